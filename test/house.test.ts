@@ -94,7 +94,7 @@ test("imports only go down", () => {
   expect(upward).toEqual([]);
 });
 
-test("inside a room too, folders and files have floors: none of two siblings imports the other in a circle", () => {
+test("inside a folder, siblings do not import each other in a circle", () => {
   const roomsOf = (path: string) =>
     path
       .split("/")
@@ -189,7 +189,7 @@ test("the settings page escapes all values", () => {
   );
 });
 
-test("nothing is left open, switched off or printed past the log", () => {
+test("no to-do, lint switch or console output is left", () => {
   const marks =
     /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
   // The programs that the reference shows print what they get.

@@ -63,7 +63,7 @@ test("shops are removed step by step, in turn, with a rest after each step", asy
   expect(Math.min(...all.rests)).toBeGreaterThan(0);
 });
 
-test("a failed step is repeated after a pause, without a new wake", async () => {
+test("a failed step is repeated after a pause, without a wake", async () => {
   const all = await shopsToRemove("alpha");
   await begun(all);
   let failures = 0;
@@ -79,7 +79,7 @@ test("a failed step is repeated after a pause, without a new wake", async () => 
   expect(warned).toHaveLength(3);
 });
 
-test("a shop whose step fails again and again does not hold up the removal of the others", async () => {
+test("a shop whose step fails repeatedly does not delay the removal of other shops", async () => {
   const all = await shopsToRemove("alpha", "beta");
   await begun(all);
   const remover = all.remover((index) => {
@@ -91,7 +91,7 @@ test("a shop whose step fails again and again does not hold up the removal of th
   await eventually(() => all.logged.some((line) => line.includes("malformed")));
 });
 
-test("a node leaves a shop that another node has taken over, also in the middle of a turn", async () => {
+test("a node stops removing a shop that another node has taken over, even in the middle of a turn", async () => {
   const all = await shopsToRemove("alpha", "beta");
   await begun(all);
   all.remover(undefined, (index) => index === 1 || all.steps.length === 0).wake();
@@ -112,7 +112,7 @@ test("a locked database ends the turn at once, because each try blocks the progr
   expect(tried.slice(0, 3)).toEqual([0, 0, 1]);
 });
 
-test("a stop ends after the step that runs, and the next program goes on", async () => {
+test("a stop ends after the step under way, and the next program goes on", async () => {
   const all = await shopsToRemove("alpha");
   await begun(all);
   let stopping: Promise<void> | undefined;

@@ -16,7 +16,7 @@ async function opened(plan: Plan = "pro") {
 }
 
 describe("the status of a shop", () => {
-  test("says of a new shop that nothing happened yet", async () => {
+  test("is empty for a new shop", async () => {
     const { status } = await opened();
     expect(await status()).toEqual({
       planFixed: false,
@@ -72,7 +72,7 @@ describe("the status of a shop", () => {
 });
 
 describe("changing a shop", () => {
-  test("stores what is given, and does not check access if triggers stay as they are", async () => {
+  test("stores the given settings, and checks access only if triggers change", async () => {
     const { store, shop, status } = await opened("free");
     const { shop: changed, warnings } = await changeShop(store, {
       shop,

@@ -8,7 +8,7 @@ import { gid } from "../support/records.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-test("a request for data is warned of once a day from a week before its end, until it is answered", async () => {
+test("an unanswered request for data causes a warning once a day, from a week before its deadline", async () => {
   const { app, clock, addShop } = await testApp();
   const { shop } = await addShop();
   const dataRequests = [1, 2].map((n) => dataRequest(String(n), gid.customer(n), START + n * DAY));

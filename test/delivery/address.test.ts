@@ -28,14 +28,17 @@ test.each<[string, Resolve]>([
   );
 });
 
-test.each(["EMFILE", "ENFILE"])("a look-up that has no descriptor (%s) is our fault, not the name's", async (code) => {
-  const resolve: Resolve = () => Promise.reject(Object.assign(new Error("no file descriptor is left"), { code }));
-  const message = `no socket can be opened (${code})`;
-  await expect(checkEndpoint("https://hooks.example.com/", resolve, [])).rejects.toMatchObject({
-    code: "failed",
-    message,
-  });
-});
+test.each(["EMFILE", "ENFILE"])(
+  "a look-up without a free descriptor (%s) is our failure, not the endpoint's",
+  async (code) => {
+    const resolve: Resolve = () => Promise.reject(Object.assign(new Error("no file descriptor is left"), { code }));
+    const message = `no socket can be opened (${code})`;
+    await expect(checkEndpoint("https://hooks.example.com/", resolve, [])).rejects.toMatchObject({
+      code: "failed",
+      message,
+    });
+  },
+);
 
 test("a URL whose name resolves is accepted without a warning", async () => {
   expect(await acceptEndpoint("https://hooks.example.com/", PUBLIC, [])).toBeUndefined();

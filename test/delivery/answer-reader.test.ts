@@ -148,7 +148,7 @@ describe("an endless answer is cut off:", () => {
     expect(cut.bytes).toBeLessThan(66 * KIB);
   });
 
-  test("64 KiB of headers are read, and one byte more is not", () => {
+  test("64 KiB of headers are read, and one more byte is refused", () => {
     const withHead = (bytes: number) => `${head}A: ${"b".repeat(bytes - head.length - 7)}\r\n\r\n`;
     expect(read(withHead(64 * KIB))).toEqual(endsWithConnection(200));
     expect(read(withHead(64 * KIB + 1)).result).toBe(tooLarge);
@@ -177,7 +177,7 @@ const piece = fc.oneof(
 );
 const answer = fc.array(piece, { maxLength: 30 }).map((pieces) => Buffer.from(pieces.join(""), "latin1"));
 
-test("however the bytes are divided, there is one result, and it is the same", () => {
+test("however the bytes are divided, the reader gives the same result once", () => {
   fc.assert(
     fc.property(answer, fc.array(fc.nat(400)), (bytes, cuts) => {
       const at = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].sort((a, b) => a - b);

@@ -39,7 +39,7 @@ describe("addresses", () => {
     expect(await attempt(request)).toEqual(refused("only https:// URLs are accepted"));
   });
 
-  test("one refused address of several refuses all", async () => {
+  test("if one of several addresses is refused, all are refused", async () => {
     expect(
       await send("https://hooks.example.test/", {
         resolve: async () => ["93.184.215.14", "169.254.169.254"],
@@ -71,7 +71,7 @@ describe("addresses", () => {
     expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toMatchObject(SUCCESS);
   });
 
-  test("of a name with many addresses, four are tried", async () => {
+  test("at most four addresses of a name are tried", async () => {
     const url = httpServer(() => new Response());
     const named = url.replace("127.0.0.1", "hooks.example.test");
     const unreachable = ["127.0.0.6", "127.0.0.7", "127.0.0.8", "127.0.0.9"];
@@ -85,7 +85,7 @@ describe("addresses", () => {
     });
   });
 
-  test("after a request may have been sent, no other address gets it", async () => {
+  test("a request that may have been sent is not sent to another address", async () => {
     let requests = 0;
     const url = await rawServer((socket) => {
       requests += 1;

@@ -16,7 +16,7 @@ import {
   webhooks,
 } from "./limiters.ts";
 
-test("a shop gets no more than its slots", () => {
+test("a shop gets at most its own slots", () => {
   const { limiter } = limiterOf(40, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
@@ -35,13 +35,13 @@ test("in all processes together, a shop may have one slot until its endpoint is 
   expect(limiter.limitOf({ shopId: 1, kind: "trigger" })).toBe(1);
 });
 
-test("one shop alone may have all slots, if a shop may have so many", () => {
+test("one shop alone may have all slots, if the limit of a shop allows it", () => {
   const { limiter } = limiterOf(4, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
 });
 
-test("all shops together get no more than all slots", () => {
+test("all shops together get at most all slots", () => {
   const { limiter } = limiterOf(5, 4);
   makeQuick(limiter, 1, 2, 3);
   expect(shares(limiter, [1, 2, 3])).toEqual({ 1: 2, 2: 2, 3: 1 });
@@ -115,7 +115,7 @@ describe("an endpoint becomes slow", () => {
     expect(shares(limiter, [1])).toEqual({ 1: slots });
   });
 
-  test("by a first failure: it gets none of the slots that slow endpoints may not have", () => {
+  test("by a first failure, and then gets no reserved slot", () => {
     const { limiter } = limiterOf(64, 1);
     limiter.take(1, "webhook", URL)(FAILURE);
     makeSlow(limiter, ...range(100, 100));
@@ -123,7 +123,7 @@ describe("an endpoint becomes slow", () => {
     expect(shares(limiter, [1, 2])).toEqual({ 2: 1 });
   });
 
-  test("for five minutes after a timeout, and longer if it did not answer since then", () => {
+  test("for five minutes after a timeout, and longer if it has not answered since then", () => {
     const { limiter, clock } = limiterOf(40, 4);
     makeSlow(limiter, 1, 2);
     limiter.take(1, "webhook", URL)(OK);
@@ -187,7 +187,7 @@ describe("slots are kept", () => {
     expect(shares(limiter, [...quick, 50, untried])).toEqual({ 50: 1, [untried]: 1 });
   });
 
-  test("but not if there is only one", () => {
+  test("but not if there is only one slot", () => {
     for (const make of [makeQuick, makeSlow, () => undefined]) {
       const { limiter } = limiterOf(1, 4);
       make(limiter, 1);
@@ -196,7 +196,7 @@ describe("slots are kept", () => {
   });
 });
 
-test("the end of an attempt tells the pace that should be stored", () => {
+test("the end of an attempt returns the pace to store", () => {
   const { limiter } = limiterOf(40, 4);
   const paces = [OK, TIMEOUT, TIMEOUT, OK].map((ending) => limiter.take(1, "webhook", URL)(ending));
   expect(paces).toEqual(["quick", "slow", "slow", "quick"]);

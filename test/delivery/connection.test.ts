@@ -50,7 +50,7 @@ const codeFrom = (promise: Promise<unknown>) =>
     (thrown) => codeOf(thrown),
   );
 
-test("a large request arrives whole, although the socket takes it in parts and its time ends in between", async () => {
+test("a large request arrives whole, although the socket takes it in parts and its timeout ends in between", async () => {
   const length = 20_000_000;
   const port = await listen((socket, received) => {
     if (received.length === length) socket.end(OK);
@@ -131,14 +131,14 @@ test("the end of a connection that never answered is an error", async () => {
   expect(await codeFrom(openTo(port).exchange(REQUEST))).toBe("ConnectionClosed");
 });
 
-test("a port that nobody listens on refuses", async () => {
+test("a port without a listener refuses the connection", async () => {
   const connection = openTo(1);
   expect(connection.isPending).toBe(true);
   expect(await codeFrom(connection.exchange(REQUEST))).toBe("ECONNREFUSED");
   expect(connection.isPending).toBe(false);
 });
 
-test("a process that may open no more files blames itself, not the endpoint", async () => {
+test("a process without a free descriptor reports its own failure, not the endpoint's", async () => {
   const script = `
     import { openSync } from "node:fs";
     import { openConnection } from "${join(import.meta.dir, "../../src/delivery/connection.ts")}";

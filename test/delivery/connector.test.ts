@@ -57,7 +57,7 @@ describe("if the first address drops packets", () => {
     expect(seen.requests).toBe(1);
   });
 
-  test("the second one is tried first the next time, and then again at once", async () => {
+  test("the second address is tried first from then on, without a wait", async () => {
     const { port, seen } = await endpoint();
     await makeBlackhole(DROPS, port);
     const connect = createConnector();
@@ -88,7 +88,7 @@ describe("if the first address drops packets", () => {
   });
 });
 
-test("if the address that was good drops packets now, the other one gets the request", async () => {
+test("if the last good address now drops packets, the other address gets the request", async () => {
   const { port } = await endpoint();
   const first = await endpoint(DROPS, port);
   const connect = createConnector();

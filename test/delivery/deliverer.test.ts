@@ -99,7 +99,7 @@ test("a secret that cannot be read is read again for the next delivery", async (
   expect(await deliver(claim)).toMatchObject({ statusCode: 200 });
 });
 
-test("an attempt tells its URL and the answer", async () => {
+test("an attempt returns its URL and the answer", async () => {
   const { deliver, claim, receiver } = await delivering();
   receiver.answer = () => new Response("not today", { status: 503 });
   expect(await deliver(claim)).toMatchObject({ statusCode: 503, url: String(claim.url), answer: "not today" });
@@ -138,7 +138,7 @@ test("a webhook has the headers of Standard Webhooks, with the time of the attem
   expect(receiver.received[0]?.headers).not.toHaveProperty("x-service-test");
 });
 
-test("a test event says so", async () => {
+test("a test event is marked", async () => {
   const { deliver, claim, receiver } = await delivering();
   await deliver({ ...claim, test: true });
   expect(receiver.received).toMatchObject([{ headers: { "x-service-test": "true" } }]);

@@ -24,7 +24,7 @@ test("a clock that is set forward makes no second attempt of a delivery at the s
 });
 
 describe("a clock that was ahead", () => {
-  test("before the start delays no first attempt, not even by a minute", async () => {
+  test("before the start delays no first attempt, even if it was ahead by only a minute", async () => {
     const { addShop, wake, newAttempts, clock, logged } = await sendingSlowly();
     clock.ms += 60 * MINUTE;
     await addShop("a", 1);
@@ -36,7 +36,7 @@ describe("a clock that was ahead", () => {
     expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
   });
 
-  test("and is set back by a minute delays no first attempt, but a retry within the longest wait stays", async () => {
+  test("and is set back by a minute delays no first attempt, and a retry keeps its planned time", async () => {
     const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
     clock.ms += MINUTE;
     await addShop("a", 1);
@@ -63,7 +63,7 @@ describe("a clock that was ahead", () => {
 });
 
 describe("a process that was paused", () => {
-  test("attempts nothing that it claimed before: the lease may end during the attempt", async () => {
+  test("does not attempt deliveries that it claimed before, because their leases may end during the attempt", async () => {
     const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
     performance.now = () => clock.ms;
     const shop = await addShop("a", 1);
@@ -81,7 +81,7 @@ describe("a process that was paused", () => {
     expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
   });
 
-  test("goes on with an attempt that runs, under the lease that it claimed late", async () => {
+  test("finishes an attempt under way, under the lease that it claimed late", async () => {
     const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly({
       isShared: true,
     });

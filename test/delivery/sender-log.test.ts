@@ -46,7 +46,7 @@ describe("an operator reads in the log", () => {
     expect(messages).toMatchObject([{ host: "new.example.com" }]);
   });
 
-  test("of each delivery that is dead, but nothing of a result that is not recorded yet", async () => {
+  test("each dead delivery, but not before its result is recorded", async () => {
     const { endNext, lines, breakDatabase, endPause, settle } = await failing([]);
     await endNext(failure);
     const dead = {
@@ -66,7 +66,7 @@ describe("an operator reads in the log", () => {
     expect(lines()).toEqual([dead]);
   });
 
-  test("nothing of a result that came after another process took over the delivery", async () => {
+  test("no result that came after another process had taken over the delivery", async () => {
     const { shop, deliveries, wake, newAttempts, settle, lines, clock } = await failing([]);
     await wake();
     const [attempt] = newAttempts();

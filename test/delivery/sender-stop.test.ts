@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sendingSlowly } from "./slow-sending.ts";
 
 describe("a database that fails", () => {
-  test("when due deliveries are read makes the sender failing, until it works again", async () => {
+  test("when due deliveries are read makes the sender report a failure, until the database works again", async () => {
     const { sender, addShop, wake, settle, newAttempts, endPause, breakDatabase } = await sendingSlowly();
     await addShop("a", 1);
     const repair = breakDatabase();
@@ -60,7 +60,7 @@ describe("stop", () => {
     return deliveries.filter(({ status }) => status === "delivered").length;
   }
 
-  test("waits for the attempts that run, records each as it ends, and claims nothing more", async () => {
+  test("waits for the attempts under way, records each at its end, and stops claiming", async () => {
     const { sender, shop, attempts, settle, newAttempts, log } = await running();
     let stopped = false;
     const stopping = sender.stop().then(() => {

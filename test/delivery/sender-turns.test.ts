@@ -6,7 +6,7 @@ import { contracts, FAILED, MINUTE, OK, sendingSlowly } from "./slow-sending.ts"
 describe("attempts that end one after the other", () => {
   const nextRound = () => new Promise((next) => setImmediate(next));
 
-  test("are recorded together, as long as half of those under way have not ended", async () => {
+  test("are recorded together when half of the attempts under way have ended", async () => {
     const { addShop, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
     for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
     await wake();
@@ -183,7 +183,7 @@ test("an attempt that fails by a defect of the program is made again after its l
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
-test("a turn is given how many attempts of a shop may run in all processes", async () => {
+test("a turn knows how many attempts of a shop may run in all processes", async () => {
   const { addShop, wake, deliveries, endNew } = await sendingSlowly();
   const { recordAndClaim } = deliveries;
   const limits: unknown[] = [];
@@ -206,7 +206,7 @@ test("a defect of the program says nothing about the endpoint", async () => {
   expect(newAttempts()).toHaveLength(1);
 });
 
-test("a pace is stored with the next result if its own came too late to be recorded", async () => {
+test("a pace is stored with the next result if its own result came too late to be recorded", async () => {
   const { addShop, wake, settle, newAttempts, deliveries, clock, endNew } = await sendingSlowly();
   const shop = await addShop("a", 1);
   await wake();
@@ -256,7 +256,7 @@ test("the platform's answers to workflow triggers say nothing about the endpoint
   expect(await deliveries.listPaces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
 });
 
-test("an attempt that another process made meanwhile counts", async () => {
+test("an attempt that another process made in the meantime counts", async () => {
   const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly();
   const shop = await addShop("a", 2);
   await wake();

@@ -47,7 +47,7 @@ describe("nothing is queued", () => {
     expect(await log()).toEqual([]);
   });
 
-  test("on a plan without access, but deliveries queued before are still sent", async () => {
+  test("on a plan without access, but earlier deliveries are still sent", async () => {
     const { test, intake, log, receiver } = await sending();
     receiver.answer = () => new Response(null, { status: 500 });
     await intake(subscription(1));
@@ -135,7 +135,7 @@ describe("an endpoint that fails", () => {
   });
 });
 
-test("after a new secret, deliveries queued before keep their signature, and later ones have the new one", async () => {
+test("after a new secret, deliveries queued before keep their signature, and later ones are signed with the new secret", async () => {
   const { test, shop, intake, receiver, secret, log } = await sending(["subscription.created"]);
   receiver.answer = () => new Response(null, { status: 500 });
   await intake(subscription(1));

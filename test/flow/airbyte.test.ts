@@ -81,7 +81,7 @@ describe("docs/airbyte.yaml", () => {
     }
   });
 
-  test("syncs everything, and then what changed: read as Airbyte reads it, from the program", async () => {
+  test("syncs all rows, and later the changed rows, when the test reads it as Airbyte does", async () => {
     const shop = await apiShop(300);
 
     /** One sync of a stream. @param since the state. @returns what the API gave, and the next state */

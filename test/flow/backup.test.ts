@@ -120,7 +120,7 @@ describe("backup", () => {
     });
   });
 
-  test("works beside the rest of an interrupted backup, and removes that rest later", async () => {
+  test("works beside the draft of an interrupted backup, and removes the draft later", async () => {
     const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
     // SQLite writes the header of a copy last. Each night's backup has another name.

@@ -21,7 +21,7 @@ async function unfinished(program: Program): Promise<SyncRun | undefined> {
   return typeof run === "string" ? (JSON.parse(run) as SyncRun) : undefined;
 }
 
-test("a large shop is loaded from files in spite of kills, and then follows the platform", async () => {
+test("a large shop is loaded from files despite kills, and then follows the platform", async () => {
   const platform = await new PlatformProcess().start("--maximum-available", "100000", "--restore-rate", "100000");
   await platform.tell("addShop", { bulk: { delayMs: 400 } });
   await platform.tell("seed", { contracts: CONTRACTS, renewals: 1, linesEach: 1 });
@@ -61,7 +61,7 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
   expect(await platform.invalid()).toEqual([]);
 });
 
-test("a load by pages can be asked for, and not together with --since", async () => {
+test("--pages loads by pages, and is refused together with --since", async () => {
   const { status, stderr } = await new Program().run(["sync", "--since", "1h", "--pages"]);
   expect([status, stderr]).toEqual([2, expect.stringContaining("--since always reads pages: leave out --pages")]);
 });

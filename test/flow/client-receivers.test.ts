@@ -30,7 +30,7 @@ function statusOf(program: Program, id: string): Promise<string> {
   });
 }
 
-test("verify accepts what is really sent, of every topic, with both signatures", async () => {
+test("verify accepts real deliveries of every topic, with both signatures", async () => {
   const receiver = new Receiver();
   const { program, secret } = await sendingShop(receiver.url);
   for (const topic of TOPIC_NAMES) await program.json(["webhook", "test", "--topic", topic]);
@@ -56,7 +56,7 @@ async function receiving(start: (secret: string, port: string) => RunningProgram
   return { program, secret, receiver, url };
 }
 
-test("receiver.mjs of the package's README keeps what is genuine, once, and answers 401 to the rest", async () => {
+test("receiver.mjs of the package's README stores each genuine event once, and answers 401 to forged ones", async () => {
   const folder = await clientProject();
   const { program, receiver, url } = await receiving(
     (secret, port) => startIn(folder, ["node", "receiver.mjs"], { WEBHOOK_SECRET: secret, PORT: port }),
@@ -94,7 +94,7 @@ describe.skipIf(Bun.which("python3") === null)("receiver.py", () => {
     return { ...started, events };
   }
 
-  test("keeps what is genuine, once, however often it is sent", async () => {
+  test("stores a genuine event once, however often it is sent", async () => {
     const { program, receiver, events } = await python();
     const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
     await receiver.prints(/^test: order.failed whd_/m);
@@ -108,7 +108,7 @@ describe.skipIf(Bun.which("python3") === null)("receiver.py", () => {
     ]);
   });
 
-  test("refuses what is not, and goes on", async () => {
+  test("refuses forged events, and goes on", async () => {
     const { receiver, url, events } = await python();
     const post = async (body: string, headers: Record<string, string> = {}) =>
       (await fetch(url, { method: "POST", body, headers })).status;

@@ -38,7 +38,7 @@ function nameOf(url: string): string {
 }
 
 describe.skipIf(!hasPostgres())("sds copy", () => {
-  test("copies to PostgreSQL and back, and says how many rows in how many seconds", async () => {
+  test("copies to PostgreSQL and back, and prints the number of rows and seconds", async () => {
     const { local, remote, url } = await sides();
     const first = await local.json<{ rows: number; seconds: number }>(["copy", "--to", url]);
     expect(first.rows).toBeGreaterThan(300);
@@ -116,7 +116,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     await remote.json(["copy", "--to", `sqlite:${back}`]);
   });
 
-  test("lets no other program write to a PostgreSQL source meanwhile", async () => {
+  test("lets no other program write to a PostgreSQL source during the copy", async () => {
     const { local, remote, url } = await sides();
     await local.json(["copy", "--to", url]);
     const sql = new SQL(url, { max: 1 });
@@ -136,7 +136,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     expect(readRows(back, "shops").map(({ currency }) => currency)).toEqual(["CHF", "CHF"]);
   });
 
-  test("leaves a target that no program opens if it is killed, and starts again", async () => {
+  test("leaves an unusable target if it is killed, and can be started again", async () => {
     const { local, remote, url } = await sides();
     const lines = Array.from({ length: 60_000 }, (_, n) => JSON.stringify(customer(20_000 + n)));
     await local.json(["import", "-", "--shop", "alpha.myshopify.com"], { stdin: lines.join("\n") });

@@ -7,7 +7,7 @@ import { subscription } from "../support/records.ts";
 import { DOMAIN, shopSending } from "../support/shop-sending.ts";
 
 describe("delivery", () => {
-  test("list filters, show has body, signature and every attempt, retry sends again", async () => {
+  test("list can be filtered; show prints body, signature and every attempt; retry sends again", async () => {
     const { program, receiver, secret, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
     receiver.answer = () => new Response("out\nof order", { status: 500 });
     const server = await program.serve();
@@ -48,7 +48,7 @@ describe("delivery", () => {
     expect(receiver.received).toHaveLength(3);
   });
 
-  test("retry --dead counts first, and does it with --yes", async () => {
+  test("retry --dead counts first, and retries only with --yes", async () => {
     const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
     receiver.answer = () => new Response(null, { status: 500 });
     const server = await program.serve();

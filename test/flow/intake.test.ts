@@ -49,7 +49,7 @@ async function stalledUpload(url: string): Promise<Socket & { received: string }
   return socket;
 }
 
-test("100 stalled uploads of 5 MiB take little memory, and do not keep out a shop that posts meanwhile", async () => {
+test("100 stalled uploads of 5 MiB take little memory, and do not block the posts of another shop", async () => {
   const { server, secret } = await startWithShop();
   const before = residentMegabytes(server.pid);
   const uploads = await Promise.all(Array.from({ length: 100 }, () => stalledUpload(server.url)));

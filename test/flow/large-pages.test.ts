@@ -40,7 +40,7 @@ async function ask(
   return { socket, head: await promise };
 }
 
-test("clients who ask for large pages and read nothing get 503 beyond a limit, and hold up nobody", async () => {
+test("clients who request large pages without reading get 503 beyond a limit, and do not delay others", async () => {
   const { server, headers } = await shopWithLargeRows();
   const whole = await (await fetch(server.url + PATH, { headers })).text();
   expect(whole.length).toBeGreaterThan(7_900_000);

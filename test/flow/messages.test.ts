@@ -42,7 +42,7 @@ describe("the plan", () => {
   });
 });
 
-test("the operator's plan stays until the operator lets it follow the platform", async () => {
+test("the operator's plan stays until the operator lets the plan follow the platform", async () => {
   const program = new Program();
   const isFixed = async () => {
     let fixed: boolean | undefined;

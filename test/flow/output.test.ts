@@ -43,7 +43,7 @@ describe("data that cannot be written to stdout", () => {
   });
 });
 
-test("messages that nobody can read change nothing", async () => {
+test("messages that cannot be written do not change the exit status", async () => {
   const program = await Program.withShop();
   expect((await shell(program, "$SDS shop list 2>/dev/full")).status).toBe(0);
   expect((await shell(program, "$SDS shop lst 2>/dev/full")).status).toBe(2);

@@ -10,7 +10,7 @@ import { Receiver } from "../support/receiver.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 
-test("a shop is connected and loaded, and a change at the platform is seen everywhere", async () => {
+test("a shop is connected and loaded, and a change at the platform reaches API, webhooks and commands", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
   const customer = await platform.tell("createCustomer", {

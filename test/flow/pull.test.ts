@@ -114,7 +114,7 @@ describe("a checkpoint that the server does not know", () => {
     expect((await pull(api.url)).status).toBe(0);
   });
 
-  test("with another key, the message says that the shop may be another one; a new key of the same shop works", async () => {
+  test("with another shop's key, the message says that the shop may differ; a new key of the same shop works", async () => {
     const api = new FakeApi(1);
     const { pull, state, useKey } = place();
     await pull(api.url);
@@ -242,7 +242,7 @@ describe("rows that cannot be written", () => {
     expect(rowsIn((await pull(api.url)).stdout)).toEqual(api.rows());
   });
 
-  test("because the reader has gone end the run with 1, and the state stays", async () => {
+  test("because the reader is gone end the run with 1, and the state stays", async () => {
     const api = new FakeApi(3);
     const { shell, pull, state } = place();
     const { stdout, stderr } = await shell(api.url, "set -o pipefail; $PULL | true; echo $?");

@@ -127,7 +127,7 @@ describe("on a socket", () => {
     });
   });
 
-  test("a stalled upload does not keep a stop from ending", async () => {
+  test("a stalled upload does not block a stop", async () => {
     const server = await new Program().serve();
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname, () =>

@@ -47,7 +47,7 @@ function codeIn(fence: string): string {
 }
 
 describe("the receivers in docs/webhooks.md", () => {
-  test("are there in every language, and Node is there to run one", () => {
+  test("exist in every language, and Node is installed to run one", () => {
     for (const { name, fence } of LANGUAGES)
       expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verify") });
     // scripts/test needs it anyway.
@@ -98,7 +98,7 @@ test("sds/signature accepts the delivery, and refuses a missing header", async (
   expect(await verifySignature(secret, delivered.body, "")).toBe(false);
 });
 
-test("another maker's check of a raw body accepts a delivery and refuses a tampered one", async () => {
+test("a third-party check of a raw body accepts a delivery and refuses a tampered one", async () => {
   const octokit = await import("@octokit/webhooks-methods");
   expect(await octokit.verify(secret, delivered.body, delivered.signature)).toBe(true);
   expect(await octokit.verify(secret, delivered.body.replace("ACTIVE", "PAUSED"), delivered.signature)).toBe(false);

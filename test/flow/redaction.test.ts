@@ -8,7 +8,7 @@ import { platformSecretEnv, postPlatformWebhook } from "../support/removed-shop.
 const ALPHA = "alpha.myshopify.com";
 const [OLD, PHONE] = ["bob@old.example", "+1 555 0100"];
 
-test("a customers/redact removes the address and the number that it names, which the mirror does not have", async () => {
+test("a customers/redact removes its address and number from all texts, although the mirror does not know them", async () => {
   const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
   await program.json(["shop", "add", ALPHA]);
   // Nothing listens there: the deliveries stay in the queue.

@@ -90,7 +90,7 @@ test("below /api every method except GET is 405, on any path", async () => {
   expect(await answers(url, rows)).toEqual(rows);
 });
 
-test("elsewhere a path that nothing serves is 404 for every method, and a path that is served has its own methods", async () => {
+test("elsewhere an unknown path is 404 for every method, and a known path has its own methods", async () => {
   const { url } = await new Program().serve();
   const rows: Row[] = [
     ["POST /nothing", NOT_FOUND],

@@ -88,7 +88,7 @@ describe("docs/receivers.md", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test.each(RUNTIMES)("$name goes on after senders that wait, hang up or send too much", async (runtime) => {
+  test.each(RUNTIMES)("$name keeps working after senders that stall, hang up or send too much", async (runtime) => {
     const { folder, env, install, shell } = await served();
     const port = String(freePort());
     const given = { WEBHOOK_SECRET: "whsec_AAAA", PORT: port };

@@ -37,7 +37,7 @@ async function sentAgain({ program, receiver }: Awaited<ReturnType<typeof shopSe
   return (await receiver.gets(before + 1))[before] as Delivered;
 }
 
-test("the libraries of Standard Webhooks and Svix verify what is sent, and nothing that was changed", async () => {
+test("the libraries of Standard Webhooks and Svix accept deliveries, and refuse changed ones", async () => {
   const { program, receiver, secret, post } = await shopSending();
   const server = await program.serve();
   const records = [
@@ -64,7 +64,7 @@ test("the libraries of Standard Webhooks and Svix verify what is sent, and nothi
   }
 });
 
-test("after a rotation with an overlap either secret verifies, also what was queued before", async () => {
+test("after a rotation with an overlap either secret verifies, also deliveries that were queued before", async () => {
   const sending = await shopSending();
   const { program, receiver, secret } = sending;
   await program.json(["import", "-", "--events"], { stdin: JSON.stringify(subscription(1)) });
@@ -106,7 +106,7 @@ test("an overlap ends by itself", async () => {
   expect(accepted(await sentAgain(sending, id), [stdout.trim(), secret])).toEqual([YES, NO]);
 });
 
-test("a test event says so in each attempt, also after a restart and when it is sent again", async () => {
+test("a test event is marked in each attempt, also after a restart and when it is sent again", async () => {
   const sending = await shopSending({ SDS_RETRY_WAITS: "100ms,100ms,100ms,1h" });
   const { program, receiver, post } = sending;
   receiver.answer = () => new Response(null, { status: 500 });
@@ -151,7 +151,7 @@ test.each([
   expect(shown.includes(now.secret)).toBe(isRotated);
 });
 
-test("rotate-secret refuses what is wrong, and changes nothing", async () => {
+test("rotate-secret without --yes, with a wrong overlap or with an unknown shop changes nothing", async () => {
   const program = new Program();
   await program.json(["shop", "add", DOMAIN]);
   const secret = await program.json(["webhook", "secret"]);

@@ -58,7 +58,7 @@ describe("the delivery log", () => {
     expect(await html("/admin/deliveries")).toContain("3 deliveries are sent again now.");
   });
 
-  test("lists 100 dead deliveries, and says how many more there are", async () => {
+  test("lists 100 dead deliveries, and counts the rest", async () => {
     const { all, html, shop, store } = await signedIn();
     await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: TOPIC_NAMES }, START);
     const die = async (from: number, to: number) => {
@@ -90,7 +90,7 @@ describe("the delivery log", () => {
     );
   });
 
-  test("lays a body out for people, unless that would change it", async () => {
+  test("pretty-prints a body, unless that would change a value", async () => {
     const { all, html, shop, store } = await signedIn();
     const id = await deadDelivery(store, shop);
     expect(await html(`/admin/deliveries/${id}`)).toContain(
@@ -153,7 +153,7 @@ describe("workflow triggers", () => {
     expect((await post("/admin/triggers", { triggers: "all" })).status).toBe(400);
   });
 
-  test("have a log of their own, without webhooks", async () => {
+  test("have their own log, without webhooks", async () => {
     const { all, html, post, store, shop } = await signedIn();
     await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
     await store.connections.connect(shop.id, "token", TOKENS, [], START);

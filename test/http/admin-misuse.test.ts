@@ -10,7 +10,7 @@ async function opened() {
   return { all, shop, store: all.app.store, visitor: await visit(all, shop) };
 }
 
-test("a form whose body arrives after the session has ended changes nothing, also not in a new shop of the same name", async () => {
+test("a form whose body arrives after the session has ended changes nothing, not even in a new shop of the same name", async () => {
   const { all, shop, store, visitor } = await opened();
   const { promise: rest, resolve: go } = Promise.withResolvers<void>();
   const late = (path: string, text: string) => {
@@ -72,7 +72,7 @@ test("signing in again ends the earlier session of the same browser", async () =
   expect((await visitor.get("/admin/keys", { Cookie: next })).status).toBe(200);
 });
 
-test("a browser that prefetches a sign-in link does not use it up", async () => {
+test("a browser that prefetches a sign-in link does not use up the link", async () => {
   const { all, shop } = await opened();
   const path = await signInPath(all, shop);
   expect((await all.request(path, { headers: { "Sec-Purpose": "prefetch;prerender" } })).status).toBe(503);

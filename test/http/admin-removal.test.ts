@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { signedIn } from "../support/signed-in.ts";
 
-test("a form of a shop whose removal begins meanwhile is answered as signed out", async () => {
+test("a form of a shop whose removal has begun is answered as signed out", async () => {
   const { post, store, shop } = await signedIn();
   const { add } = store.keys;
   store.keys.add = async (...key) => {

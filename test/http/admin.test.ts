@@ -197,7 +197,7 @@ describe("webhooks", () => {
     expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
   });
 
-  test("the address of a form that is not a page leads to its section", async () => {
+  test("GET on a form's address redirects to the form's section", async () => {
     const { get } = await signedIn();
     for (const path of ["/admin/webhooks/secret", "/admin/webhooks/test"])
       expect(led(await get(path))).toEqual([303, "/admin/webhooks"]);
@@ -205,7 +205,7 @@ describe("webhooks", () => {
     expect((await get("/admin")).status).toBe(303);
   });
 
-  test("a test event is sent, and its page says that it is on its way until there is a result", async () => {
+  test("a test event is sent, and its page says that it is on its way until the result arrives", async () => {
     const { html, post, store, shop } = await signedIn(LOCAL);
     const refused = await post("/admin/webhooks/test", { topic: "order.failed" });
     expect([refused.status, (await refused.text()).includes(">There is no endpoint yet: set its URL first.<")]).toEqual(
@@ -274,7 +274,7 @@ describe("the page of plan and mirror", () => {
     expect(page).toContain('<strong id="plan">Pro</strong>');
   });
 
-  test("lists the customers who wait for their data, with the end of the time for an answer", async () => {
+  test("lists the customers who wait for their data, with the deadline of the answer", async () => {
     const { html, store, shop } = await signedIn();
     expect(await html("/admin/plan")).not.toContain("Requests for data");
     const dataRequests = [dataRequest("1", "gid://shopify/Customer/7", START)];
@@ -377,7 +377,7 @@ describe("the page of plan and mirror", () => {
   });
 });
 
-test("another shop's keys and deliveries do not exist, and its sessions are of no use", async () => {
+test("another shop's keys and deliveries are not found, and its sessions do not work here", async () => {
   const { all, get, post, html, csrf } = await signedIn();
   const beta = await all.addShop("beta.myshopify.com");
   const theirs = await visit(all, beta.shop);

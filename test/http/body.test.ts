@@ -49,7 +49,7 @@ async function send(upload: Upload, bytes?: number): Promise<void> {
 }
 
 describe("the bytes of all bodies are limited", () => {
-  test("and requests that only announce a body, from ever new networks, push out none that arrives", async () => {
+  test("and requests that only announce a body, from many networks, do not displace a body that arrives", async () => {
     const reader = createBodyReader({ clock });
     const size = 5 * 1024 * 1024;
     const upload = begin(reader, size, "10.0.0.1", size);
@@ -65,7 +65,7 @@ describe("the bytes of all bodies are limited", () => {
     await Promise.all(flood.map(({ result }) => result));
   });
 
-  test("and of those that are stalled the one that made no progress for the longest is given up", async () => {
+  test("and of several stalled bodies, the one stalled longest is given up", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
     await send(first, 50_000);
@@ -82,7 +82,7 @@ describe("the bytes of all bodies are limited", () => {
     expect(await Promise.all([second, third].map(bytesOf))).toEqual([50_001, 60_000]);
   });
 
-  test("and if none is stalled, one that makes progress takes the room of a sender with more bytes", async () => {
+  test("and if no body is stalled, a body that makes progress takes the room of a sender with more bytes", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "a", 90_000)];
     await send(first, 60_000);
@@ -94,7 +94,7 @@ describe("the bytes of all bodies are limited", () => {
     expect(await Promise.all([second, other].map(bytesOf))).toEqual([60_000, 70_000]);
   });
 
-  test("and if none is stalled, one with little progress or with more bytes is refused itself", async () => {
+  test("and if no body is stalled, a body with little progress or with more bytes is refused", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
     await send(first, 70_000);
@@ -151,7 +151,7 @@ describe("the bytes of all bodies are limited", () => {
   });
 });
 
-test("a body that is disposed does not stay in memory, even if somebody still has it", async () => {
+test("the bytes of a disposed body are freed, even if the body is still referenced", async () => {
   const upload = begin(createBodyReader(), 5_000);
   upload.send(5_000);
   upload.send();

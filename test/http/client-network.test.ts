@@ -70,7 +70,7 @@ describe("behind proxies in 10.0.0.0/24 and fd00::/8", () => {
   });
 });
 
-test("a network of IPv4 that is written as IPv6 means the same", () => {
+test("an IPv4 network that is written as IPv4-mapped IPv6 is the same network", () => {
   expect(networkOf("::ffff:10.0.0.0/120", "10.0.0.1", "192.0.2.7")).toBe("192.0.2.7");
   expect(networkOf("::ffff:10.0.0.0/120", "10.0.1.1", "192.0.2.7")).toBe("10.0.1.1");
 });

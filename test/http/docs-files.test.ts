@@ -29,7 +29,7 @@ test.each([
   expect((await request(path, { method: "POST" })).headers.get("allow")).toBe("GET, HEAD");
 });
 
-test("every page is there in Markdown, and a list for programs has them all", async () => {
+test("every page exists in Markdown, and a list for programs names every page", async () => {
   const { request } = await testApp();
   const list = await (await request("/docs/llms.txt")).text();
   const paths = [...list.matchAll(/\]\((\S+)\)/g)].map(([, path = ""]) => path);

@@ -91,7 +91,7 @@ test("every link leads to a page that is served and to a heading in it", async (
   expect(pages.size).toBeGreaterThan(12);
 });
 
-test("no link of a guide is lost, and no text of one", async () => {
+test("no link and no text of a guide is lost", async () => {
   const { request } = await testApp();
   for (const { topic, path, text: textOf } of PAGES) {
     const text = textOf();
@@ -125,7 +125,7 @@ test("two headings of a page never have one anchor", () => {
   }
 });
 
-test("every topic has a text, and sections that have one of their own begin with their heading", () => {
+test("every topic has a text, and a section with its own topic begins with its heading", () => {
   expect(TOPICS.filter(({ text }) => !/^#{1,3} /.test(text())).map(({ topic }) => topic)).toEqual([]);
 });
 
@@ -144,7 +144,7 @@ describe("the reference", () => {
     expect(operations.length).toBeGreaterThan(16);
   });
 
-  test("has no code of an error that is none", () => {
+  test("has only codes of errors that exist", () => {
     const codes = [...all.matchAll(/^\| [45]\d\d \| `([^`]*)` \|/gm)].map(([, code]) => code);
     expect(codes.length).toBeGreaterThan(30);
     expect(codes.filter((code) => !(API_ERROR_CODES as readonly unknown[]).includes(code))).toEqual([]);
@@ -164,7 +164,7 @@ describe("the reference", () => {
   });
 });
 
-test("the style is kept for ever under its version, and asked for again under another", async () => {
+test("browsers cache the style for ever under its version, and request a new version", async () => {
   const { request } = await testApp();
   const [path = ""] = values(await html(request, "/docs"), "href").filter((href) => href.includes(".css"));
   const caching = async (at: string) => {
@@ -198,7 +198,7 @@ describe("Markdown", () => {
     expect(rendered(text).trim()).toContain(expected);
   });
 
-  test("a table of three columns keeps its meaning where CSS makes blocks of its rows", () => {
+  test("a table of three columns stays a table for screen readers when CSS turns its rows into blocks", () => {
     const table = rendered("| a | b | |\n|---|---|---|\n| 1 | 2 | |\n");
     expect(table).toBe(
       '<section class="overflow-auto" aria-label="Table: " tabindex="0"><table role="table" class="stacked">' +
@@ -224,7 +224,7 @@ describe("Markdown", () => {
     }
   });
 
-  test("what it makes are preact's elements, because preact shows nothing in place of others", () => {
+  test("the results are preact's elements, because preact does not render other elements", () => {
     const [heading] = [renderMarkdown("# A", { linkTo, titleOf, highlight })].flat(9);
     expect(isValidElement(heading)).toBe(true);
   });

@@ -40,7 +40,7 @@ describe("POST /intake takes", () => {
     expect(await all("customers")).toHaveLength(customers);
   });
 
-  test("records of a shop on a plan without access, because its mirror is still kept up to date", async () => {
+  test("records of a shop on a plan without access, because its mirror stays up to date", async () => {
     const { app, addShop } = await testApp();
     const { shop, intake, all } = await addShop("alpha.myshopify.com", "free");
     expect(await answerOf(await intake(customer(1)))).toEqual(success(202, { accepted: 1 }));
@@ -59,7 +59,7 @@ describe("POST /intake takes", () => {
   });
 });
 
-describe("POST /intake refuses, and keeps nothing of, a body with", () => {
+describe("POST /intake refuses, and does not store, a body with", () => {
   test.each<[string, string | Uint8Array<ArrayBuffer>, string]>([
     [
       "a field of the wrong form",
@@ -89,7 +89,7 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     expect(await all("customers")).toEqual([]);
   });
 
-  test("a wrong signature, none, another shop's, or of an unknown shop", async () => {
+  test("a wrong signature, no signature, another shop's signature, or an unknown shop", async () => {
     const { addShop } = await testApp();
     const alpha = await addShop("alpha.myshopify.com");
     await addShop("beta.myshopify.com");

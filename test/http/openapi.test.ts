@@ -34,7 +34,7 @@ function follow(reference: string): unknown {
 }
 
 describe("GET /openapi.json", () => {
-  test("answers without a key, and with 304 to who has the document already", async () => {
+  test("answers without a key, and with 304 if the client has the document already", async () => {
     const { request } = await testApp();
     const answer = await request("/openapi.json");
     expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "public, max-age=300"]);
@@ -75,7 +75,7 @@ describe("the document", () => {
     expect(check.errors).toBeNull();
   });
 
-  test("has references that lead somewhere, and no component that nothing leads to", () => {
+  test("has a target for every reference, and a reference to every component", () => {
     const references = objectsIn(document).flatMap(({ object: { $ref } }) => (typeof $ref === "string" ? [$ref] : []));
     expect(references.filter((reference) => follow(reference) === undefined)).toEqual([]);
     const { securitySchemes: _, ...kinds } = document.components;
@@ -85,7 +85,7 @@ describe("the document", () => {
     expect(components.filter((component) => !references.includes(component))).toEqual([]);
   });
 
-  test("has examples that are as it says", () => {
+  test("has examples that match its schemas", () => {
     const schemas = objectsIn(document).filter(({ object }) => "type" in object && Array.isArray(object["examples"]));
     const values = schemas.flatMap(({ path, object }) =>
       (object["examples"] as unknown[]).map((value) => ({ path, schema: object, value })),
@@ -116,7 +116,7 @@ describe("the document", () => {
     expect(names.length).toBe(10 + TOPIC_NAMES.length);
   });
 
-  test("describes an event of each topic, which its topic tells apart", () => {
+  test("describes an event of each topic, with the topic as discriminator", () => {
     const bodies = Object.entries(document.webhooks).map(([topic, { post }]) => {
       const { schema = {}, example } = post.requestBody?.content["application/json"] ?? {};
       return { topic, check: compile(schema), example };
@@ -175,7 +175,7 @@ describe("a record", () => {
   /** Rules between fields, which a schema does not have. */
   const BETWEEN_FIELDS = ["cycleNumber", "totalCents"];
 
-  test.each(RECORD_TYPES)("of type %s is described just as the program takes it", (type) => {
+  test.each(RECORD_TYPES)("of type %s is described exactly as the program accepts it", (type) => {
     const check = compile({ $ref: "#/components/schemas/IntakeRecord" });
     const sample = SAMPLE_RECORDS[type];
     // A reward can have any other field, and only the program checks those.

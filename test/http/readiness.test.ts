@@ -19,7 +19,7 @@ test("a check of /readyz that waits for a locked database is valid for a second 
   expect([await ask(), checks]).toEqual([503, 2]);
 });
 
-test("requests for /readyz during a long check make no second one", async () => {
+test("requests for /readyz during a long check start no other check", async () => {
   const { app, request, clock } = await testApp();
   const check = Promise.withResolvers<void>();
   let checks = 0;
@@ -36,7 +36,7 @@ test("requests for /readyz during a long check make no second one", async () => 
   expect([(await request("/readyz")).status, checks]).toEqual([503, 1]);
 });
 
-test("whatever needs a database that is away, the log says it once, and when it can be used again", async () => {
+test("the log says once that the database is away, whatever needs it, and once that it is back", async () => {
   const { app, request, clock, logged, addShop } = await testApp();
   const { get } = await addShop();
   const { store } = app;

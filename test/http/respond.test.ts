@@ -63,7 +63,7 @@ test("a write that breaks a constraint is a defect, and 500", async () => {
   expect(logged.join("")).toContain('"level":"error"');
 });
 
-test("a client that goes away within its body is no failure of ours", async () => {
+test("a client that leaves in the middle of its body is not logged as an internal error", async () => {
   const { request, logged } = await testApp();
   const body = new ReadableStream({
     pull() {

@@ -53,7 +53,7 @@ test("a path takes its methods and no others, without a key or a session", async
   }
 });
 
-test("below /api a path that nothing serves is 404 for GET, with or without a key, and 405 for every other method", async () => {
+test("below /api an unknown path is 404 for GET, with or without a key, and 405 for every other method", async () => {
   const { addShop, request } = await testApp();
   const { get } = await addShop();
   for (const path of [
@@ -84,7 +84,7 @@ test("below /api a path that nothing serves is 404 for GET, with or without a ke
   }
 });
 
-test("elsewhere a path that nothing serves is 404 for every method", async () => {
+test("elsewhere an unknown path is 404 for every method", async () => {
   const { request } = await testApp();
   for (const path of [
     "/",

@@ -12,7 +12,7 @@ function appOf(path: string, handler: RouteHandler) {
   return createHttpApp([{ path, methods: { GET: handler } }], createClients([]), log);
 }
 
-test.each(["/fixed", "/rows/:row"])("an answer that the handler has at once is given to Bun at once: %s", (path) => {
+test.each(["/fixed", "/rows/:row"])("an answer without a wait reaches Bun synchronously: %s", (path) => {
   const { routes } = appOf(path, () => respond(200, "{}", {})).config.serve ?? {};
   const route = (routes as Record<string, (request: BunRequest) => unknown>)[path];
   const request = Object.assign(new Request("http://sds.test/"), { params: { row: "a" } }) as unknown as BunRequest;

@@ -8,7 +8,7 @@ import { visit } from "../support/visitor.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 
-test("a shop that is being removed is unknown to everybody who asks over HTTP, and nothing is stored for it", async () => {
+test("a shop that is being removed is unknown over HTTP, and nothing is stored for it", async () => {
   const secret = join(temporaryFolder(), "secret");
   writeFileSync(secret, "the-app-client-secret");
   const all = await testApp({ SDS_PLATFORM_SECRET_FILE: secret });

@@ -90,7 +90,7 @@ describe("the cookie is Secure", () => {
 });
 
 describe("wrong sign-in links", () => {
-  test("are answered with 429 after five in a minute, and so is a good link, until the minute is over", async () => {
+  test("are answered with 429 after five in a minute, like a right link, until the minute is over", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -107,7 +107,7 @@ describe("wrong sign-in links", () => {
     expect((await all.request(good)).status).toBe(200);
   });
 
-  test("are not counted while the database is locked, because nobody knows whether they are wrong", async () => {
+  test("are not counted while the database is locked, because they cannot be checked", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const good = await signInPath(all, shop);

@@ -14,7 +14,7 @@ describe.skipIf(!hasPostgres())("the start of a node", () => {
     return { app, logged, nodes: app.store.nodes as NodeStore };
   }
 
-  test("asks for the address of the balancer where there are several, and needs no more of the database", async () => {
+  test("asks for the balancer's address if there are several nodes, even if the next query fails", async () => {
     const { app, logged, nodes } = await setUp();
     const { beat } = nodes;
     nodes.beat = async () => [...(await beat()), "node_other"];

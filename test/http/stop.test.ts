@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { testApp } from "../support/app.ts";
 import { customer } from "../support/records.ts";
 
-test("a stop while bodies are committed answers each of them, and leaves no request that uses a closed store", async () => {
+test("a stop while bodies are committed answers each body, and no later request uses the closed store", async () => {
   const { app, addShop, logged } = await testApp();
   const { intake } = await addShop();
   const { mirror } = app.store;

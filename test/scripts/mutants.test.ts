@@ -60,7 +60,7 @@ test("comments, types, imports, messages, the log and attributes stay as they ar
   expect(found).toEqual([]);
 });
 
-test("a change is applied where it was found, and has to give another program", () => {
+test("a change is applied at its position, and must change the compiled program", () => {
   const text = "const a = 1 < 2; // 1 < 2";
   const mutant: Mutant = { path: "src/a.ts", line: 1, start: 12, end: 13, before: "<", after: "<=" };
   expect(apply(text, mutant)).toBe("const a = 1 <= 2; // 1 < 2");

@@ -165,7 +165,7 @@ test("an amount can have a fraction of a minor unit", async () => {
   });
 });
 
-test("a frozen app subscription is not among the active ones, and one of manual pricing has no plan handle", async () => {
+test("a frozen app subscription is not active, and an app subscription with manual pricing has no plan handle", async () => {
   const { shop, query } = await started();
   shop.setAppSubscription({ name: "Pro", status: "FROZEN", webhook: false });
   expect(shop.outgoing).toEqual([]);

@@ -128,7 +128,7 @@ describe("the list of what is copied", () => {
 });
 
 describe.skipIf(!hasPostgres())("a copy", () => {
-  test("to PostgreSQL and back has every row of every table as it was, and gives no number twice", async () => {
+  test("to PostgreSQL and back keeps every row of every table, and never reuses a number", async () => {
     const { data } = await storedFolder();
     // The highest number of all is gone; the next one must be above it.
     change(data, "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)");
@@ -169,7 +169,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     expect(await ask(url, "SELECT id FROM orders WHERE gid IS DISTINCT FROM json::json->>'shopifyId'")).toEqual([]);
   });
 
-  test("answers what the original answered, with its keys and cursors", async () => {
+  test("answers like the original, with the original's keys and cursors", async () => {
     const { data, answers } = await storedFolder();
     const url = await emptyDatabase();
     await copy({ folder: data }, atServer(url));
@@ -177,7 +177,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     await expectStoredAnswers(await openOnPostgres(url, data), answers);
   });
 
-  test("back from PostgreSQL forgets no change that a node of the version before made", async () => {
+  test("back from PostgreSQL keeps changes that a node of the previous version made", async () => {
     const { data, answers } = await storedFolder();
     const url = await emptyDatabase();
     const back = join(temporaryFolder(), "back");
@@ -201,7 +201,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     expect(await store.pages.changeBefore(1, (last + 1) * SPAN_MS)).toBe(0);
   });
 
-  test("to PostgreSQL takes a change in a half minute that the copy has noted already", async () => {
+  test("to PostgreSQL accepts a later change in the half minute that the copy has noted already", async () => {
     const { data, answers } = await storedFolder();
     change(data, "UPDATE shops SET change_span = 0 WHERE id = 1");
     const spans = readRows(data, "change_spans").filter(({ shop_id }) => shop_id === 1);
@@ -215,7 +215,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     expect(result).toMatchObject({ changed: 1 });
   });
 
-  test("has a shop whose removal has begun, with what is still there of it", async () => {
+  test("includes a shop whose removal has begun, with its remaining rows", async () => {
     const { data } = await storedFolder();
     change(data, "UPDATE shops SET removal_started_at = 5 WHERE id = 1");
     const url = await emptyDatabase();
@@ -225,7 +225,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     for (const table of COPIED) expect(readRows(back, table)).toEqual(readRows(data, table));
   });
 
-  test("names the row with a character that PostgreSQL cannot store, and nobody opens what is there then", async () => {
+  test("names the row with a character that PostgreSQL cannot store, and leaves an unusable target", async () => {
     const { data } = await storedFolder();
     change(data, "UPDATE api_keys SET label = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM api_keys)");
     const id = readRows(data, "api_keys")

@@ -77,7 +77,7 @@ describe.each([
     return { folder, copy };
   }
 
-  test("leaves the old state or the new one, and the old one can be restored", async () => {
+  test("leaves the old or the new state, and the old state can be restored", async () => {
     const { folder } = await interrupted();
     expect(await shops(folder)).toEqual(expected);
     // A draft is a copy of people's data. Whoever opens the folder next removes it.
@@ -93,7 +93,7 @@ describe.each([
     expect(await shops(old)).toEqual(OLD);
   });
 
-  test("stops no other restore, and leaves nothing behind", async () => {
+  test("does not block another restore, and leaves no files behind", async () => {
     const { folder, copy } = await interrupted();
     await restoreStore(request(folder, copy));
     expect(await shops(folder)).toEqual(NEW);
@@ -103,7 +103,7 @@ describe.each([
   });
 });
 
-test("a restore of a database behind links that was killed between its renames is finished", async () => {
+test("a restore of a linked database that was killed between its renames is finished", async () => {
   const { folder, copy } = await killed();
   const elsewhere = temporaryFolder();
   symlinkSync(elsewhere, join(folder, "disk"));
@@ -118,7 +118,7 @@ test("a restore of a database behind links that was killed between its renames i
   expect(existsSync(join(elsewhere, "real.db.before-restore-wal"))).toBe(true);
 });
 
-test("a restore has the folder alone: it waits for nobody long, and others say why they cannot use it", async () => {
+test("a restore uses the folder exclusively, waits only shortly for others, and other programs say why they are refused", async () => {
   const { folder, copy } = await killed();
   const store = await open(folder);
   const [refusal] = await failures([restoreStore(request(folder, copy))]);
@@ -135,7 +135,7 @@ test("a restore has the folder alone: it waits for nobody long, and others say w
   expect(await shops(folder)).toEqual(OLD);
 });
 
-test("a restore goes on only over a database that is damaged, not over one that cannot be opened now", async () => {
+test("a restore replaces a damaged database, but not a database that only cannot be opened now", async () => {
   const { folder, copy } = await killed();
   const log = join(folder, "sds.db-wal");
   // SQLite says CANTOPEN, as it does where the disk or the rights are wrong.

@@ -18,7 +18,7 @@ describe("an answer is found", () => {
     expect(cache.find({ shopId: 11, changeCount: 5 }, "/a?b")).toBeUndefined();
   });
 
-  test("until thousands of others came, and not for a long target", () => {
+  test("until thousands of other answers came, and never for a long target", () => {
     const cache = createAnswerCache();
     const first = { shopId: 1, changeCount: 1 };
     for (let n = 0; n <= 2_048; n += 1) cache.keep(1, `/${n}`, answer(1));
@@ -66,14 +66,14 @@ describe("the question whether anything has changed", () => {
     expect((await shown(await ask())).body).toContain('"firstName":"Ada"');
   });
 
-  test("needs a key that is valid now", async () => {
+  test("needs a currently valid key", async () => {
     const { app, shop, keyId, clock, ask } = await reader();
     await ask();
     await app.store.keys.revoke(shop.id, keyId, clock.now());
     expect((await ask()).status).toBe(401);
   });
 
-  test("is refused if it is strict and has an unknown parameter, also after one that is not strict", async () => {
+  test("is refused if it is strict with an unknown parameter, even after the same lenient request", async () => {
     const { ask } = await reader();
     expect((await ask({}, "&x=1")).status).toBe(200);
     expect((await ask({ Prefer: "handling=strict" }, "&x=1")).status).toBe(400);

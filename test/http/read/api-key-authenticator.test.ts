@@ -72,7 +72,7 @@ describe("the last use of a key", () => {
     expect(await lastUsedAt()).toBe(0);
   });
 
-  test("is written once a minute, even if the written use is older than the write", async () => {
+  test("is written once a minute, counted from the write and not from the written use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
     const at = (after: number) => {
       clock.ms = START + after;
@@ -88,7 +88,7 @@ describe("the last use of a key", () => {
     expect(writes).toEqual([0, 60_000]);
   });
 
-  test("is not written again without another use", async () => {
+  test("is written again only after another use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
     await use(authenticator, header);
     clock.ms += 120_000;
@@ -115,7 +115,7 @@ describe("the last use of a key", () => {
     expect(await lastUsedAt()).toBe(60_001);
   });
 
-  test("counts from what is stored, after a restart", async () => {
+  test("is written at most once a minute, even across a restart", async () => {
     const { authenticator, open, header, clock, writes } = await openAuthenticator();
     await use(authenticator, header);
     const restarted = open();
@@ -144,7 +144,7 @@ describe("the last use of a key", () => {
     expect([writes, await lastUsedAt()]).toEqual([[1_000], 0]);
   });
 
-  test("does not hold up the request, and a first use that cannot be written is tried again by the job only", async () => {
+  test("does not delay the request; a first use that cannot be written is retried only by the job", async () => {
     const { authenticator, header, clock, store, writes } = await openAuthenticator();
     const { touch } = store;
     let tries = 0;

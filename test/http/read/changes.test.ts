@@ -29,7 +29,7 @@ async function shopWithCustomers({ app, addShop }: TestApp, count: number, domai
 const numbersOf = ({ data }: PageBody) => data.map(({ shopifyId }) => Number(String(shopifyId).split("/").at(-1)));
 
 describe("changes", () => {
-  test("since the checkpoint of a page are what changed after it, and each page has a checkpoint", async () => {
+  test("since the checkpoint of a page are the later changes, and each page has a checkpoint", async () => {
     const harness = await testApp();
     const { shop, read, since } = await shopWithCustomers(harness, 3);
     const { checkpoint } = await read("limit=1");
@@ -72,7 +72,7 @@ describe("changes", () => {
     expect((await get(`/api/v1/customers?cursor=${encodeURIComponent(own)}`)).status).toBe(400);
   });
 
-  test("cannot be walked back to before their checkpoint", async () => {
+  test("refuse a cursor that lies before their checkpoint", async () => {
     const { read, since, get } = await shopWithCustomers(await testApp(), 3);
     const { checkpoint: early } = await read("updatedSince=2026-01-01T00:00:00Z&limit=1");
     const { checkpoint: late } = await read("limit=1");
@@ -80,7 +80,7 @@ describe("changes", () => {
     expect(response.status).toBe(400);
   });
 
-  test("since a time are at most a minute more", async () => {
+  test("since a time include at most the minute before it", async () => {
     const harness = await testApp();
     const { shop, read } = await shopWithCustomers(harness, 2);
     harness.clock.ms += 120_000;
@@ -101,7 +101,7 @@ describe("changes", () => {
   });
 });
 
-test("a list with its checkpoint tells all that is in the mirror, in one snapshot", async () => {
+test("a list and its checkpoint come from one snapshot of the mirror", async () => {
   const harness = await testApp();
   const { shop, read, since } = await shopWithCustomers(harness, 2);
   const before = await read("");

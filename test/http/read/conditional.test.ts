@@ -35,7 +35,7 @@ describe("an answer that the client has", () => {
     expect((await get(path, { "If-None-Match": '"x"' })).status).toBe(200);
   });
 
-  test("is sent again when anything of the shop changed", async () => {
+  test("is sent again after any change of the shop", async () => {
     const { app, shop, get } = await shopWith(1);
     const [list, row] = ["/api/v1/customers", `/api/v1/customers/${encodeURIComponent("gid://shopify/Customer/1")}`];
     const tags = await Promise.all([list, row].map(async (path) => (await get(path)).headers.get("etag") ?? ""));
@@ -45,7 +45,7 @@ describe("an answer that the client has", () => {
     expect((await get(row, { "If-None-Match": tags[1] ?? "" })).status).toBe(200);
   });
 
-  test("is not one of another address, shop or database", async () => {
+  test("has another tag for another address, shop or database", async () => {
     const { get, addShop } = await shopWith(0);
     const other = await addShop("beta.myshopify.com");
     const apart = await shopWith(0);
@@ -59,7 +59,7 @@ describe("an answer that the client has", () => {
       expect((await ask()).status).toBe(200);
   });
 
-  test("needs a key that is valid now, and a right query", async () => {
+  test("needs a currently valid key and a valid query", async () => {
     const { app, get, shop, keyId, clock } = await shopWith(1);
     const tag = (await get("/api/v1/customers")).headers.get("etag") ?? "";
     expect((await get("/api/v1/customers?cursor=x", { "If-None-Match": "*" })).status).toBe(400);
@@ -112,7 +112,7 @@ describe("compression", () => {
 });
 
 describe("the limit of requests", () => {
-  test("is that of each key, after its check, and says when to go on", async () => {
+  test("counts for each key, after the key's check, and its refusal says when to go on", async () => {
     const { get, addShop, clock, request } = await shopWith(1, { SDS_RATE_LIMIT: "2/3" });
     const other = await addShop("beta.myshopify.com");
     const first = await get("/api/v1/customers");

@@ -6,7 +6,7 @@ import { eventually } from "../../support/eventually.ts";
 
 const PAGE_BYTES = 24 * 1024 * 1024;
 
-test("a client that reads a page too slowly is cut off, and its bytes count no more", async () => {
+test("a client that reads a page too slowly is cut off, and its bytes no longer count", async () => {
   const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 300 });
   const server = Bun.serve({
     port: 0,
@@ -27,7 +27,7 @@ test("a client that reads a page too slowly is cut off, and its bytes count no m
 });
 
 test.each(["before the answer", "after the answer"])(
-  "a page of a client that went away %s is let go at once",
+  "a page of a client that went away %s is freed at once",
   async (when) => {
     const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 1 });
     const away = new AbortController();
@@ -42,7 +42,7 @@ test.each(["before the answer", "after the answer"])(
   },
 );
 
-test("a page counts while it is compressed, and then as it is sent", async () => {
+test("a page counts in full while it is compressed, and with its compressed size after that", async () => {
   const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES });
   const ask = () => new Request("http://sds.example.test/");
   const compressed = pages.respondCompressed(ask(), 1, new Uint8Array(PAGE_BYTES), "zstd", {});

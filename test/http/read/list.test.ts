@@ -204,7 +204,7 @@ describe("a page", () => {
 });
 
 describe("a cursor", () => {
-  test("that is not from a page of this resource and this shop is bad", async () => {
+  test("from a page of another resource or another shop is refused", async () => {
     const { app, addShop } = await testApp();
     const alpha = await addShop("alpha.myshopify.com");
     const beta = await addShop("beta.myshopify.com");

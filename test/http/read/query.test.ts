@@ -127,7 +127,7 @@ describe("a parameter", () => {
     expect(answer).toEqual(refusal(400, "bad_parameter", message));
   });
 
-  test("that nobody knows is ignored, and refused where the request is strict", async () => {
+  test("that is unknown is ignored, but refused if the request is strict", async () => {
     const { get } = await filledShop();
     const refused = refusal(
       400,
@@ -166,7 +166,7 @@ describe("one row", () => {
     expect(await answerOf(await request(`/api/v1/customers/${ids.customer}`))).toEqual(UNAUTHORIZED);
   });
 
-  test("by what is no id of its resource is an unknown path, without a key too", async () => {
+  test("by a text that is not an id of its resource is an unknown path, even without a key", async () => {
     const { request } = await filledShop();
     const names = [
       "nonsense",

@@ -71,7 +71,7 @@ function walk(get: (path: string) => Promise<Response>, limit: number) {
   return { seen, readPage };
 }
 
-test("two shops never see each other, and a cursor of one is bad for the other", async () => {
+test("two shops never see each other's rows, and refuse each other's cursors", async () => {
   const { app, addShop } = await testApp();
   const alpha = await addShop("alpha.myshopify.com");
   const beta = await addShop("beta.myshopify.com");

@@ -20,7 +20,7 @@ function openLog() {
 }
 
 describe("wrong keys from one address", () => {
-  test("are warned of at the third, then once a minute with how many came since", () => {
+  test("cause a warning at the third one, then once a minute with the count since the last warning", () => {
     const { send, wait, warned } = openLog();
     send(2);
     expect(warned()).toEqual([]);
@@ -34,7 +34,7 @@ describe("wrong keys from one address", () => {
     expect(warned()).toEqual([]);
   });
 
-  test("that come now and then are not warned of", () => {
+  test("that are rare cause no warning", () => {
     const { send, wait, warned } = openLog();
     for (let minute = 0; minute < 10; minute += 1) {
       send(2);
@@ -51,7 +51,7 @@ describe("wrong keys from one address", () => {
     expect(warned()).toEqual([["192.0.2.1", 3]]);
   });
 
-  test("are remembered of 1,000 addresses: the one that was quiet longest is forgotten first", () => {
+  test("are counted for 1,000 addresses; the address that was quiet longest is forgotten first", () => {
     const { send, warned } = openLog();
     send(2, "192.0.2.1");
     send(2, "192.0.2.2");

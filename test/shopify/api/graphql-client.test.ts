@@ -155,7 +155,7 @@ describe("points", () => {
     expect(subscriptions).toBe(1);
   });
 
-  test("a query that costs more than all points is a failure, because it would wait for ever", async () => {
+  test("a query that costs more than the maximum of points fails, because it would wait for ever", async () => {
     const all = await connected();
     const { client, shop } = recordedClient(all);
     all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 1001, throttleStatus: STATUS }));
@@ -163,7 +163,7 @@ describe("points", () => {
     expect(requestCount(all)).toBe(5);
   });
 
-  test("a throttled request goes before a less urgent one that comes while it waits", async () => {
+  test("a throttled request runs before a less urgent request that came later", async () => {
     const all = await connected();
     const { client, shop, hooks } = recordedClient(all);
     const ended: string[] = [];
@@ -267,7 +267,7 @@ describe("a platform is slow", () => {
     expect(client.isSlow(shop.id)).toBe(false);
   });
 
-  test("but not because of waits for points, or after a failure", async () => {
+  test("but neither because of waits for points, nor after a failure", async () => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
     const cost = { requestedQueryCost: 800, throttleStatus: { ...STATUS, currentlyAvailable: 0 } };
@@ -279,7 +279,7 @@ describe("a platform is slow", () => {
 });
 
 describe("a refused token", () => {
-  test("is replaced through the app's own credentials, and nobody has to act", async () => {
+  test("is replaced with the app's own credentials, and is not logged as trouble", async () => {
     const all = await connected();
     all.remote.revokeTokens();
     expect(await count(all)).toEqual(RESULT);

@@ -39,7 +39,7 @@ test.each([
   expect(clock.now()).toBe(state.ms + aheadMs);
 });
 
-test("a slow answer changes nothing that it does not disprove", async () => {
+test("a slow answer that does not contradict the clock changes nothing", async () => {
   const { clock, state, ask } = clocks(5_000);
   await ask(100);
   const offMs = state.ms - clock.now();

@@ -221,7 +221,7 @@ describe("a failed renewal", () => {
     expect(all.platform.tokenRequests).toBe(requests + 1);
   });
 
-  test("of the database does not replace a pair that another process has stored meanwhile", async () => {
+  test("of the database does not replace a newer pair that another process has stored", async () => {
     const all = await connected();
     await connectPair(all);
     all.test.clock.ms += HOUR_MS;
@@ -302,7 +302,7 @@ describe("the platform's answer to a request for a token", () => {
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 
-  test("is a temporary failure if it is not JSON: then it is not the platform's own", async () => {
+  test("is a temporary failure if it is not JSON, because then the platform did not write it", async () => {
     const endpoint = await endpointWith({ status: 200, body: "the shop is being moved" });
     const message = "the platform's answer to a request for a token is not JSON";
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({ reason: "unavailable", message });

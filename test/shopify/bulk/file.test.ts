@@ -93,7 +93,7 @@ describe("a file", () => {
     },
   );
 
-  test("is read to its end, however often the download breaks off in between", async () => {
+  test("is read to its end, however often the download breaks off", async () => {
     const { files, url } = await host();
     Object.assign(files.behaviour, { bytesPerSecond: 400_000, cuts: { downloads: 9, afterBytes: 10_000 } });
     const { ids, waits } = await read(url);
@@ -101,7 +101,7 @@ describe("a file", () => {
     expect(waits.length).toBeGreaterThan(6);
   });
 
-  test("is read to the end that its host names, if the platform says a smaller size", async () => {
+  test("is read to the size that its host names, even if the platform names a smaller size", async () => {
     const part = (begin: number, id: number) => () =>
       new Response(`{"id":${id}}\n`, { status: 206, headers: { "Content-Range": `bytes ${begin}-17/18` } });
     expect((await read(answering(part(0, 1), part(9, 2)), 0, { byteCount: 9 })).ids).toEqual([1, 2]);
@@ -154,7 +154,7 @@ describe("a file is given up", () => {
     expect((failure as Error).message).toContain(reason);
   });
 
-  test("that ends before its size, if its host does not say where it ends", async () => {
+  test("that ends before the platform's size, if its host names no size", async () => {
     async function pull(controller: ReadableStreamDefaultController<string>): Promise<void> {
       controller.enqueue('{"id":1}\n');
       await nextTurn();
@@ -182,7 +182,7 @@ describe("a file is given up", () => {
     ).rejects.toThrow(BulkFailure);
   });
 
-  test("of which its host has less than the platform says, and says that nothing is left", async () => {
+  test("that is shorter at its host than the platform says, if the host answers that no bytes are left", async () => {
     const { url, size } = await host();
     await expect(read(url, 0, { byteCount: size + 1 })).rejects.toThrow("broke off");
     await expect(read(url, size, { byteCount: size + 1 })).rejects.toThrow(BulkFailure);

@@ -68,7 +68,7 @@ test("a slow bulk operation is waited for", async () => {
 const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503", { status: 503 });
 const DAY_MS = 24 * 3_600_000;
 
-test("while the platform cannot be reached, the wait for an operation goes on: that is not a standstill", async () => {
+test("the wait for an operation goes on while the platform cannot be reached: this does not count as a standstill", async () => {
   const outage = Array.from({ length: 600 }, () => DOWN);
   const { wait, asked, logged, now } = watched([
     running(1),
@@ -83,7 +83,7 @@ test("while the platform cannot be reached, the wait for an operation goes on: t
   expect(logged.filter((line) => line.includes("is waited for") && line.includes("HTTP 503"))).toHaveLength(2);
 });
 
-test("the wait for an operation ends when the platform would end it, or refuses", async () => {
+test("the wait for an operation ends at the operation's longest lifetime, or when the platform refuses", async () => {
   const { wait, now } = watched([DOWN]);
   await expect(wait()).rejects.toThrow("HTTP 503");
   expect(Math.floor(now() / DAY_MS)).toBe(10);

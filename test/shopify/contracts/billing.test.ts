@@ -46,7 +46,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
     else await all.deliverAll();
   }
 
-  test("is that of the next cycle, even if no app ever writes it into the contract", async () => {
+  test("is the next cycle's date, even if no app writes a date into the contract", async () => {
     const all = await connected();
     const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
     await bring(all);
@@ -57,7 +57,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
     expect(await nextBillingDate(all)).toBe("2026-03-15T12:00:00.000Z");
   });
 
-  test("is not that of a cycle that is skipped", async () => {
+  test("is not the date of a skipped cycle", async () => {
     const all = await connected();
     const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
     all.remote.skipCycle(contract, 1);
@@ -73,7 +73,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
     expect(await nextBillingDate(all)).toBe("2026-03-10T00:00:00.000Z");
   });
 
-  test("is what the app wrote, if that lies ahead of the next cycle's start, and not if it lies before", async () => {
+  test("is the date that the app wrote if it lies after the start of the next cycle", async () => {
     const all = await connected();
     const contract = createContract(all.remote, { interval: "WEEK" });
     all.remote.updateContract(contract, { nextBillingDate: "2026-04-20T00:00:00Z" });
@@ -84,7 +84,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
     expect(await nextBillingDate(all)).toBe("2026-03-08T12:00:00.000Z");
   });
 
-  test("is that of the cycle around now after a long pause", async () => {
+  test("is the current cycle's date after a long pause", async () => {
     const all = await connected();
     const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
     all.remote.pause(contract);
@@ -147,7 +147,7 @@ describe("a load of a contract whose attempts were all successful", () => {
 describe("an order of several contracts", () => {
   const cup = { ...LINE, title: "Cup", price: "8.00", quantity: 1, variant: "gid://shopify/ProductVariant/3" };
 
-  test("counts for each contract with its own lines, whatever brings it", async () => {
+  test("counts for each contract with its own lines, whether a webhook or a load brings it", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
     const [first = "", second = ""] = all.remote.createContracts([
@@ -311,7 +311,7 @@ describe("a charge ahead of open cycles", () => {
     expect(await nextBillingDate(all)).toBe(new Date(due).toISOString());
   });
 
-  test("is found if the contract ended meanwhile", async () => {
+  test("is found if the contract has ended since", async () => {
     const { all, contract, orders } = await chargedEarly(0, [5]);
     all.remote.cancel(contract);
     await all.deliverAll();
@@ -325,7 +325,7 @@ describe("a charge ahead of open cycles", () => {
     expect(await orderOf(all, 112)).toMatchObject({ status: "PAID", shopifyId: orders[1] });
   });
 
-  test("is found if it is not early, and more cycles than are searched ahead are open", async () => {
+  test("is found if it is not early, even if more cycles are open than are searched ahead", async () => {
     const { all, orders } = await chargedEarly(3, [28], "DAY");
     await all.deliverAll();
     expect(await orderOf(all, 28)).toMatchObject({ status: "PAID", shopifyId: orders[0] });

@@ -76,7 +76,7 @@ test("an order needs its lines and their prices, and not what the app may not se
   }
 });
 
-test("a further page of an object that is gone has no shape", () => {
+test("a further page of a deleted object is not checked for its shape", () => {
   expect(requireShape("attempts", undefined)).toBeUndefined();
   expect(() => requireShape("attempts", null)).toThrow("the platform sent attempts without any data");
 });

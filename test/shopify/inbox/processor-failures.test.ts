@@ -144,7 +144,7 @@ describe("a platform webhook that fails", () => {
     expect(await waits(shop)).toEqual([5 * SECOND, 5 * SECOND]);
   });
 
-  test("during a stop is not counted as an attempt, and nothing more starts", async () => {
+  test("during a stop is not counted as an attempt, and no further attempt starts", async () => {
     const { store, processor, addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("a");
     await receive(shop, numbered("s", 9));
@@ -192,7 +192,7 @@ describe("a database that fails", () => {
   });
 });
 
-test("webhooks that were received or postponed while the clock was ahead are processed after it was set back", async () => {
+test("webhooks received or postponed while the clock was ahead are processed after the clock was set back", async () => {
   const { processor, clock, logged, addShop, receive, wake, newCalls } = await processing();
   const shop = await addShop("a");
   const hour = 60 * MINUTE;
@@ -222,7 +222,7 @@ test("a start processes webhooks that a clock that was ahead planned too late", 
   expect(newCalls()).toHaveLength(1);
 });
 
-test("a webhook that fails because another node took the shop over stays in the inbox unchanged", async () => {
+test("a webhook that fails because another node has taken over the shop stays unchanged in the inbox", async () => {
   const membership = { ...soleMember(), mayBegin: () => false };
   const { addShop, receive, wake, settle, newCalls, waits, logged } = await processing(membership);
   const shop = await addShop("a");

@@ -5,7 +5,7 @@ import { eventually } from "../../support/eventually.ts";
 import { bySubject, countByShop, numbered, processing, SECOND } from "./slow-processing.ts";
 
 describe("shops take turns", () => {
-  test("and each starts one subject before any starts a second one", async () => {
+  test("and each shop starts one subject before any shop starts a second one", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     for (const name of ["a", "b", "c"]) await receive(await addShop(name), ["s1", "s2"]);
     await wake();
@@ -42,7 +42,7 @@ describe("shops take turns", () => {
   });
 });
 
-describe("the limit of what runs at once is", () => {
+describe("the limit of subjects under way is", () => {
   test("32 subjects of one shop that need the platform, and 256 of all shops", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("alone");
@@ -211,7 +211,7 @@ test("due webhooks are read 500 at a time", async () => {
   expect(limits).toEqual([500]);
 });
 
-test("a stop during a turn starts nothing more, and no other turn", async () => {
+test("a stop during a turn starts no further subject and no further turn", async () => {
   const { store, processor, addShop, receive, wake, settle, newCalls } = await processing();
   await receive(await addShop("a"), numbered("s", 4));
   const { due, dueQueues } = store.inbox;
@@ -234,7 +234,7 @@ test("a stop during a turn starts nothing more, and no other turn", async () => 
   expect([looked, newCalls()]).toEqual([1, []]);
 });
 
-test("stop waits for what is under way", async () => {
+test("stop waits for the subjects under way", async () => {
   const { processor, addShop, receive, wake, settle, newCalls } = await processing();
   await receive(await addShop("a"), ["s"]);
   await wake();
@@ -249,7 +249,7 @@ test("stop waits for what is under way", async () => {
   expect(processor.working).toBe(false);
 });
 
-test("every webhook is processed once, although others arrive meanwhile", async () => {
+test("every webhook is processed once, although others arrive in between", async () => {
   const { store, processor, addShop, receive, newCalls } = await processing();
   const shop = await addShop("a");
   const handled: number[] = [];

@@ -114,7 +114,7 @@ describe("while the platform is down", () => {
     expect(await inboxOf(all)).toEqual([]);
   });
 
-  test("few webhooks of a shop query it; webhooks without a query are processed, all others later", async () => {
+  test("few webhooks of a shop query the platform; webhooks that need no query are processed, the others wait", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
     for (let n = 0; n < 12; n += 1) createContract(all.remote, { customer });
@@ -197,7 +197,7 @@ describe("the webhooks of one renewal", () => {
     expect(await shop.all("orders")).toHaveLength(3);
   });
 
-  test("are processed at once if a payment failed, together with all that wait", async () => {
+  test("are processed at once if a payment failed, together with the waiting ones", async () => {
     const { shop, remote, contract, send, readings, wake } = await renewal();
     remote.updateContract(contract, { lines: [{ ...LINE, quantity: 9 }] });
     for (const webhook of remote.outgoing.splice(0)) await send(webhook);
@@ -225,7 +225,7 @@ describe("the webhooks of one renewal", () => {
   });
 });
 
-test("webhooks about one contract are processed one after another, and those that wait together need one read", async () => {
+test("webhooks about one contract are processed one after another, and waiting ones share one read", async () => {
   const all = await connected();
   const contract = createContract(all.remote);
   await all.deliverAll();
@@ -252,7 +252,7 @@ test("webhooks about one contract are processed one after another, and those tha
 });
 
 describe("the app and the shop", () => {
-  test("app/uninstalled ends the connection, but not if it comes late", async () => {
+  test("app/uninstalled ends the connection, unless the shop was connected again in the meantime", async () => {
     const all = await connected();
     const connection = () => all.test.app.store.connections.find(all.shop.shop.id);
     await all.send({ ...webhook("app/uninstalled", "{}"), triggeredAt: "2026-02-01T00:00:00Z" });

@@ -7,7 +7,7 @@ import { eventually } from "../../support/eventually.ts";
 /** As many subjects as one shop may have read at the same time. */
 const AT_ONCE = 32;
 
-test("a failed payment is read before all that waited longer, and is listed with the time when it arrived", async () => {
+test("a failed payment is read before all webhooks that waited longer, and is listed with its time of arrival", async () => {
   const { test: program, platform, remote, shop, send, deliverAll } = await connected();
   const contracts = Array.from({ length: AT_ONCE + 2 }, () => createContract(remote));
   await deliverAll();

@@ -103,7 +103,7 @@ describe("a webhook that is older than the last reading", () => {
     expect(await ask("subscription_contracts/update", payload, beganAt - 2_000)).toContain("BillingCycles");
   });
 
-  test("of its contract does not count for an order that was not read: a charged order is not read again", async () => {
+  test("of its contract still needs a query for a charged order, which readings of the contract leave out", async () => {
     const { all, contract, order, beganAt, ask } = await read();
     all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
     all.remote.outgoing.length = 0;
@@ -153,7 +153,7 @@ test("the orders of a renewal need no query after the reading of its contract", 
   expect(await all.shop.all("orders")).toHaveLength(2);
 });
 
-test("an order that a reading found needs no query, but a charged order that it left out does", async () => {
+test("an order that a reading found needs no query; a charged order that the reading left out needs one", async () => {
   const all = await connected();
   const contract = createContract(all.remote);
   all.remote.skipCycle(contract, 1);
@@ -195,7 +195,7 @@ describe("the plan", () => {
   const plan = async ({ test }: ConnectedShop) => (await test.app.store.shops.find(DOMAIN))?.plan;
   const subscription = (name: string, status: string) => ({ app_subscription: { name, status } });
 
-  test("follows all app subscriptions of the shop, and not only that of the webhook", async () => {
+  test("follows all app subscriptions of the shop, not only the webhook's", async () => {
     const all = await connected();
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     all.remote.setAppSubscription({ name: "API and webhooks", status: "ACTIVE" });
@@ -228,7 +228,7 @@ describe("the plan", () => {
     expect(await plan(all)).toBe("pro");
   });
 
-  test("stays as it is if sds does not know the name, and that is logged", async () => {
+  test("stays as it is if sds does not know the name, with a log line", async () => {
     const all = await connected();
     all.remote.setAppSubscription({ name: `Enterprise ${"x".repeat(200)}`, status: "ACTIVE" });
     await all.deliverAll();
@@ -271,7 +271,7 @@ describe("a change of the granted scopes", () => {
     expect(logged(shop, "the scopes that the shop grants changed")).toHaveLength(1);
   });
 
-  test("that takes back a needed scope is an error, and the shop's status says so", async () => {
+  test("that revokes a needed scope is logged as an error, and shown in the shop's status", async () => {
     const shop = await connected();
     shop.remote.setScopes(["read_customers"]);
     await shop.deliverAll();
@@ -293,7 +293,7 @@ describe("a removal of the shop", () => {
     await eventually(() => logged(all, "a shop was removed with everything that was stored about it").length === 1);
   });
 
-  test("is not carried out if the shop has the app installed again, and that is logged", async () => {
+  test("is not carried out if the shop has the app installed again, with a log line", async () => {
     const all = await connected();
     for (let n = 0; n < 2; n += 1) {
       await send(all, "shop/redact", { shop_domain: DOMAIN });

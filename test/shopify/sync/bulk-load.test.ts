@@ -118,7 +118,7 @@ describe("a load with bulk operations", () => {
     expect(operations(all)).not.toContain("RunBulkQuery");
   });
 
-  test("says what the platform prepares, and how much of it is read", async () => {
+  test("reports what the platform prepares, and how much of the file is read", async () => {
     const all = await largeShop();
     all.remote.setBulk({ delayMs: 5 });
     const progress: SyncProgress[] = [];
@@ -286,7 +286,7 @@ describe("a load that is interrupted", () => {
     await expectLoaded(all);
   });
 
-  test("when the platform had just started an operation finds it, and starts no other", async () => {
+  test("just after the platform started an operation finds that operation, and starts no other", async () => {
     const all = await largeShop();
     let isKilled = false;
     seemLarge(all, ({ operation }) => {
@@ -363,7 +363,7 @@ describe("a load that is interrupted", () => {
     await expectLoaded(all);
   });
 
-  test("and goes on with pages, if that is wanted", async () => {
+  test("and goes on with pages, if pages are wanted", async () => {
     const all = await largeShop();
     all.platform.files.behaviour.status = 503;
     all.test.app.store.orderStages.begin = async () => {

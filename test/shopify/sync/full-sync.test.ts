@@ -154,7 +154,7 @@ describe("a load of a whole shop", () => {
     expect(progress.at(-1)?.counts).toMatchObject({ customers: 600, subscriptions: 600 });
   });
 
-  test("queues events of the past only with the option for them", async () => {
+  test("queues events of past changes only with `events`", async () => {
     const all = await connected();
     await queueAllEvents(all);
     all.remote.seed({ contracts: 3, renewals: 1 });
@@ -276,7 +276,7 @@ describe("data that cannot be mirrored", () => {
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
   });
 
-  test("is skipped for a customer too", async () => {
+  test("is skipped for customers too", async () => {
     const all = await connected();
     const node = { id: "gid://shopify/Customer/7", firstName: "Ada", lastName: null, defaultEmailAddress: null };
     const nodes = [
@@ -333,7 +333,7 @@ describe("data that cannot be mirrored", () => {
     await expect(load(all)).rejects.toThrow("HTTP 503");
   });
 
-  test("is cut if it is only too long", async () => {
+  test("is cut if its only fault is its length", async () => {
     const all = await connected();
     createContract(all.remote, { lines: [{ ...LINE, title: "x".repeat(2000) }] });
     all.test.clock.ms += HOUR_MS;
@@ -363,7 +363,7 @@ describe("data without access", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
   });
 
-  test("about names and addresses leaves those of the mirror as they are", async () => {
+  test("about names and addresses leaves the mirror's names and addresses as they are", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "a@example.com", firstName: "Ada", lastName: "Lovelace" });
     all.remote.setConsent(customer, "subscribed");

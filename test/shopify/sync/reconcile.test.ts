@@ -160,7 +160,7 @@ describe("reconciling", () => {
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
   });
 
-  test("from a given time is possible for a shop that was never loaded, and covers nothing", async () => {
+  test("from a given time is possible for a shop that was never loaded, and does not count as a load", async () => {
     const all = await connected();
     createContract(all.remote);
     all.test.clock.ms += HOUR_MS;

@@ -47,7 +47,7 @@ test("a shop that was never loaded completely is not reconciled", async () => {
   expect(all.test.logged.join("")).not.toContain("reconcile");
 });
 
-test("a run in the future, from before a clock change, is overdue", async () => {
+test("a shop whose last run is dated in the future, because the clock was set back, is due", async () => {
   const all = await loaded();
   all.test.clock.ms -= 1;
   await all.runOnce();
@@ -165,7 +165,7 @@ test("eight shops are reconciled at the same time, each once, and others after t
   expect(held()).toBe(10);
 });
 
-test("a stop waits for the runs under way, and starts no more", async () => {
+test("a stop waits for the runs under way, and starts no further runs", async () => {
   const { reconciler, open, held } = await manyDueShops();
   await reconciler.begin();
   await eventually(() => held() === 8);

@@ -46,7 +46,7 @@ test("an outage is one line when it begins, one a minute, and one when it is ove
   expect(log.isOut).toBeFalse();
 });
 
-test("other lines are written as they are; what finds no connection free is so only while there is no outage", () => {
+test("other lines are written unchanged; failures for lack of a free connection are hidden during an outage", () => {
   const { lines, log } = outageLog();
   const busy = failureFields(new StoreError("busy", new Error("all connections are in use")));
   log.warn("first", busy);

@@ -54,7 +54,7 @@ test.each([250, 33, 32, 7])("pages of %d rows of 256 KiB are 8 MiB at most, and 
   expect(bytes).toHaveLength(Math.ceil(70 / Math.min(limit, 32)));
 });
 
-test("a row above 8 MiB of an older version is a page of its own", async () => {
+test("an older version's row above 8 MiB is a page by itself", async () => {
   const { walk } = await shopWithRows([0, 9_000 * KIB, 0, 9_000 * KIB, 9_000 * KIB, 0, 0]);
   for (const limit of [1, 3, 250]) {
     const { ids, bytes, expected } = await walk(limit);
@@ -64,7 +64,7 @@ test("a row above 8 MiB of an older version is a page of its own", async () => {
   }
 });
 
-test("a page of 250 rows just below and just above what needs no look at the sizes is whole", async () => {
+test("a page of 250 rows is whole, just below and just above the limit from which sizes are checked", async () => {
   const { walk } = await shopWithRows(
     Array.from({ length: 252 }, (_, n) => Math.floor(MAX_PAGE_BYTES / 252) - 1 + (n % 2)),
   );

@@ -25,7 +25,7 @@ describe("a database address", () => {
     expect(parse("postgres://us%3Aer@localhost/d%20b")).toMatchObject({ user: "us:er", database: "d b" });
   });
 
-  test("of another machine has TLS whose certificate is checked", () => {
+  test("of another machine uses TLS and checks the certificate", () => {
     const tls = { rejectUnauthorized: true } as const;
     expect(parse("postgres://sds@db.example.com/x").tls).toEqual({ ...tls, serverName: "db.example.com" });
     expect(parse("postgres://sds@db.example.com/x?sslmode=verify-full&sslrootcert=system").tls).toEqual({
@@ -126,7 +126,7 @@ describe("the password file", () => {
     return parseServerAddress(address, file).password;
   };
 
-  test("has the password in the first line that fits", () => {
+  test("has the password in the first matching line", () => {
     const lines = [
       "# db.example.com:5432:x:sds:comment",
       "",
@@ -150,7 +150,7 @@ describe("the password file", () => {
     expect(passwordIn(["/run:*:*:*:p"], "postgres://sds@/x?host=/run")).toBe("p");
   });
 
-  test("is refused where it cannot be read", () => {
+  test("is refused if it cannot be read", () => {
     expect(() => parseServerAddress("postgres://sds@localhost/x", "/none/pgpass")).toThrow(
       "PGPASSFILE cannot be read: ENOENT",
     );

@@ -25,7 +25,7 @@ async function behindProxy(options = {}) {
 }
 
 describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows everything", () => {
-  test("fails what is under way when the deadline is over, and then works on new connections", async () => {
+  test("fails operations under way after the deadline, and then works on new connections", async () => {
     const { proxy, db } = await behindProxy();
     await Promise.all([1, 2, 3, 4].map((n) => db.get("SELECT $1::bigint", [n])));
     proxy.isSwallowing = true;
@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     await useAll();
   });
 
-  test("closes before the deadline of what is under way", async () => {
+  test("closes before the deadline of operations under way", async () => {
     const { proxy, db } = await behindProxy({ deadlineMs: 10 * LIMIT_MS });
     await db.get("SELECT 1 AS one");
     proxy.isSwallowing = true;
@@ -71,7 +71,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     expect(unhandled).toEqual([]);
   });
 
-  test("ends what is under way, also a transaction, before it closes", async () => {
+  test("ends operations under way, also transactions, before it closes", async () => {
     const { db } = await behindProxy({ deadlineMs: 5_000 });
     const begun = Promise.withResolvers<void>();
     const working = db.transaction(async (tx) => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     expect(await working).toBe("committed");
   });
 
-  test("refuses what comes after it was closed, and what waited", async () => {
+  test("refuses operations that wait, or come after it was closed", async () => {
     const { url, db } = await behindProxy({ connections: 1 });
     const [first, second] = [db.get("SELECT pg_sleep($1::float8)", [0.2]), db.get("SELECT 1 AS one")];
     const waiting = failures([first, second]);
@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     expect(await slow).toBe("done");
   });
 
-  test("does not count the time in which this process stood still", async () => {
+  test("does not count time in which this process was paused", async () => {
     const { db } = await behindProxy();
     // Repeated, because the pool has only a few milliseconds to read the answers, and a busy machine can take longer.
     await eventually(async () => {
@@ -142,7 +142,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     expect(await pid()).toEqual(before as never);
   });
 
-  test("is not the time that it waits for a connection: that ends with `busy`", async () => {
+  test("does not limit the wait for a connection, which ends with `busy`", async () => {
     const { db } = await behindProxy({ connections: 1, waitMs: 50 });
     const [, failed] = await failures([db.get("SELECT pg_sleep($1::float8)", [0.2]), db.get("SELECT 1 AS one")]);
     expect(failed).toMatchObject({ reason: "busy", message: "all connections to the database are in use" });

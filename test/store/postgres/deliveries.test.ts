@@ -19,7 +19,7 @@ function claimWithin(store: Store, shop: ShopRef, share: number, limit: number, 
 }
 
 describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
-  test("holds for all processes together, and what is recorded makes room", async () => {
+  test("holds for all processes together, and recorded results free slots", async () => {
     const { store, reopen } = await open();
     const other = await reopen();
     const [shop, unlimited] = [await shopWithEvents(store), await shopWithEvents(store, "other")];
@@ -60,7 +60,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     }
   });
 
-  test("is never passed while three processes claim and record, and each delivery is attempted once", async () => {
+  test("is never exceeded while three processes claim and record, and each delivery is attempted once", async () => {
     const { store, reopen, rows } = await open();
     const stores = [store, await reopen(), await reopen()];
     const shops = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta")];

@@ -72,7 +72,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     expect((await schemaOf(url)).version).toBe(String(MIGRATIONS.length));
   });
 
-  test("runs what a database lacks, once", async () => {
+  test("runs the missing migrations, once", async () => {
     const url = await emptyDatabase();
     const db = openDatabase(url);
     const first = `CREATE TABLE one (n bigint); -- A comment; with a semicolon
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     expect(await db.all<object>("SELECT n::float8 AS n FROM one ORDER BY one.n")).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  test("of another program is waited for, longer than for any other lock", async () => {
+  test("by another program is waited for, longer than any other lock", async () => {
     const url = await emptyDatabase();
     const other = openDatabase(url);
     const locked = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     }
   });
 
-  test("is not needed for a database that is one version newer; two are too many", async () => {
+  test("is not needed for a database one version newer; a database two versions newer is refused", async () => {
     const url = await emptyDatabase();
     const masterKeyFile = join(temporaryFolder(), "master.key");
     const store = await openStoreAt(url, { masterKeyFile });
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     expect(await failures([store.check()])).toMatchObject([{ code: "unavailable" }]);
   });
 
-  test("is not made where the database must have data", async () => {
+  test("is not made if the database must have data", async () => {
     const url = await emptyDatabase();
     const [refused] = await failures([openStoreAt(url, { mustExist: true })]);
     expect(refused).toMatchObject({ code: "not_found" });

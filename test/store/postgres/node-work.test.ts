@@ -23,7 +23,7 @@ describe.each(shared)("$name: the work of a node", (engine) => {
     return { store, other, shop, take, work, count: async () => (await rows("customers")).length };
   }
 
-  test("is kept as long as no other node has taken it over, and then refused", async () => {
+  test("is stored until another node takes it over, and then refused", async () => {
     const { store, other, take, work, count } = await setUp();
     const both = await store.mirror.applyRecords([work(1), work(3)], START);
     expect(both).toMatchObject([{ changed: 1 }, { changed: 1 }]);
@@ -35,7 +35,7 @@ describe.each(shared)("$name: the work of a node", (engine) => {
     expect(await other.mirror.applyRecords([work(2)], START)).toMatchObject([{ changed: 1 }]);
   });
 
-  test("is refused alone: what was posted in the same commit is kept", async () => {
+  test("is refused alone: posted records in the same commit are stored", async () => {
     const { store, other, shop, take, work, count } = await setUp();
     await take(other, 60_000);
     const writer = createRecordWriter(store.mirror, () => START);

@@ -48,7 +48,7 @@ async function wrongAnswers(nodes: readonly Database[]): Promise<number> {
 }
 
 describe.skipIf(!hasPostgres())("a PostgreSQL server without a pooler", () => {
-  test("is known as such, also while others use it", async () => {
+  test("is recognised, also while others use it", async () => {
     const url = await emptyDatabase();
     const other = openDatabase(url);
     const busy = Promise.all([1, 2, 3].map(() => other.get("SELECT pg_sleep($1::float8)", [0.1])));
@@ -83,7 +83,7 @@ describe.skipIf(!canRun)("PgBouncer (skipped where it is not installed)", () => 
     });
   }
 
-  test("in transaction mode is found while others use it", async () => {
+  test("in transaction mode is recognised while others use it", async () => {
     const direct = await emptyDatabase();
     const settings = { pool_mode: "transaction", default_pool_size: "6", ignore_startup_parameters };
     const url = await startPgBouncer(direct, settings);
@@ -97,7 +97,7 @@ describe.skipIf(!canRun)("PgBouncer (skipped where it is not installed)", () => 
     await Promise.all(busy);
   });
 
-  test("carries a whole store, whose migrations run once", async () => {
+  test("works with a whole store, whose migrations run once", async () => {
     const url = await startPgBouncer(await emptyDatabase(), { pool_mode: "transaction", default_pool_size: "4" });
     const masterKeyFile = join(temporaryFolder(), "master.key");
     const [store] = await Promise.all([1, 2].map(() => openStoreAt(url, { masterKeyFile })));

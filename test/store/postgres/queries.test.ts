@@ -28,7 +28,7 @@ for (const isPooled of [false, true]) {
       return openDatabase((await postgresServer()).url, { isPooled, connections: 1 });
     }
 
-    test("arrive as they are, alone and in arrays", async () => {
+    test("arrive unchanged, alone and in arrays", async () => {
       const db = await open();
       const back = async (type: string, value: never) =>
         (await db.get<{ value: unknown }>(`SELECT $1::${type} AS value`, [value]))?.value;
@@ -67,7 +67,7 @@ for (const isPooled of [false, true]) {
 }
 
 describe.skipIf(!hasPostgres())("a statement of PostgreSQL", () => {
-  test("is prepared once on each connection, whatever its values and without any", async () => {
+  test("is prepared once on each connection, with any values and without values", async () => {
     const db = openDatabase((await postgresServer()).url, { connections: 1 });
     for (const value of [...NUMBERS, null]) await db.get("SELECT $1::bigint AS once", [value]);
     for (const value of [1, 2.5, null]) await db.get("SELECT $1::float8 AS twice", [value]);

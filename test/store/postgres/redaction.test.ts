@@ -24,7 +24,7 @@ async function countWaiting(db: Database): Promise<number> {
 }
 
 describe.each(shared)("$name: a redaction", (engine) => {
-  test("succeeds although all that it redacts takes longer than other transactions may rest", async () => {
+  test("succeeds even if it takes longer than the idle timeout of other transactions", async () => {
     let asked = 0;
     let isSlow = false;
     // It is asked for between the statements of a commit that queues deliveries.

@@ -100,7 +100,7 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     return { proxy, db: await openTable(withPort(url, proxy.port)) };
   }
 
-  test("while it commits leaves it open whether that happened: `lost`, and no second run", async () => {
+  test("while it commits leaves the result unknown: `lost`, and no second run", async () => {
     const { proxy, db } = await behindProxy();
     let runs = 0;
     const [failed] = await failures([
@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     expect([runs, await notedIn(db)]).toEqual([1, [1]]);
   });
 
-  test("while it reads costs nothing: it is read again", async () => {
+  test("while it reads is harmless: the read is repeated", async () => {
     const { proxy, db } = await behindProxy();
     for (const text of ["SELECT 7 AS seven", "WITH one AS (SELECT 7 AS seven) SELECT seven FROM one"]) {
       proxy.cutAtAnswer = "SELECT 1\0";
@@ -123,7 +123,7 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     }
   });
 
-  test("while it writes leaves it open too", async () => {
+  test("while it writes also leaves the result unknown", async () => {
     const { proxy, db } = await behindProxy();
     proxy.cutAtAnswer = "SELECT 1\0";
     const written = db.get("WITH one AS (INSERT INTO noted VALUES ($1::bigint) RETURNING *) SELECT * FROM one", [0]);
@@ -134,7 +134,7 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     expect(await notedIn(db)).toEqual([1]);
   });
 
-  test("before it commits costs nothing: the transaction is run again", async () => {
+  test("before it commits is harmless: the transaction is repeated", async () => {
     const { proxy, db } = await behindProxy();
     let runs = 0;
     proxy.cutAtAnswer = "INSERT 0 1\0";
@@ -146,7 +146,7 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     expect([result, await notedIn(db)]).toEqual([2, [2]]);
   });
 
-  test("by the server, while its transaction works, costs nothing either", async () => {
+  test("by the server, in the middle of a transaction, is harmless too", async () => {
     const { db } = await behindProxy();
     let runs = 0;
     await db.transaction(async (tx) => {

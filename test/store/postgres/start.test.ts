@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
 
   const at = (change: Partial<URL>) => Object.assign(new URL(url), change).href;
 
-  test("because nobody listens, is told with what to do", async () => {
+  test("because its port has no listener, is reported with what to do", async () => {
     expect(await refusal(at({ port: "1" }))).toBe(
       "there is no connection to postgres://127.0.0.1:1/postgres: start the server, or correct host and port of the " +
         "database address",
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     );
   });
 
-  test("because nobody answers", async () => {
+  test("because it does not answer", async () => {
     const proxy = await startFaultyProxy(Number(url.port));
     proxy.isSwallowing = true;
     expect(await refusal(withPort(url.href, proxy.port), { deadlineMs: 500 })).toBe(
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres())("the clock of the database", () => {
     for (const ms of [1_900, -1_900]) await openStoreAt(url, { ...differing(ms), masterKeyFile });
   });
 
-  test("that differs by more is told, with the difference and what to do", async () => {
+  test("that differs by more is reported, with the difference and what to do", async () => {
     const url = await emptyDatabase();
     const advice = "the clock of this machine: set both by NTP, then start again; at most 2 s are allowed";
     expect(await refusal(url, differing(2_600))).toMatch(new RegExp(` is 2\\.[56] s ahead of ${advice}$`));

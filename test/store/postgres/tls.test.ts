@@ -57,12 +57,12 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
     }
   }
 
-  test("is used where the certificate is of the named authority and for the host", async () => {
+  test("is used if the certificate is for the host and from the named authority", async () => {
     expect(await isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority })).toBe(true);
     expect(await isEncrypted("localhost", {})).toBe(false);
   });
 
-  test("refuses a certificate for another name, and one of an authority that nobody named", async () => {
+  test("refuses a certificate for another name or from another authority", async () => {
     // The log would tell that this user does not exist, if it began to sign in.
     const user = { username: "refused" };
     const ours = { sslmode: "verify-full", sslrootcert: authority };
@@ -81,7 +81,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
     expect(log()).not.toContain("refused");
   });
 
-  test("refuses a server that has none", async () => {
+  test("refuses a server without TLS", async () => {
     const { port } = new URL((await postgresServer()).url);
     await expect(
       isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority }, { port }),
@@ -91,7 +91,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
     });
   });
 
-  test("needs a file with certificates where one is named", async () => {
+  test("needs certificates in the named file", async () => {
     const empty = join(server.folder, "empty.pem");
     writeFileSync(empty, "");
     for (const [file, reason] of [

@@ -25,7 +25,7 @@ async function values(db: Queries): Promise<number[]> {
 
 for (const isPooled of [false, true]) {
   describe.skipIf(!hasPostgres())(`PostgreSQL transactions${isPooled ? ", as behind a pooler" : ""}`, () => {
-    test("that lock each other out are run again", async () => {
+    test("that deadlock are retried", async () => {
       const db = await openTable({ isPooled });
       const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let runs = 0;
@@ -45,7 +45,7 @@ for (const isPooled of [false, true]) {
       expect(await values(db)).toEqual([2, 2]);
     });
 
-    test("that cannot be serialized are run again, six times at most", async () => {
+    test("that cannot be serialized are retried, six times at most", async () => {
       const db = await openTable({ isPooled });
       let runs = 0;
       const fail = db.transaction(async (tx) => {
@@ -56,7 +56,7 @@ for (const isPooled of [false, true]) {
       expect(runs).toBe(6);
     });
 
-    test("fail with the first error of statements that were sent together, not with what follows from it", async () => {
+    test("fail with the first error of pipelined statements, not with a later error that it causes", async () => {
       const db = await openTable({ isPooled });
       const sendAll = (tx: Queries) => [add(tx, 1), insert(tx, 1), add(tx, 2), divide(tx, 0)];
       const failed = await failures([
@@ -82,7 +82,7 @@ for (const isPooled of [false, true]) {
       expect(await values(db)).toEqual([0, 0]);
     });
 
-    test("commit nothing of work that throws, and the refusal reaches the caller", async () => {
+    test("roll back if the work throws, and the refusal reaches the caller", async () => {
       const db = await openTable({ isPooled });
       const refusal = new SdsError("conflict", "there is one already");
       const refusing = [
@@ -100,7 +100,7 @@ for (const isPooled of [false, true]) {
       expect(await values(db)).toEqual([0, 0]);
     });
 
-    test("that are over send nothing more", async () => {
+    test("that have ended send no further statements", async () => {
       const db = await openTable({ isPooled });
       const late = Promise.withResolvers<Queries>();
       await db.transaction(async (tx) => late.resolve(tx));
@@ -128,7 +128,7 @@ for (const isPooled of [false, true]) {
 }
 
 describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
-  test("are one for a statement, and two for a transaction whose statements are sent together", async () => {
+  test("are one for a statement, and two for a transaction with pipelined statements", async () => {
     const { url } = await openTable();
     const proxy = await startFaultyProxy(Number(new URL(url).port));
     const db = openDatabase(withPort(url, proxy.port), { connections: 1 });
