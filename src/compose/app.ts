@@ -75,6 +75,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     busyTimeoutMs: 2_000,
     now,
     random,
+    upgradeAlone: true,
     server: config.database === null ? null : { ...config.database, sleep },
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
