@@ -1,7 +1,6 @@
 /**
- * Measures the same program on SQLite and on PostgreSQL, side by side: what a page, a posted event and a delivery take
- * of the processor, and how many statements and round trips they are. `--short` measures less of each; `--operations` only
- * counts statements and round trips.
+ * Measures the same program on SQLite and on PostgreSQL, side by side: the processor time of a page, a posted event and
+ * a delivery. Also counts their statements and round trips. `--short` measures less of each; `--operations` only counts.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

@@ -124,7 +124,7 @@ test("any interleaving of changes, faults and restores leaves a copy that equals
         api.pageRows = pageRows;
         const store = new MemoryStore();
         const rest = [...steps];
-        // Each request is preceded by what happens to the mirror meanwhile.
+        // Changes the mirror before each request.
         api.before = () => {
           let answer: Response | undefined;
           for (const one of rest.shift() ?? []) {
@@ -174,7 +174,7 @@ describe("with everyMs", () => {
 
   test.each([
     ["3600", 3_600_000],
-    // A timer cannot be as long as that, and one that is too long ends at once.
+    // A longer timer would overflow and fire at once.
     ["999999999", 2 ** 31 - 1],
     ["1", 60_000],
   ])("the next try comes after everyMs or Retry-After %p, whichever is longer", async (retryAfter, waitMs) => {

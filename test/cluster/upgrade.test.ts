@@ -56,7 +56,10 @@ interface Load {
   stop(): Promise<string[]>;
 }
 
-/** Posts a new subscription and its pause to each node in turn, and reads from each, without a rest. */
+/**
+ * Posts new subscriptions, then pauses them, on each node in turn. Also reads from each node. Never waits between
+ * requests.
+ */
 function load(nodes: Server[], secret: string, key: string): Load {
   const wrong: string[] = [];
   let [goesOn, taken] = [true, 0];

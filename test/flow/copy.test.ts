@@ -16,11 +16,11 @@ const ENV = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "
 
 interface Sides {
   answers: Answers;
-  /** On the data folder. */
+  /** The program on the data folder. */
   local: Program;
   /** The address of an empty database. */
   url: string;
-  /** On that database, with the master key of the folder. */
+  /** The program on the database at `url`, with the master key of the data folder. */
   remote: Program;
 }
 

@@ -28,7 +28,7 @@ const HOSTS = [
   "a, b",
 ];
 
-/** Sends each request line, and puts the answer beside it. */
+/** Sends each request line. @returns the lines with their answers */
 async function answers(url: string, rows: readonly Row[], host?: string): Promise<Row[]> {
   const given: Row[] = [];
   for (const [line] of rows) given.push([line, await answerOf(await send(url, line, host))]);

@@ -43,7 +43,7 @@ function copy(from: Place, to: Place): Promise<{ rows: number }> {
   return copyStore({ from, to, ...UPGRADE, sleep: Bun.sleep, onProgress: () => undefined });
 }
 
-/** Changes a database of a folder, as no program does. */
+/** Changes a folder's database in a way that the program never does. */
 function change(data: string, ...statements: string[]): void {
   const db = new Database(join(data, "sds.db"), { readwrite: true, create: false });
   for (const statement of statements) db.run(statement);

@@ -40,7 +40,8 @@ test("SQLite prepares none of the store's prepared statements again at each run 
         try {
           statement.all(...parameters);
         } catch {
-          // Some statements refuse these values. SQLite has prepared them by then, and that is what is measured.
+          // Some statements refuse these values, but only after SQLite prepared the statement. We measure the
+          // preparing.
         }
         db.run("ROLLBACK");
       }) > MAX_MS

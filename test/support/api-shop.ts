@@ -6,7 +6,7 @@ import { customer, order, subscription } from "./records.ts";
 
 type Row = Record<string, unknown> & { id: string };
 
-/** A served shop, as those see it who write against its API. */
+/** A served shop, as users of its API see it. */
 export interface ApiShop {
   program: Program;
   server: Server;

@@ -1,6 +1,6 @@
 import { afterTest } from "./cleanup.ts";
 
-/** A Bun process that listens, and is then stopped: nobody accepts its connections. */
+/** A Bun process that listens and is then paused, so its connections are never accepted. */
 const LISTENER = `const server = require("node:net").createServer();
 server.listen({ host: process.argv[1], port: Number(process.argv[2]) }, () => console.log("listening"));`;
 /** If the system does not connect within this time, the queue of the listener is full. */

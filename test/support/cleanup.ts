@@ -12,9 +12,8 @@ export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }
 
-// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of
-// them alone.
+// bunfig.toml preloads this file. If test files imported it, the hook would run only for the first of them.
 afterEach(cleanUp);
 
-// A load collects garbage after each page. Beside all that the tests of a process keep, that takes most of their time.
+// A load collects garbage after each page. In a test process with a large heap, that would take most of the time.
 spyOn(Bun, "gc").mockImplementation(() => 0);

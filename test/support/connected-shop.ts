@@ -33,7 +33,7 @@ export function load(
   return test.app.platform.synchronizer.load(shop.shop, { events: false, ...options }, onProgress);
 }
 
-/** What is in the shop's inbox, newest first. */
+/** The shop's inbox items, newest first. */
 export function inboxOf({ test, shop }: ConnectedShop): Promise<InboxEntry[]> {
   return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
 }

@@ -39,8 +39,8 @@ export interface ConnectedShop {
   /** Posts all platform webhooks that wait at the stand-in, and waits until they are processed. */
   deliverAll(): Promise<void>;
   /**
-   * Waits until the inbox has no due platform webhook. Moves the clock by up to 8 seconds, so that webhooks that wait
-   * for others about their subject are due too. Failed webhooks stay in the inbox.
+   * Waits until the inbox has no due platform webhook. Moves the clock by up to 8 seconds, so that collected webhooks
+   * are due too. Failed webhooks stay in the inbox.
    */
   processed(): Promise<void>;
 }
@@ -83,7 +83,7 @@ export async function connectedTo(
     return test.request("/platform/webhooks", { method: "POST", headers, body });
   }
 
-  /** When the first platform webhook is due that waits for others about its subject; undefined if none does. */
+  /** When the first collected platform webhook is due; undefined if the inbox has none. */
   async function nextBurstEnd(): Promise<number | undefined> {
     const entries = await test.app.store.inbox.list(shop.shop.id, { limit: 1_000, status: "waiting" });
     const ends = entries.flatMap(({ attempts, nextAttemptAt }) => (attempts === 0 ? [nextAttemptAt ?? 0] : []));

@@ -4,7 +4,10 @@ import { described } from "./described.ts";
 const origins = new Set<string>();
 let checking: typeof fetch | undefined;
 
-/** Checks all answers that `fetch` gets from this address, until the test ends: then another server may have its port. */
+/**
+ * Checks all answers that `fetch` gets from this address. Stops after the test, because another server may get the
+ * port.
+ */
 export function checkAnswersOf(url: string): void {
   globalThis.fetch = checking ??= checkedFetch(globalThis.fetch);
   const { origin } = new URL(url);

@@ -5,11 +5,11 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface Options {
   isDate: (text: string) => boolean;
-  /** Whether objects are closed that do not say that they are open. */
+  /** Whether objects are closed by default. */
   isClosed: boolean;
 }
 
-/** @returns a function that gives, for a schema of the document, a function that says what is wrong with a value */
+/** @returns a compiler: it turns a schema of the document into a function that lists a value's errors */
 export function createCompiler(
   document: OpenApiDocument,
   { isDate, isClosed }: Options,
@@ -27,7 +27,7 @@ export function createCompiler(
   };
 }
 
-/** A schema with names as references. If `isClosed`, its objects are closed unless it says that they are open. */
+/** A schema with names as references. If `isClosed`, its objects are closed by default. */
 function plain(schema: JsonSchema, isClosed: boolean): JsonSchema {
   const { $ref, discriminator: _, ...rest } = schema;
   const entries = Object.entries(rest).map(([keyword, value]) => [keyword, plainIn(keyword, value, isClosed)]);

@@ -1,6 +1,6 @@
 /**
- * Waits for the end of its standard input, which comes with the end of the process that holds the other end. Then it
- * ends the process whose id is in a file of the folder, and removes the folder.
+ * Waits until its standard input ends, because the test process ended. Then it kills the process whose id is in a file
+ * of the folder, and removes the folder.
  */
 const GUARD = `
 folder=$1 file=$2
@@ -17,12 +17,12 @@ done
 is_running && kill -KILL "$pid"
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 `;
-/** Bun kills its children after a test that took too long, but not theirs. */
+/** After a test's timeout Bun kills its children, but not their children. So the guard is a grandchild. */
 const START_GUARD = 'exec 3<&0; sh -c "$0" sh "$@" <&3 & exec 3<&-; wait';
 
 /**
- * Removes a folder, and ends its server if it has one, when this process ends, however that happens: a hook of the
- * process does not run when it is killed.
+ * Removes a folder when this process ends, and first stops the folder's server, if any. A separate guard process does
+ * this, because exit hooks do not run after a kill.
  * @param pidFile the file in the folder whose first line is the server's process id. The server's command names the
  *   folder.
  */
@@ -31,7 +31,7 @@ export function endWithUs(folder: string, pidFile = ""): void {
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",
-    // What kills this process's group does not kill it.
+    // A kill of this process group must not kill the guard.
     detached: true,
   });
   guard.unref();

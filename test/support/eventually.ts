@@ -1,4 +1,4 @@
-/** Only what hangs takes so long, on a busy machine too. It is less than the limit of a whole test in package.json. */
+/** Even on a busy machine, only a hanging condition takes this long. Must be below the test timeout in package.json. */
 export const LIMIT_MS = 100_000;
 
 /** Waits for a condition instead of for time. */

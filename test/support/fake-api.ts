@@ -5,15 +5,15 @@ export interface FakeRow {
   value: number;
 }
 
-/** A mirror with a change number for each row, and the lists and changes that the API gives of it. */
+/** A fake of the API with its own mirror: it serves lists and changes. */
 export class FakeApi {
   readonly url: string;
   readonly requests: { path: string; query: Record<string, string>; headers: Headers }[] = [];
-  /** Called before each answer. It can give another one, or change rows meanwhile. */
+  /** Called before each answer. May return another answer, or change rows. */
   before: () => Response | undefined | Promise<Response | undefined> = () => undefined;
   /** The most rows in a page. */
   pageRows = 250;
-  /** Which database it is since its last restore. */
+  /** Changes with each restore, like the epoch of a database. */
   epoch = 1;
   /** The rows in the order of the list, each with the number of its last change. */
   private readonly mirror = new Map<string, { row: FakeRow; change: number }>();

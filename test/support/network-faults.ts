@@ -1,23 +1,25 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A way to a server on this machine that can fail as networks do. */
+/** A proxy to a server on this machine, which can fail like a network. */
 export interface FaultyProxy {
   port: number;
   /** The port to which new connections go. */
   target: number;
   /** How many connections it has. */
   count(): number;
-  /** While it is set, bytes and ends in both directions vanish, and connections stay open. */
+  /** While this is true, all bytes and closes are dropped in both directions, and connections stay open. */
   isSwallowing: boolean;
-  /** Lets the connections of now vanish so, and no later ones, as a router does that has forgotten them. */
+  /**
+   * Drops everything on the connections that are open now, like a router that lost its state. Later connections work.
+   */
   forgetConnections(): void;
-  /** An answer with these bytes does not arrive: the connection is cut instead. Once; then it is undefined again. */
+  /** The next answer that contains this text is dropped and its connection closed. Then this is reset to undefined. */
   cutAtAnswer: string | undefined;
-  /** How many pieces of what clients sent have vanished. */
+  /** How many packets from clients were dropped. */
   swallowed: number;
   /** How late each answer arrives, in milliseconds. */
   delayMs: number;
-  /** How often clients sent something after an answer. */
+  /** Round trips: how often a client sent something after an answer. */
   trips: number;
   stop(): void;
 }

@@ -3,7 +3,7 @@ import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes } from "./app.ts";
 
-/** What an upgrade gives to new deliveries. */
+/** The clock and the random bytes for deliveries that an upgrade queues. */
 export const UPGRADE = { now: Date.now, random: randomBytes };
 
 /** Opens the store of a data folder, whose master key is beside the database. The caller closes it. */

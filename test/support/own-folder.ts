@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endWithUs } from "./end-with-us.ts";
 
-/** Files in memory, where the machine has that: on a disk each commit of a test takes milliseconds. */
+/** A file system in memory, if the machine has one: on a disk each commit takes milliseconds. */
 const MEMORY = "/dev/shm";
 const NEEDED_BYTES = 2 * 2 ** 30;
 
@@ -13,14 +13,14 @@ let folder: string | undefined;
 export function ownFolder(): string {
   if (folder === undefined) {
     folder = makeQuickFolder("sds-test-");
-    // Tests also run programs as another user, who uses a folder in it.
+    // Other users need access: tests also run programs as another user, in a subfolder.
     chmodSync(folder, 0o711);
     endWithUs(folder);
   }
   return folder;
 }
 
-/** Makes a folder in memory where that has room, else on the disk. TMPDIR chooses another place. */
+/** Makes a folder in memory, or on the disk if memory has too little room. TMPDIR overrides both. */
 export function makeQuickFolder(prefix: string): string {
   const isInMemory = process.env["TMPDIR"] === undefined && hasRoom(MEMORY);
   return mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), prefix));

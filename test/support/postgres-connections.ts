@@ -9,7 +9,7 @@ export function withPort(url: string, port: number): string {
   return other.href;
 }
 
-/** How many sessions of a database run a statement that begins so, or wait within it. */
+/** How many sessions of a database run or wait in a statement that begins with this text. */
 export async function countRunning(db: Database, beginning: string): Promise<number> {
   const found = await db.get<{ n: number }>(
     `SELECT count(*)::int4 AS n FROM pg_stat_activity

@@ -20,15 +20,15 @@ const NOBODY = 65_534;
 export interface PostgresProcess {
   /** An address of the superuser, with the database postgres. */
   url: string;
-  /** Where its socket is, and its data in the folder `data`. All of it belongs to the user that the server runs as. */
+  /** The folder with the server's socket, and its data in `data`. The server's user owns all files. */
   folder: string;
-  /** Stops the server: SIGINT as an administrator does, SIGKILL as a crash does. It ends with all of its processes. */
+  /** Stops the server and all its processes. SIGINT stops it as an administrator would, SIGKILL as a crash would. */
   stop(signal?: "SIGINT" | "SIGKILL"): Promise<void>;
   /** Starts it again, at the same address. */
   start(): Promise<void>;
 }
 
-/** The folder of the server's programs; undefined where there are none for this machine. */
+/** The folder of the server's programs; undefined if this machine has none. */
 export function binaryFolder(): string | undefined {
   const folders = SDS_POSTGRES_BINARIES === undefined ? BINARIES : [SDS_POSTGRES_BINARIES];
   return folders.find((folder) => existsSync(join(folder, "initdb")));
@@ -45,7 +45,7 @@ export function runAsServer(command: string[], cwd: string): void {
   if (!success) throw new Error(`${command[0]} failed: ${stderr.toString()}`);
 }
 
-/** Messages in English, whatever the machine speaks; no locale for its order of texts either. */
+/** Messages in English and the collation of C, whatever the machine's locale is. */
 const ENV = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
 
 function asServer(): string[] {
@@ -53,7 +53,7 @@ function asServer(): string[] {
   return isRoot ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
 }
 
-/** Makes a server and starts it. @param settings beside those that all tests need */
+/** Makes a server and starts it. @param settings that this server needs beside those of all tests */
 export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresProcess> {
   const binaries = binaryFolder();
   if (binaries === undefined) throw new Error("there is no PostgreSQL for this machine");
@@ -71,7 +71,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
     max_connections: 150,
-    // Else a server that is killed leaves its segments in /dev/shm.
+    // Otherwise a killed server would leave its segments in /dev/shm.
     dynamic_shared_memory_type: "mmap",
     // The tests of power loss have a server of their own.
     fsync: "off",
@@ -82,7 +82,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let child: Bun.Subprocess | undefined;
 
-  /** After a crash the server's processes end one by one, and a new one does not start before. */
+  /** Retries, because after a crash a new server cannot start until all old processes have ended. */
   async function start(): Promise<void> {
     await eventually(isStarted);
   }

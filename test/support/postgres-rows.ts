@@ -2,7 +2,7 @@ import { SQL } from "bun";
 import { afterTest } from "./cleanup.ts";
 import { type Row, sorted, type Table } from "./tables.ts";
 
-/** What a table of the SQLite engine is here, where the two differ. */
+/** The PostgreSQL table for a table of the SQLite engine, if they differ. */
 const SOURCES: Partial<Record<Table, string>> = {
   shops: "(SELECT * FROM shops JOIN shop_changes ON shop_changes.shop_id = shops.id) AS shops",
 };
@@ -15,7 +15,7 @@ const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
 
 const connections = new Map<string, SQL>();
 
-/** One connection for each test: some ask again and again until a row is there. */
+/** One connection for each test, because some tests poll until a row exists. */
 function connectionTo(url: string): SQL {
   const known = connections.get(url);
   if (known !== undefined) return known;

@@ -14,8 +14,8 @@ export interface TestServer {
 let server: Promise<TestServer> | undefined;
 
 /**
- * The server that SDS_TEST_POSTGRES names, or one of this test run: started at the first call and stopped with the
- * process. Call it only where there is PostgreSQL for this machine.
+ * The server that SDS_TEST_POSTGRES names. Without that variable, the first call starts a server, which stops with this
+ * process. Call this only if `hasPostgres` returns true.
  */
 export function postgresServer(): Promise<TestServer> {
   server ??= findServer();
@@ -23,8 +23,8 @@ export function postgresServer(): Promise<TestServer> {
 }
 
 /**
- * Whether to test on a server, without starting it: not if SDS_TEST_ENGINE is sqlite. npm has one for Linux on x64:
- * where it is missing there, the tests fail, and do not leave out half of what they test.
+ * Whether tests run on PostgreSQL. This starts no server. npm has a server for Linux on x64. If it is missing there,
+ * tests must fail instead of skipping PostgreSQL.
  */
 export function hasPostgres(): boolean {
   if (process.env["SDS_TEST_ENGINE"] === "sqlite") return false;
@@ -41,7 +41,8 @@ async function findServer(): Promise<TestServer> {
 }
 
 /**
- * On a server that ends with this process, nobody waits until a database is removed: that takes longer than to make it.
+ * This server ends with the process, so we do not wait for the removal of a database. Removing takes longer than
+ * making.
  */
 function ownServer(url: string): TestServer {
   const own = serverAt(url);
@@ -82,7 +83,7 @@ function serverAt(url: string): TestServer & { removeOld(): Promise<void> } {
     async dropDatabase(address) {
       await drop(nameIn(address));
     },
-    /** Removes what test runs left that were killed. */
+    /** Removes the databases that killed test runs left. */
     async removeOld() {
       const rows: { name: string }[] = await sql.unsafe(
         `SELECT datname::text AS name FROM pg_database WHERE datname ~ '^${PREFIX}[0-9]+_'`,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many milliseconds of processor time this process spends on the work. Other programs do not change that. */
+/** How many milliseconds of processor time this process spends on the work, whatever other programs do. */
 export async function processorMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -15,9 +15,8 @@ function mainThreadMs(pid: number): number {
 }
 
 /**
- * Asks a program again and again until it is told to stop.
- * @returns a function that stops, and gives the most processor time that the program's main thread spent, while one
- *   request waited
+ * Sends requests to a program, one after another.
+ * @returns a function that stops, and tells the most processor time of the program's main thread during one request
  */
 export function watchMainThread(
   pid: number,

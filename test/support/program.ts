@@ -18,7 +18,7 @@ const BINARY = process.env["SDS_BINARY"];
 export const PROGRAM = BINARY === undefined ? [process.execPath, join(import.meta.dir, "../../src/main.ts")] : [BINARY];
 export const isCompiled = BINARY !== undefined;
 
-/** What the programs of the flow tests keep their data in: SQLite, or "postgres" where SDS_TEST_ENGINE says so. */
+/** The engine of the programs in flow tests: SQLite, or PostgreSQL if SDS_TEST_ENGINE is "postgres". */
 export const ENGINE = process.env["SDS_TEST_ENGINE"] ?? "sqlite";
 
 /** The PostgreSQL database that belongs to a data folder. Programs on one folder share it. */
@@ -108,7 +108,7 @@ export class Program {
     return false;
   }
 
-  /** Makes the database one of another version of the program. */
+  /** Sets the schema version, as another version of the program would. */
   async setSchemaVersion(version: number): Promise<void> {
     const url = await this.databaseUrl();
     if (url !== undefined) {

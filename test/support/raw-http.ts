@@ -3,8 +3,8 @@ import { afterTest } from "./cleanup.ts";
 import { described } from "./described.ts";
 
 /**
- * Writes bytes to a socket, because client libraries would change them, and returns everything that is answered until
- * the server closes.
+ * Writes bytes to a socket, because client libraries would change them. @returns all that the server sends until it
+ * closes the connection
  * @param hangUp ends the sending side at once. The server may then close before an answer that takes time.
  */
 export function exchange(url: string, text: string, { hangUp = false } = {}): Promise<string> {

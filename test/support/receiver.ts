@@ -22,7 +22,7 @@ export class Receiver {
   /** Deliveries that arrived twice at the same time. */
   readonly overlaps: string[] = [];
   answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
-  /** What is not as the API's document describes it. The test fails if there is something. */
+  /** Differences from the API's document. The test fails if there are any. */
   private readonly problems: string[] = [];
   private readonly underWay = new Set<string>();
 

@@ -53,17 +53,17 @@ export function postRemoval(url: string, shop: string, id: string): Promise<Resp
   return postPlatformWebhook(url, { shop, topic: "shop/redact", id, payload: { shop_id: 7, shop_domain: shop } });
 }
 
-/** A program, or whatever reads its tables. */
+/** A source of table rows: a program or a data folder. */
 interface Readable {
   rows(table: Table): Row[] | Promise<Row[]>;
 }
 
-/** The database of a data folder, where no program is in between. */
+/** Reads the database of a data folder directly, without the program. */
 export function inFolder(data: string): Readable {
   return { rows: (table) => readRows(data, table) };
 }
 
-/** How many rows each table has of a shop, by its id, without attempts: the program may make some at any time. */
+/** Counts a shop's rows in each table. Attempts are left out, because the program may add some at any time. */
 export async function rowsOfShop(database: Readable, shopId: number): Promise<Partial<Record<Table, number>>> {
   const counts: [Table, number][] = [];
   for (const table of SHOP_TABLES.filter((each) => each !== "attempts")) {

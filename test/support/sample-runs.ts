@@ -7,7 +7,7 @@ import { PROGRAM } from "./program.ts";
 import { order } from "./records.ts";
 import { programNamed, withoutTypes } from "./samples.ts";
 
-/** More than a page: those of the three subscriptions of the shop. */
+/** The orders of the shop's three subscriptions: more than one page. */
 export const ORDERS = [1, 2, 3].flatMap((n) =>
   [...Array(100).keys()].map((cycle) => order(n, cycle + 1, { billedAt: at(cycle) })),
 );
@@ -16,7 +16,7 @@ function at(cycle: number): string {
   return new Date(Date.UTC(2026, 0, 1) + cycle * 86_400_000).toISOString();
 }
 
-/** What runs a program of the pages. Node 20 runs TypeScript without its types. */
+/** The command for each language in the pages. Node 20 runs TypeScript after its types are removed. */
 export const RUNTIMES: { name: string; suffix: "mts" | "py"; command: string; prepare: (code: string) => string }[] = [
   { name: "TypeScript under Bun", suffix: "mts", command: process.execPath, prepare: (code) => code },
   { name: "TypeScript under Node", suffix: "mts", command: "node", prepare: withoutTypes },

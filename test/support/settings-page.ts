@@ -24,7 +24,7 @@ export interface Settings {
   url: string;
   receiver: Receiver;
   page: Page;
-  /** What a page must never do: break its own policy, throw, open a dialog, ask another host. */
+  /** Things that a page must never do: violate its own CSP, throw, open a dialog, send a request to another host. */
   troubles: string[];
   goto(path: string): Promise<void>;
 }
@@ -54,7 +54,7 @@ async function launch(): Promise<Browser> {
     throw new Error(
       "Chromium is missing: scripts/test installs it, or apt-get install -y --no-install-recommends chromium",
     );
-  // Chromium's own sandbox works neither for root nor in many containers; what it opens here is ours alone.
+  // Chromium's sandbox works neither for root nor in many containers. It is not needed: only our own pages are opened.
   return chromium.launch({ executablePath, chromiumSandbox: false });
 }
 
@@ -87,7 +87,7 @@ export async function openContext(browser: Browser, options: BrowserContextOptio
   return context;
 }
 
-/** Collects what a page must never do. */
+/** Records forbidden behaviour of the page. */
 export function watch(page: Page, url: string): string[] {
   const troubles: string[] = [];
   page.on("console", (message) => {

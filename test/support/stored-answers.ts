@@ -25,8 +25,8 @@ export async function openOnPostgres(url: string, data: string): Promise<App> {
 }
 
 /**
- * The program answers every stored request as the version that stored it, to the byte, except for the checkpoint of a
- * page of changes: it begins with the time when it was given.
+ * Expects the stored bytes as the answer to every stored request. Only checkpoints may differ, because they begin with
+ * their time.
  */
 export async function expectStoredPages(app: App, { requests }: Answers): Promise<void> {
   expect(requests.length).toBeGreaterThan(50);

@@ -3,8 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * A database that a released version wrote, and what that version answered. README.md in the folder says how they are
- * made.
+ * A database that a released version wrote, and that version's answers. README.md in the folder says how they are made.
  */
 export const STORED_DATABASES = join(import.meta.dir, "databases");
 

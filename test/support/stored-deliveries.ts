@@ -11,14 +11,14 @@ interface Delivery {
   signature: string | null;
 }
 
-/** What the commands printed whose arguments begin like this. */
+/** The output of the commands whose arguments begin like this. */
 function printed<T>({ commands }: Answers, ...args: string[]): T[] {
   return commands
     .filter((command) => args.every((arg, index) => command.args[index] === arg))
     .map(({ stdout }) => JSON.parse(stdout) as T);
 }
 
-/** Starts `serve` and expects the deliveries that wait in a stored database, as they were when they were queued. */
+/** Starts `serve` on a stored database, and expects its waiting deliveries unchanged. */
 export async function expectWaitingDeliveries(program: Program, answers: Answers): Promise<void> {
   const receiver = new Receiver();
   for (const { domain } of answers.shops)

@@ -36,7 +36,7 @@ const TABLES = {
 export type Table = keyof typeof TABLES;
 export const TABLE_NAMES = Object.keys(TABLES) as Table[];
 const WITHOUT_SHOP: Table[] = ["admin_forms", "admin_notices", "admin_wrong_tokens", "meta", "shops"];
-/** Tables with a row or more for each shop, each row with the shop's id. */
+/** Tables whose rows have a shop's id. */
 export const SHOP_TABLES = TABLE_NAMES.filter((table) => !WITHOUT_SHOP.includes(table));
 
 export type Row = Record<string, unknown>;

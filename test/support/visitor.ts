@@ -7,7 +7,7 @@ export interface Visitor {
   csrf: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   html(path: string, headers?: Record<string, string>): Promise<string>;
-  /** Posts a form with the session's own token, unless the fields have another. */
+  /** Posts a form with the session's token, unless the fields contain a token. */
   post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
 }
 

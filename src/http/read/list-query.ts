@@ -69,7 +69,7 @@ export function checkNoParameters(text: string, isStrictRequest: boolean): void 
 function checkName(name: string, resource: Resource, isStrictRequest: boolean): void {
   const names: readonly string[] = [...PAGING, ...FILTERS[resource]];
   if (names.includes(name)) return;
-  // Without a word, a filter that is not there would be answered with everything.
+  // If we ignored this filter, the client would get all rows without noticing.
   if (KNOWN.includes(name)) throw unknown(name, `${resource} have ${names.join(", ")}`);
   const near = SPELLINGS.get(plain(name));
   if (near !== undefined) throw unknown(name, `it is spelt ${near}`);
@@ -80,7 +80,7 @@ function unknown(name: string, known: string): SdsError {
   return new SdsError("bad_parameter", `there is no parameter ${shown(name)}: ${known}`);
 }
 
-/** A name without what its spellings differ in. */
+/** Removes the case and the punctuation in which spellings of a name differ. */
 function plain(name: string): string {
   return name.replace(/[_\-[\]]/g, "").toLowerCase();
 }

@@ -111,9 +111,9 @@ export interface DeliveryQueue {
   /** The paces of all endpoints with an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes due what a clock that was ahead planned: plans and leases after `latest`, and first attempts after now. It
-   * works in steps, and the next call continues an interrupted one.
-   * @param latest the latest time for a plan or a lease of this clock
+   * Makes deliveries due that were planned while the clock was ahead. These are plans and leases after `latest`, and
+   * first attempts after now. Works in steps; after an interruption the next call continues.
+   * @param latest the latest time that a correct clock can have planned
    * @returns the number of deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;

@@ -8,7 +8,7 @@ import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
 /** Rows stored after the search began; the transaction searches those. */
 interface SearchSnapshot {
-  /** The highest numbers: later texts have higher ones. */
+  /** The highest delivery and inbox numbers at the start. Texts stored later have higher numbers. */
   delivery: number;
   inbox: number;
   /** A later reward may have any id, but it has a higher change number. */

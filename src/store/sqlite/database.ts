@@ -89,7 +89,7 @@ function checkSize(path: string): void {
 
 function connect(path: string, busyTimeoutMs: BusyTimeoutMs | 0): Database {
   const db = new Database(path, { create: false, readwrite: true, strict: true });
-  // This comes first: the default is 0, and opening after a crash needs the lock for the recovery.
+  // This must be the first statement: recovery after a crash needs the lock, and by default SQLite does not wait.
   db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
   return db;
 }

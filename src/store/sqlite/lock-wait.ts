@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { codeOf } from "../../domain/error.ts";
 
-/** How often the lock is tried while somebody else has it. An attempt takes some microseconds. */
+/** How often the lock is tried while another process holds it. An attempt takes some microseconds. */
 const PROBE_INTERVAL_MS = 4;
 
-/** Repeats operations that found the database locked by another process. Nobody else has to wait meanwhile. */
+/** Repeats operations that found the database locked by another process. Reads go on meanwhile. */
 export interface LockWait {
   /**
    * @param operation failed with `busy`, and can be repeated: a failed transaction leaves nothing
@@ -14,13 +14,13 @@ export interface LockWait {
 }
 
 /**
- * SQLite itself waits by blocking the program, each operation after the one before. So its own wait is 0, one look
- * every few milliseconds serves all who wait, and reads go on.
+ * SQLite would wait by blocking the program, for each operation in turn. So SQLite's own wait is 0. One timer checks
+ * the lock for all waiting operations, and reads go on.
  * @param timeoutMs how long one operation waits at most; and how long all wait for the same lock, from when it was
  *   noticed
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
-  /** Resolves to whether the lock became free in time. undefined while nobody else is known to have it. */
+  /** Resolves to whether the lock became free in time. undefined until an operation finds the database locked. */
   let lock: Promise<boolean> | undefined;
 
   function watchLock(): Promise<boolean> {
@@ -66,7 +66,7 @@ export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown));
 }
 
-/** Every other failure is for the operation itself to show. */
+/** Other failures count as unlocked: the repeated operation will report them. */
 function isLocked(db: Database): boolean {
   try {
     db.run("BEGIN IMMEDIATE");

@@ -21,7 +21,9 @@ import { rowLister } from "./row-lists.ts";
 
 /** The mirror's tables as rows of the domain, inside the caller's transaction. */
 export interface MirrorRows {
-  /** Loads all that a commit needs of one shop, except its texts, and with the customers of loaded contracts. */
+  /**
+   * Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Texts are loaded elsewhere.
+   */
   load(keys: CommitKeys): LoadedRows;
   /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];

@@ -176,7 +176,7 @@ test("a person who is redacted after the file was made stays redacted", async ()
 
 test("a load waits for its bulk operations while the platform cannot be reached", async () => {
   const all = await largeShop();
-  // Each look is repeated four times at once.
+  // The client itself retries each failed status query four times.
   seemLarge(all, ({ operation, n }) =>
     operation === "BulkOperation" && (n <= 15 || (n > 20 && n <= 40)) ? { status: 503 } : undefined,
   );

@@ -215,7 +215,7 @@ describe("reconciling", () => {
     const cursor = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "changes"))?.cursor;
     expect(cursor).toBeString();
     const body = JSON.stringify({ errors: [{ message: "invalid cursor" }] });
-    // Later the same cursor is one of today.
+    // Only the first request with this cursor is refused: a new run gets the same cursor again.
     let refusals = 0;
     all.platform.fault = ({ operation, variables }) => {
       const isRefused = operation === "ChangedContracts" && variables["after"] === cursor && refusals === 0;

@@ -39,7 +39,7 @@ const TARBALL_SHA512 = "tqgRnK7sQhjew+htxtleTH23nXB5fZcsrhWgEkomsorGXvLOB2mh2upw
 const SCHEMA_FILE = `admin_${API_VERSION}.json.gz`;
 const CACHED_SCHEMA = join(import.meta.dir, "../../../node_modules/.cache/dev-mcp-1.16.0", SCHEMA_FILE);
 
-// At import, because the time limit of a test does not count here.
+// Loaded at import, because the time limit of a test does not apply to imports.
 if (!existsSync(CACHED_SCHEMA)) await fetchSchema();
 
 async function fetchSchema(): Promise<void> {

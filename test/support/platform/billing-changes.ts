@@ -11,7 +11,7 @@ export class BillingChanges extends CycleChanges {
     return this.gid(this.addAttempt(this.need("contract", contractId), cycleIndex));
   }
 
-  /** The bank wants to hear from the customer: neither a success nor a failure. */
+  /** The bank asks the customer for confirmation, so the attempt has neither succeeded nor failed. */
   challenge(attemptId: string): void {
     const attempt = this.open(attemptId);
     this.change(attempt, (row) => {

@@ -10,7 +10,7 @@ export interface BulkLine {
 
 export interface BulkRefusal {
   message: string;
-  /** Whether the query is wrong in itself, which no test expects. */
+  /** Whether the query is invalid, which no test expects. */
   isMistake: boolean;
 }
 
@@ -35,9 +35,9 @@ export interface BulkBehaviour {
   refuses: string[];
   /** How many operations can run at once. */
   limit: number;
-  /** Operations fail after so many lines, and have partial data. */
+  /** If set, operations fail after this many lines, with partial data. */
   failure: { errorCode: "ACCESS_DENIED" | "INTERNAL_SERVER_ERROR" | "TIMEOUT"; afterLines: number } | null;
-  /** Without groups a line can be so many lines away from its place. */
+  /** If the query does not group its lines, each line can move by up to this many positions. */
   shuffledLines: number;
 }
 
@@ -127,12 +127,12 @@ export class BulkOperations {
     return { bulkOperation: operation, userErrors: [] };
   }
 
-  /** Runs what waits, to its end, and waits for what runs already. */
+  /** Runs all waiting operations to the end, and waits for running ones. */
   async finishAll(): Promise<void> {
     for (const operation of this.all) await this.finish(operation);
   }
 
-  /** What is completed cannot be downloaded any more. */
+  /** Lets all results expire. */
   expireAll(): void {
     for (const operation of this.all) {
       if (operation.status === "COMPLETED") operation.status = "EXPIRED";
@@ -221,7 +221,7 @@ export class BulkOperations {
   }
 }
 
-/** Takes one of the lines that wait; in groups only one waits. */
+/** Takes one of the waiting lines. With groups, only one line waits. */
 function takeAny(waiting: string[], random: () => number): string {
   const at = Math.floor(random() * waiting.length);
   const taken = waiting[at] ?? "";

@@ -24,7 +24,7 @@ import type { Context } from "./context.ts";
 import type { PlatformShop } from "./shop.ts";
 
 const MAX_CONNECTIONS = 5;
-/** Of connections below the one at the root. */
+/** How deep connections may be nested below the root connection. */
 const MAX_DEPTH = 2;
 const PAGE_SIZE = 250;
 /** Alias under which the stand-in reads `pageInfo`, to know whether a connection has a next page. */
@@ -98,7 +98,7 @@ function isListField(types: TypeInfo): boolean {
   return isListType(getNullableType(type)) && types.getParentType()?.name.endsWith("Connection") !== true;
 }
 
-/** Whether a connection stands beside an `id` in the node that it belongs to. */
+/** Whether the node that has the connection also selects its `id`. */
 function parentHasId(document: DocumentNode, connection: FieldNode): boolean {
   let found = false;
   const nodes: FieldNode[] = [];

@@ -147,7 +147,7 @@ export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (it
   });
 }
 
-/** A page of items that are made on demand, one for each number of a range that may have no end. */
+/** A page of items that are made on demand, one for each number. The range may be endless. */
 export function numbersPage<T>(
   from: number,
   to: number,

@@ -1,8 +1,8 @@
 import type { Exact } from "./exact-json.ts";
 
 /*
- * Fields of webhooks that the model does not have, with the values of the platform's samples. They have numbers and
- * addresses in places where a receiver must not look, and give webhooks their usual size.
+ * Fields of webhooks that the model does not have, with the values of the platform's samples. Their numbers and
+ * addresses are traps: a receiver must not read them. They also give webhooks a realistic size.
  */
 
 /** The same for all orders. */

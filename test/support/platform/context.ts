@@ -4,7 +4,7 @@ import type { PlatformShop } from "./shop.ts";
 /** What resolvers know about the request. */
 export interface Context {
   shop: PlatformShop;
-  /** Reports a part of the request that the stand-in does not have, or that is not valid. */
+  /** Reports a part of the request that is invalid or that the stand-in does not support. */
   unknown: (what: string) => void;
   /** The declared handles of triggers. */
   handles: ReadonlySet<string>;

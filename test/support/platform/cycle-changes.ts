@@ -18,7 +18,7 @@ export class CycleChanges extends ContractChanges {
     this.emit(`subscription_billing_cycles/${skipped ? "skip" : "unskip"}`, cycleBody(this, cycleOf(contract, index)));
   }
 
-  /** Gives a cycle lines of its own, or another date on which it is billed. What is left out stays as it is. */
+  /** Edits a cycle's lines or its billing date. Arguments that are left out change nothing. */
   editCycle(contractId: string, index: number, lines?: LineInput[], billingDate?: string): void {
     const contract = this.need("contract", contractId);
     const before = contract.edits?.get(index);
@@ -33,7 +33,7 @@ export class CycleChanges extends ContractChanges {
     this.announceEdit(contractId, index, before === undefined ? "create" : "update");
   }
 
-  /** The cycle is again as its contract says. */
+  /** Removes the edit: the cycle follows its contract again. */
   deleteCycleEdit(contractId: string, index: number): void {
     this.change(this.need("contract", contractId), ({ edits }) => {
       if (edits?.delete(index) !== true) throw new Error(`cycle ${index} of ${contractId} has no edit`);

@@ -3,9 +3,8 @@ import type { AttemptRow, ContractRow, Interval, LineRow } from "./rows.ts";
 const DAY_MS = 86_400_000;
 
 /**
- * A billing cycle. Cycles are not stored: they follow from the contract, without end. Cycle 1 begins with the contract,
- * and each cycle is billed at its end, unless an edit moved
- * the date. They go on when the contract has ended.
+ * A billing cycle. Cycles are not stored but computed from the contract. Cycle 1 begins with the contract, and each
+ * cycle is billed at its end, unless an edit moved the date. Cycles go on endlessly, even after the contract has ended.
  */
 export interface Cycle {
   readonly kind: "cycle";

@@ -7,8 +7,8 @@ export interface FaultInfo {
 }
 
 /**
- * What goes wrong with a request: `reset` closes the connection before anything is done, `lost` after everything is
- * done but before the answer. An answer can be replaced, or held back for milliseconds or until a promise resolves.
+ * A fault of a request. `reset` closes the connection before the request is carried out; `lost` closes it afterwards,
+ * without an answer. A fault can also replace the answer, or delay it by milliseconds or until a promise resolves.
  */
 export type Fault =
   | undefined

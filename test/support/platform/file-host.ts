@@ -5,12 +5,12 @@ import { join } from "node:path";
 
 /** How downloads go. A test can change it at any time. */
 export interface DownloadBehaviour {
-  /** Answers this instead of the file, like 403. */
+  /** Status to answer instead of the file, such as 403. */
   status: number | null;
-  /** How many of the next downloads are cut after so many bytes. */
+  /** How many of the next downloads are cut, and after how many bytes. */
   cuts: { downloads: number; afterBytes: number };
   bytesPerSecond: number | null;
-  /** Whether the host sends the whole file for a range too. */
+  /** Whether the host ignores ranges and sends the whole file. */
   ignoresRanges: boolean;
 }
 
@@ -30,8 +30,8 @@ const CHUNK_BYTES = 1 << 16;
 const STEPS_PER_SECOND = 20;
 
 /**
- * The host from which results are downloaded. Its URLs need no token. The files have no name on the disk, so they are
- * gone with the process and are never held in memory.
+ * The host from which results are downloaded. Its URLs need no token. The files are deleted while open, so they
+ * disappear with the process and need no memory.
  */
 export class FileHost {
   readonly behaviour: DownloadBehaviour = {

@@ -3,7 +3,7 @@ import type { LineRow } from "./rows.ts";
 
 export interface LineInput {
   title: string;
-  /** Of one piece, like `12.50`. It may have fractions of the currency's smallest unit, like `12.345`. */
+  /** The price of one piece, like `12.50`. It may have fractions of the currency's smallest unit, like `12.345`. */
   price: string;
   quantity?: number;
   /** The price of the whole line after its discounts. */
@@ -21,7 +21,7 @@ export function lineRow(input: LineInput, key: number, currency: string): LineRo
   return { key, title, variantTitle, quantity, price, discounted, variant, product, sellingPlan };
 }
 
-/** The new lines in place of others. A line keeps its key if its variant stays. */
+/** Makes the lines that replace others. A line keeps its key if its variant stays. */
 export function replaceLines(before: readonly LineRow[], inputs: readonly LineInput[], currency: string): LineRow[] {
   const free = [...before];
   let lastKey = before.reduce((last, { key }) => Math.max(last, key), -1);

@@ -1,4 +1,4 @@
-/** The model has money in minor units. The platform writes it in two ways. */
+/** The model keeps money in minor units. The platform writes money in two formats. */
 
 const digits = new Map<string, number>();
 

@@ -30,10 +30,13 @@ type Fields = Map<string, { field: GraphQLField<unknown, unknown>; nodes: FieldN
 const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 const COUNT_COST = 10;
-/** Objects that cost nothing, by type or by field. All money is free; the others are in recorded costs. */
+/** Objects that cost nothing, by type or by field. All money is free; the others were found in recorded costs. */
 const FREE_TYPES = /^(Money(V2|Bag)|CustomerEmailMarketingConsentState|InventoryItemMeasurement|Weight)$/;
 const FREE_FIELDS = new Set(["Customer.defaultAddress", "Customer.addresses"]);
-/** Counts that the platform has ready cost as much as any object. Recorded costs have this for products alone. */
+/**
+ * Counts that the platform keeps ready cost only as much as an object. In recorded costs, only products have such a
+ * count.
+ */
 const READY_COUNTS = new Set(["Product"]);
 
 /**
@@ -48,12 +51,12 @@ export function pageWeight(nodes: number): number {
  * The cost of an operation by the rules of the platform, fitted to recorded costs. A scalar and money cost nothing, an
  * object 1, a count 10, a mutation 10, and a connection 2 plus the weight of its page size times the cost of a node.
  * Nodes and edges of one connection both count. A list counts once, whatever its length. Of several possible types the
- * most expensive one counts. Without `data` this is the requested cost, and with it the actual cost.
+ * most expensive one counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
- * The actual cost is an assumption where connections are concerned: the weight of the number of returned nodes times
- * their mean cost. Recorded actual costs agree for metafields that are known to be 3 of 10 (8 instead of 10 points),
- * for an empty connection of edges (2), and for objects that are null (1). Some connections of `nodes` keep the weight
- * of the page size when they are empty, such as pages, blogs and articles.
+ * The actual cost of a connection is an assumption: the weight of the number of returned nodes times their mean cost.
+ * Recorded actual costs agree for metafields that are known to be 3 of 10 (8 instead of 10 points), for an empty
+ * connection of edges (2), and for objects that are null (1). Some connections of `nodes` keep the weight of the page
+ * size when they are empty, such as pages, blogs and articles.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
@@ -85,7 +88,7 @@ export class QueryCost {
     for (const [key, { field, nodes }] of fields) {
       const type = getNamedType(field.type);
       if (!isCompositeType(type) || FREE_TYPES.test(type.name) || FREE_FIELDS.has(`${parent}.${field.name}`)) continue;
-      // A field of another type than the returned one.
+      // Skips a field that belongs to another type than the returned object.
       if (data !== undefined && data[key] === undefined) continue;
       if (type.name === "Count") cost += READY_COUNTS.has(parent) ? 1 : COUNT_COST;
       else if (data !== undefined && !isData(data[key])) cost += 1;
@@ -137,7 +140,7 @@ export class QueryCost {
     return node === undefined ? {} : getArgumentValues(field, node, this.variables);
   }
 
-  /** The fields that are selected of an object of the named type. */
+  /** The selected fields of an object of the named type. */
   private collect(
     type: GraphQLCompositeType,
     name: string,

@@ -51,7 +51,7 @@ export interface LineRow {
 export interface DiscountRow {
   readonly kind: DiscountKind;
   readonly title: string;
-  /** The part of each line of the order. */
+  /** The amount of the discount on each line of the order. */
   readonly perLine: readonly number[];
 }
 

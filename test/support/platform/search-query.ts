@@ -16,7 +16,7 @@ const TIMES: Record<string, string> = {
 };
 
 /**
- * Reads the part of the platform's search syntax that is needed. Like the platform it ignores unknown terms, but
+ * Parses the part of the platform's search syntax that tests need. Ignores unknown terms as the platform does, but
  * reports them to `unknown`.
  */
 export function readSearch(query: string, unknown: (term: string) => void): Condition[] {

@@ -40,7 +40,7 @@ const SORT_VALUES: Record<string, (row: Row) => number | string> = {
 export interface AppSubscriptionInput {
   name: string;
   status: string;
-  /** By default it follows from the name. A subscription of manual pricing has none. */
+  /** Made from the name by default. null for a subscription with manual pricing. */
   planHandle?: string | null;
 }
 
@@ -69,7 +69,7 @@ export class ShopRows {
   readonly appSubscriptions: AppSubscription[] = [];
   currency: string;
   installed = true;
-  /** A frozen shop has not paid the platform, and a blocked app is refused by the shop. */
+  /** `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. */
   access: "open" | "frozen" | "blocked" = "open";
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
@@ -230,7 +230,7 @@ export class ShopRows {
   }
 }
 
-/** The value of a row for a sort key. */
+/** The value by which a row is sorted. */
 export function sortValue(row: Row, sortKey: string): number | string {
   return SORT_VALUES[sortKey]?.(row) ?? "";
 }

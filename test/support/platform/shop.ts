@@ -33,12 +33,12 @@ export class PlatformShop extends BillingChanges {
     Object.assign(this.bulk.behaviour, behaviour);
   }
 
-  /** Runs the bulk operations that wait, to their end. Each sends its webhook. */
+  /** Runs all waiting bulk operations to the end. Each sends its webhook. */
   finishBulkOperations = (): Promise<void> => this.bulk.finishAll();
-  /** The results cannot be downloaded any more. */
+  /** Lets all results of bulk operations expire. */
   expireBulkOperations = (): void => this.bulk.expireAll();
 
-  /** The platform sends the webhook for manual pricing alone. */
+  /** The platform sends this webhook only for manual pricing. */
   setAppSubscription({ webhook = true, ...input }: AppSubscriptionInput & { webhook?: boolean }): void {
     let subscription = this.appSubscriptions.find(({ name }) => name === input.name);
     if (subscription === undefined) {
@@ -73,7 +73,7 @@ export class PlatformShop extends BillingChanges {
     this.emit("app/uninstalled", shopBody(this));
   }
 
-  /** After this the shop gives tokens again. Sends no webhook. */
+  /** The shop gives tokens again from now on. Sends no webhook. */
   install(): void {
     this.installed = true;
   }

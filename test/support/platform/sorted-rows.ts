@@ -7,7 +7,7 @@ export interface Position {
   n: number;
 }
 
-/** Rows sorted by one value, and by id where that is equal. A position stays valid when other rows come. */
+/** Rows sorted by one value, then by id. A position stays valid when other rows are added. */
 export class SortedRows<R extends Row> {
   readonly rows: R[];
   private readonly readValue: SortValue;

@@ -20,7 +20,7 @@ export interface StandInOptions {
   maxQueryCost?: number;
   /** The URL to which webhooks are posted at once. */
   webhooksTo?: string;
-  /** The life of access tokens in seconds, if it is not that of the platform. */
+  /** The lifetime of access tokens in seconds, if it should differ from the platform's. */
   tokenLife?: number;
   /** The declared handles of triggers. */
   handles?: string[];
@@ -36,7 +36,7 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
-/** How a shop answers that is closed to the app. */
+/** Answers of a shop that refuses the app. */
 const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
   frozen: [402, { errors: "Unavailable Shop" }],
   blocked: [403, { errors: "Forbidden" }],

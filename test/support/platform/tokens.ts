@@ -13,7 +13,7 @@ interface TokenRequest {
 interface RefreshToken {
   /** Epoch milliseconds. */
   endsAt: number;
-  /** The refresh token that this one replaces. That one is accepted until this one is used. */
+  /** The refresh token that this one replaces. The old one is accepted until the new one is used. */
   replaces: string | undefined;
 }
 
@@ -72,7 +72,8 @@ export class Tokens {
     if (typeof refresh_token !== "string" || used === undefined || used.endsAt <= this.now())
       return { status: 400, body: { error: "invalid_grant" } };
     if (used.replaces !== undefined) this.refresh.delete(used.replaces);
-    // Of several replacements only the last one counts. The documentation does not say so, but it may be so.
+    // If a refresh token was replaced several times, only the last replacement is valid. This is a guess: the
+    // documentation does not say.
     for (const [token, { replaces }] of this.refresh) if (replaces === refresh_token) this.refresh.delete(token);
     const { accessToken, refreshToken } = this.issuePair(refresh_token);
     const expires_in = this.lifetimes.refreshed;
