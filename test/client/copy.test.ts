@@ -97,7 +97,7 @@ test("a refusal for another reason clears nothing", async () => {
   expect({ cleared: store.cleared, rows: store.sorted() }).toEqual({ cleared: 0, rows: api.rows() });
 });
 
-test("copy throws an error of the store, and leaves out no row later", async () => {
+test("copy throws an error of the store, and the next run still reads every row", async () => {
   const api = new FakeApi(3);
   const store = new MemoryStore();
   await copy(readerOf(api), store);

@@ -169,7 +169,7 @@ describe("a file with many former states of rows is rewritten, with the same row
     await expectRows(path, 3);
   });
 
-  test("and the old file is used further if that fails", async () => {
+  test("and the old file stays in use if the rewrite fails", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const store = await open(path);
     for (let value = 0; value < 4; value++) await store.save(rowsWith(value), second);

@@ -11,7 +11,7 @@ import type * as server from "../../src/domain/resources.ts";
 /** True only for types that are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
-test("the client has the types that the server's schemas have", async () => {
+test("the client's types match the server's schemas", async () => {
   const same: [
     Same<client.Subscription, server.Subscription>,
     Same<client.Customer, server.Customer>,

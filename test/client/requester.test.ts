@@ -111,7 +111,7 @@ describe("a request that fails", () => {
     expect(waits).toEqual([]);
   });
 
-  test("without an answer in time says so", async () => {
+  test("without an answer in time fails with a timeout error", async () => {
     const api = new FakeApi();
     const { promise, resolve } = Promise.withResolvers<undefined>();
     api.before = () => promise;
@@ -153,7 +153,7 @@ test("the client follows no redirect, which could lead the key to another host",
   expect(other.requests).toEqual([]);
 });
 
-test("an answer that is not from sds says so", async () => {
+test("an answer from another server than sds is an error that says this", async () => {
   const api = new FakeApi();
   answers(api, () => new Response("<html>", { status: 200 }));
   const error = await errorOf(requesterOn(api.url).get());

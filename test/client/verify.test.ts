@@ -35,7 +35,7 @@ describe("Standard Webhooks", () => {
         expect(await verify(SECRET, body, headers, { now })).toEqual({ event: EVENT as never, isTest: false });
   });
 
-  test("a test event says so", async () => {
+  test("a test event is marked", async () => {
     const headers = { ...headersOf(), "x-service-test": "true" };
     expect(await verify(SECRET, BODY, headers, { now })).toMatchObject({ isTest: true });
   });
@@ -100,7 +100,7 @@ describe("Standard Webhooks", () => {
       expect(await verify(SECRET, body, headersOf(standard(body)), { now })).toEqual({ refused: "not_an_event" });
   });
 
-  test("a secret of another form refuses every delivery, and throws no error", async () => {
+  test("a malformed secret refuses every delivery, and throws no error", async () => {
     for (const secret of ["", "whsec_", "whsec_*", "whsec_A", "secret", []])
       expect(await verify(secret, BODY, headersOf(), { now })).toEqual({ refused: "wrong_signature" });
   });

@@ -9,7 +9,7 @@ import { type Engine, engines } from "../conformance/engines.ts";
 const log = createLog("error", { write: () => true }, Date.now);
 const shared = engines().filter(({ name }) => name === "postgres");
 
-test("a process that has the database to itself works for every shop", async () => {
+test("the only process on a database works for every shop", async () => {
   const member = soleMember();
   expect([member.mayBegin(1), member.isLeader, member.beginUnlessMoving(1) !== undefined]).toEqual([true, true, true]);
 });
@@ -70,7 +70,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect([owned(a).length, a.isLeader, gained]).toEqual([PARTITIONS, true, [0]]);
   });
 
-  test("several nodes share the shops out: each shop has one node, even while the nodes disagree", async () => {
+  test("several nodes divide the shops: each shop has one node, even while the nodes disagree", async () => {
     const { members, nodes } = await openNodes(engine, 3);
     const [a, b, c] = members as [Membership, Membership, Membership];
     await a.beat();
@@ -143,7 +143,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(owned(a).length).toBe(PARTITIONS);
   });
 
-  test("partitions that were handed over do not count as leased if the answer is lost", async () => {
+  test("partitions that were handed over no longer count as leased, even if the database's answer is lost", async () => {
     const { members, nodes } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     const [first, second] = nodes as [NodeStore, NodeStore];
@@ -185,7 +185,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect([owned(a).length, a.isLeader, a.beginUnlessMoving(1)]).toEqual([0, false, undefined]);
   });
 
-  test("a node that leaves hands everything over at once", async () => {
+  test("a node that leaves hands over all partitions at once", async () => {
     const { members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     await a.beat();
@@ -194,7 +194,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect([owned(a).length, owned(b).length]).toEqual([0, PARTITIONS]);
   });
 
-  test("a lease is given to another node only when it has ended", async () => {
+  test("a partition gets another node only after its lease has ended", async () => {
     const { nodes } = await openNodes(engine, 2);
     const [a, b] = nodes as [NodeStore, NodeStore];
     const lease = (node: NodeStore, change: Partial<LeaseChange>, leaseMs = 60_000) =>

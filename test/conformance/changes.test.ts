@@ -71,7 +71,7 @@ for (const engine of engines()) {
       expect(await changedRows(store, await addShop(store, "beta"), "customers")).toEqual([]);
     });
 
-    test("go on where a page ended, and reach what other resources changed", async () => {
+    test("continue where a page ended, and their position passes changes of other resources", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [customer(1), customer(2), customer(3)]);
@@ -111,7 +111,7 @@ for (const engine of engines()) {
       expect(await before(6)).toBe(4);
     });
 
-    test("go with their shop", async () => {
+    test("are removed with their shop", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const kept = await addShop(store, "beta");
@@ -167,7 +167,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: a shop that was changed by earlier programs only has all its changes since any time`, async () => {
+  test(`${engine.name}: a shop that only earlier versions changed lists all its changes for any time`, async () => {
     const { store } = await engine.open();
     const shop = await addShop(store);
     expect(await store.pages.changeBefore(shop.id, START)).toBe(0);

@@ -32,7 +32,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("again replaces the tokens and ends trouble and renewal, but keeps the time from which events are queued", async () => {
+    test("again replaces the tokens, ends trouble and renewal, and keeps the time from which events are queued", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders"], START);
@@ -52,7 +52,7 @@ for (const engine of engines()) {
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
     });
 
-    test("replaces its scopes, and no others", async () => {
+    test("replaces its scopes, and not another shop's", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);
@@ -109,7 +109,7 @@ for (const engine of engines()) {
       expect(begun.filter(Boolean)).toHaveLength(1);
     });
 
-    test("stores the new pair and ends the renewal, and the trouble stays until the platform accepts it", async () => {
+    test("stores the new pair and ends the renewal; the trouble stays until the platform accepts the token", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, another] = [await addShop(store), await addShop(store, "another")];
@@ -164,7 +164,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: disconnecting forgets the tokens, unless the shop was connected again since`, async () => {
+  test(`${engine.name}: disconnecting deletes the tokens, unless the shop was connected again in the meantime`, async () => {
     const { store, rows } = await engine.open();
     const [shop, other] = [await addShop(store), await addShop(store, "other")];
     for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);

@@ -8,7 +8,7 @@ const CONTRACT = gid.contract(1);
 
 for (const engine of engines()) {
   describe(`${engine.name}: the readings of contracts`, () => {
-    test("are noted with the records that they gave, and change no row", async () => {
+    test("are noted together with their records, and change no row", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const reads = [{ contract: CONTRACT, beganAt: START, orders: [gid.order(1)] }];
@@ -31,7 +31,7 @@ for (const engine of engines()) {
       expect(await store.mirror.contractReads(shop, [CONTRACT])).toEqual(new Map());
     });
 
-    test("keep the times of the orders that were read last, also of earlier readings", async () => {
+    test("keep the latest time of each order, also from earlier readings", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       for (let n = 1; n <= 10; n += 1) {
@@ -43,7 +43,7 @@ for (const engine of engines()) {
       expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest) });
     });
 
-    test("count in the order of their commits: one that began earlier forgets what was read since", async () => {
+    test("count in the order of their commits: an older reading that commits later replaces a newer one", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const reads = [

@@ -10,7 +10,7 @@ const [ADA, GRACE] = [gid.customer(1), gid.customer(2)];
 
 for (const engine of engines()) {
   describe(`${engine.name}: a customer's request for data`, () => {
-    test("is added with the commit that takes its webhook from the inbox, once, and not with a refused one", async () => {
+    test("is added once, by the commit that takes its webhook from the inbox, and not by a refused commit", async () => {
       const { store, reopen } = await engine.open();
       const shop = await addShop(store);
       await store.inbox.receive([receipt(shop, "w1")], START);
@@ -26,7 +26,7 @@ for (const engine of engines()) {
       expect(await other.inbox.count(shop.id)).toEqual({ waiting: 0, failed: 0 });
     });
 
-    test("is listed until it is answered, and forgotten after that", async () => {
+    test("is listed until it is answered, and then deleted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const dataRequests = [

@@ -21,7 +21,7 @@ import {
 
 for (const engine of engines()) {
   describe(`${engine.name}: shops with something to attempt`, () => {
-    test("are those whose next attempt is due, by id", async () => {
+    test("are the shops with a due attempt, ordered by id", async () => {
       const { store } = await engine.open();
       const shops = [
         await addShop(store, "c"),
@@ -50,7 +50,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: claiming deliveries`, () => {
-    test("gives each shop its share, the longest due first", async () => {
+    test("gives each shop its share, beginning with the longest due", async () => {
       const { store } = await engine.open();
       const [alpha, beta, gamma] = [
         await addShop(store, "alpha"),
@@ -113,7 +113,7 @@ for (const engine of engines()) {
       ] as typeof claims);
     });
 
-    test("says what is a test event, also after a retry by hand", async () => {
+    test("marks test events, also after a retry by hand", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -150,7 +150,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("gives those of one kind, of which one is due longest, and the sender knows the kind before", async () => {
+    test("gives deliveries of one kind: the kind of the longest due delivery, which the sender knows before", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -177,7 +177,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("gives null as URL if the shop has none any more", async () => {
+    test("gives null as URL if the shop no longer has a URL", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -214,7 +214,7 @@ for (const engine of engines()) {
       expect(new Set(claims.map(({ id }) => id)).size).toBe(30);
     });
 
-    test("comes after the ended attempts are recorded, so that what is due again can be claimed", async () => {
+    test("comes after the ended attempts are recorded, so that a delivery that is due again can be claimed", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -226,7 +226,7 @@ for (const engine of engines()) {
       expect(await store.deliveries.show(shop.id, first.id)).toMatchObject({ status: "retrying", attempts: 1 });
     });
 
-    test("gives nothing of a removed shop", async () => {
+    test("gives no delivery of a removed shop", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);

@@ -76,7 +76,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: dead deliveries that two processes retry at once`, () => {
-    test("are retried once each, and those that are attempted already keep their lease", async () => {
+    test("are retried once each, and deliveries under way keep their lease", async () => {
       const { store, reopen, rows } = await engine.open();
       const other = await reopen();
       const shop = await shopWithEvents(store);

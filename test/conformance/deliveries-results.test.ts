@@ -60,7 +60,7 @@ for (const engine of engines()) {
       );
     });
 
-    test("keeps where it went and any answer, and neither where there is none", async () => {
+    test("keeps its URL and answer, or null if it has no URL or answer", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -159,8 +159,8 @@ for (const engine of engines()) {
     });
   });
 
-  describe(`${engine.name}: what is planned beyond a time`, () => {
-    test("is due after it was brought forward, with the leases, and the rest is left alone", async () => {
+  describe(`${engine.name}: deliveries planned after a given time`, () => {
+    test("are due after they were brought forward, with their leases, and others stay unchanged", async () => {
       const { store, rows } = await engine.open();
       const [ahead, behind] = [await addShop(store, "ahead"), await addShop(store, "behind")];
       for (const shop of [ahead, behind]) await chooseAllEvents(store, shop);
@@ -182,7 +182,7 @@ for (const engine of engines()) {
       expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(0);
     });
 
-    test("and what was never attempted and is planned after now, but no lease or retry within the time", async () => {
+    test("are brought forward with never attempted ones after now, but not with leases or retries before that time", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);

@@ -63,7 +63,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("does not show another shop's delivery, or one that is not there", async () => {
+    test("does not show another shop's delivery or an unknown delivery", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await shopWithEvents(store), await shopWithEvents(store, "other")];
       for (const each of [shop, other]) {

@@ -34,7 +34,7 @@ async function filteredRows(
 }
 
 for (const engine of engines()) {
-  describe(`${engine.name}: rows that a filter lets through`, () => {
+  describe(`${engine.name}: filtered rows`, () => {
     async function filled() {
       const { store } = await engine.open();
       const shop = await addShop(store);
@@ -46,7 +46,7 @@ for (const engine of engines()) {
       return { store, shop };
     }
 
-    test.each([1, 2, 250])("are those of the list that have what it names, %d a page", async (limit) => {
+    test.each([1, 2, 250])("are the rows of the list with the named values, with %d rows a page", async (limit) => {
       const { store, shop } = await filled();
       for (const resource of RESOURCES) {
         const all = await allRows(store, shop, resource);
@@ -74,7 +74,7 @@ for (const engine of engines()) {
       }
     });
 
-    test("follow a contract that is given to another customer", async () => {
+    test("follow a contract that moves to another customer", async () => {
       const { store, shop } = await filled();
       const [moved] = await filteredRows(store, shop, "subscriptions", { status: "PAUSED" });
       await commit(store, shop, [
@@ -91,7 +91,7 @@ for (const engine of engines()) {
       expect(former.map(({ id }) => id)).not.toContain(moved?.["id"]);
     });
 
-    test("are looked for in a limited number of rows a page, and none is missed or doubled", async () => {
+    test("are searched in a limited number of rows for each page, and no row is missed or repeated", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const rare = new Set([1, SCANNED_ROWS - 1, SCANNED_ROWS, SCANNED_ROWS + 1, SCANNED_ROWS + 40]);

@@ -6,7 +6,7 @@ import { queue, receive, subjectsOf } from "./received.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: receiving platform webhooks`, () => {
-    test("keeps each as it came, due at once", async () => {
+    test("stores each webhook unchanged, due at once", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const given = receipt(shop, "w1", {
@@ -35,7 +35,7 @@ for (const engine of engines()) {
       expect(await rows("platform_webhooks")).toEqual([{ shop_id: shop.id, id: "w1", received_at: START }]);
     });
 
-    test("puts an urgent one before all that wait, and lists it as due since it came", async () => {
+    test("puts an urgent webhook before all waiting ones, and lists it as due since its arrival", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await receive(store, shop, ["old"]);
@@ -51,7 +51,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("keeps a repeated one only once, by its id in its shop, and returns which are new", async () => {
+    test("stores a repeated webhook once, by its id in its shop, and returns the new ones", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       expect(
@@ -67,7 +67,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("keeps all of those without an id", async () => {
+    test("stores every webhook without an id", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       expect(await store.inbox.receive([receipt(shop, null), receipt(shop, null)], START)).toEqual([true, true]);
@@ -75,7 +75,7 @@ for (const engine of engines()) {
       expect(await rows("platform_webhooks")).toEqual([]);
     });
 
-    test("drops those of a removed shop, and keeps the others", async () => {
+    test("drops webhooks of a removed shop, and stores the others", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await removeShop(store, alpha.domain);
@@ -85,7 +85,7 @@ for (const engine of engines()) {
       expect(await store.inbox.receive([], START)).toEqual([]);
     });
 
-    test("by two processes at once keeps each once", async () => {
+    test("by two processes at once stores each webhook once", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const shop = await addShop(store);
@@ -97,7 +97,7 @@ for (const engine of engines()) {
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 10, failed: 0 });
     });
 
-    test("by two processes at once, in another order, keeps each once", async () => {
+    test("by two processes at once, in another order, stores each webhook once", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const shops = [await addShop(store, "alpha"), await addShop(store, "beta")];
@@ -119,7 +119,7 @@ for (const engine of engines()) {
       }
     });
 
-    test("numbers them in the order in which they are given", async () => {
+    test("numbers the webhooks in the given order", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       const ids = ["c", "a", "d", null, "b", "a", null];
@@ -138,7 +138,7 @@ for (const engine of engines()) {
         ]);
     });
 
-    test("remembers their ids until they are forgotten, and when the last one came", async () => {
+    test("remembers the time of the last webhook, and all ids until they are pruned", async () => {
       const { store } = await engine.open();
       const [alpha, beta, idle] = [
         await addShop(store, "alpha"),
@@ -165,7 +165,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: inbox queues`, () => {
-    test("are those with something due, by shop, with and without a need for the platform", async () => {
+    test("are listed if they have a due item, by shop, with and without a need for the platform", async () => {
       const { store } = await engine.open();
       const [alpha, beta, idle] = [await addShop(store, "z"), await addShop(store, "y"), await addShop(store, "idle")];
       await receive(store, beta, ["a", "b"], { needsPlatform: true }, START + 1);
@@ -180,7 +180,7 @@ for (const engine of engines()) {
       expect(all).toEqual(expect.arrayContaining([queue(alpha), queue(beta), queue(beta, false)]));
     });
 
-    test("give their oldest due items first, those of one time by number", async () => {
+    test("give the oldest due items first, and items of the same time by number", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await receive(store, shop, ["late"], {}, START + 5);
@@ -203,7 +203,7 @@ for (const engine of engines()) {
       expect(await store.inbox.due(queue(shop), START - 1, 10)).toEqual([]);
     });
 
-    test("give what waits about one subject, due or not, in the order of the numbers", async () => {
+    test("give all waiting items about one subject, due or not, ordered by number", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, , later, failed] = await receive(store, shop, ["s", "other", "s", "s"], { body: "{}" }, START + 9);
@@ -224,7 +224,7 @@ for (const engine of engines()) {
       expect(subjectsOf(await store.inbox.due(queue(shop), START + 3, 10))).toEqual(["s", "s"]);
     });
 
-    test("bring forward what was planned too late, sooner if it was never attempted", async () => {
+    test("bring forward items that were planned too late, and never attempted items sooner", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const hour = 3_600_000;
@@ -253,7 +253,7 @@ for (const engine of engines()) {
       expect(await store.inbox.bringForward(latest, START)).toBe(0);
     });
 
-    test("know the subjects that wait, due or not", async () => {
+    test("know the waiting subjects, due or not", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [, b, c] = await receive(store, shop, ["a", "b", "c", "a"]);

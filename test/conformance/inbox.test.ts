@@ -77,7 +77,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: retrying inbox items by hand`, () => {
-    test("makes one due now, with its attempts counted from 0", async () => {
+    test("makes an item due now, with its attempts counted from 0", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, b] = await receive(store, shop, ["a", "b"]);
@@ -102,7 +102,7 @@ for (const engine of engines()) {
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
     });
 
-    test("makes all that failed due now, and does not change those that wait for their next attempt", async () => {
+    test("makes all failed items due now, and does not change items that wait for their next attempt", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, b, c] = await receive(store, shop, ["a", "b", "c"]);

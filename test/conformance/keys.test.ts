@@ -7,7 +7,7 @@ import { addShop, apiKey, failures, removeShop } from "./fixtures.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: API keys`, () => {
-    test("are listed oldest first, those of one moment by id, and each shop has its own", async () => {
+    test("are listed for each shop, oldest first, and keys of the same moment by id", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       const [a, b, c] = [apiKey("a", { createdAt: START + 1 }), apiKey("b", { legacy: true }), apiKey("c")];
@@ -85,7 +85,7 @@ for (const engine of engines()) {
       expect((await rows("api_keys")).map(({ revoked_at }) => revoked_at)).toEqual([START + 5, START + 6, null]);
     });
 
-    test("that is unknown, revoked already or another shop's is refused", async () => {
+    test("that is unknown, already revoked or another shop's is refused", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await store.keys.add(alpha.id, apiKey("a"), hashKey("a"));
@@ -98,7 +98,7 @@ for (const engine of engines()) {
       expect(await store.keys.list(beta.id)).toHaveLength(1);
     });
 
-    test("by a fingerprint that several have is refused with their ids, and one of them can be named", async () => {
+    test("by a fingerprint that several keys share is refused with their ids, and works by id", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       for (const each of ["a", "b"])
@@ -116,7 +116,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: the last use of an API key is the latest one, in whatever order uses are noted`, async () => {
+  test(`${engine.name}: the last use of an API key is the latest use, in whatever order uses are noted`, async () => {
     const { store } = await engine.open();
     const shop = await addShop(store);
     for (const each of ["a", "b"]) await store.keys.add(shop.id, apiKey(each), hashKey(each));

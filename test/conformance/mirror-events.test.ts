@@ -85,7 +85,7 @@ for (const engine of engines()) {
       );
     });
 
-    test("of a shop that chose nothing are not queued, whatever others chose", async () => {
+    test("of a shop that chose no topics are not queued, whatever other shops chose", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await chooseAllEvents(store, other);
@@ -93,7 +93,7 @@ for (const engine of engines()) {
       expect(await rows("deliveries")).toEqual([]);
     });
 
-    test("are signed with the newest secret, and a trigger with none", async () => {
+    test("are signed with the newest secret, and triggers are not signed", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -128,7 +128,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: inbox items`, () => {
-    test("leave the inbox with the commit that processes them, and no others do", async () => {
+    test("leave the inbox with the commit that processes them, and other items stay", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await store.inbox.receive(
@@ -148,7 +148,7 @@ for (const engine of engines()) {
       expect(await store.inbox.count(beta.id)).toEqual({ waiting: 1, failed: 0 });
     });
 
-    test("that left are still known by their ids when they are sent again", async () => {
+    test("that left are still recognised by their ids when they are sent again", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await store.inbox.receive([receipt(shop, "w1")], START);

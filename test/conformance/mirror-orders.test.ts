@@ -5,7 +5,7 @@ import { addShop, commit } from "./fixtures.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: the orders of a contract`, () => {
-    test("are found by cycle, the checkout as cycle 0, with what is served of them", async () => {
+    test("are found by cycle, with the checkout as cycle 0, as they are served", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [
@@ -37,7 +37,7 @@ for (const engine of engines()) {
       expect([...(await store.mirror.ordersOf(shop, gid.contract(2))).keys()].sort((a, b) => a - b)).toEqual(many);
     });
 
-    test("are none for a contract without orders, one that is not in the mirror, and one of another shop", async () => {
+    test("are empty for a contract without orders, an unknown contract, and another shop's contract", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await commit(store, alpha, [subscription(1), subscription(2), order(2, 1)]);

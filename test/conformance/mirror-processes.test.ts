@@ -11,7 +11,7 @@ const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1),
 
 for (const engine of engines()) {
   describe(`${engine.name}: several processes`, () => {
-    test("commit change numbers in their order: who has seen a number has seen all before it", async () => {
+    test("commit change numbers in their order: a reader that saw a number has seen all lower ones", async () => {
       const opened = await engine.open();
       const stores = [opened.store, await opened.reopen(), await opened.reopen()];
       const shop = await addShop(opened.store);
@@ -49,7 +49,7 @@ for (const engine of engines()) {
       expect(await opened.rows("subscriptions")).toHaveLength(32);
     });
 
-    test("store texts while a person is redacted: all that was stored before it is redacted", async () => {
+    test("store texts while a person is redacted: all texts stored before the redaction are redacted", async () => {
       const opened = await engine.open();
       const { store } = opened;
       const other = await opened.reopen();
@@ -88,7 +88,7 @@ for (const engine of engines()) {
       await storing;
     });
 
-    test("commit for a shop or find it removed, and leave no row behind", async () => {
+    test("either commit for a shop or find it removed, and leave no row behind", async () => {
       const opened = await engine.open();
       const other = await opened.reopen();
       const shop = await addShop(opened.store);

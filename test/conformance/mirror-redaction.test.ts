@@ -46,7 +46,7 @@ for (const engine of engines()) {
       });
     });
 
-    test("removes the answers to all webhooks that name the person, and keeps none to a body that it changed meanwhile", async () => {
+    test("removes the answers to webhooks that name the person, and stores no later answer to a redacted body", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       for (const each of [shop, other]) {
@@ -128,7 +128,7 @@ for (const engine of engines()) {
       expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
     });
 
-    test("does not change what comes after it, in its own commit or a later one", async () => {
+    test("does not change records after it, in its own commit or a later one", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);
       await commit(opened.store, shop, [ada, redaction, reward("r1", { contact: "one" })]);
@@ -199,7 +199,7 @@ for (const engine of engines()) {
       );
     });
 
-    test("is remembered: older data of the platform about the person changes nothing any more", async () => {
+    test("is remembered: older data of the platform about the person changes nothing", async () => {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [redaction]);

@@ -10,7 +10,7 @@ const at = (text: string) => Date.parse(`${text}T00:00:00.000Z`);
 
 for (const engine of engines()) {
   describe(`${engine.name}: a mirrored row`, () => {
-    test("of a customer has its JSON as it is served, and the times of the platform's data", async () => {
+    test("of a customer has the served JSON, and the times of the platform's data", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [
@@ -152,7 +152,7 @@ for (const engine of engines()) {
       expect(rowOf(4)).toMatchObject({ retries_exhausted: true });
     });
 
-    test("of a reward and of a cancellation flow is the record, once for each id and type", async () => {
+    test("of a reward or a cancellation flow is the record, stored once for each id and type", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [
@@ -169,7 +169,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("is read back as it was written: a repeated record changes nothing, a new one keeps the rest", async () => {
+    test("is read back unchanged: a repeated record changes nothing, and a new record keeps absent fields", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const records = [

@@ -15,7 +15,7 @@ const unknownContract = {
 
 for (const engine of engines()) {
   describe(`${engine.name}: a commit`, () => {
-    test("applies each record on top of those before it in the same commit", async () => {
+    test("applies each record on top of the earlier records in the same commit", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const results = await store.mirror.applyRecords(
@@ -32,7 +32,7 @@ for (const engine of engines()) {
       expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ cyclesCompleted: 3 });
     });
 
-    test("gives each submission its result in order, and keeps nothing of a refused one", async () => {
+    test("gives each submission its result in order, and stores nothing of a refused submission", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await chooseAllEvents(store, alpha);
@@ -82,7 +82,7 @@ for (const engine of engines()) {
       expect(await rows("shops")).toEqual(before);
     });
 
-    test("for a shop that was removed is refused, and its records end in no other shop", async () => {
+    test("for a removed shop is refused, and its records do not reach another shop", async () => {
       const { store, rows } = await engine.open();
       const [alpha, gamma] = [await addShop(store, "alpha"), await addShop(store, "gamma")];
       await removeShop(store, alpha.domain);
@@ -101,7 +101,7 @@ for (const engine of engines()) {
       expect((await rows("customers")).map(({ shop_id }) => shop_id)).toEqual([gamma.id]);
     });
 
-    test("that fails while it decides keeps nothing", async () => {
+    test("that fails while it decides stores nothing", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const broken = {
@@ -116,7 +116,7 @@ for (const engine of engines()) {
       expect(await rows("customers")).toEqual([]);
     });
 
-    test("that fails while it writes keeps nothing", async () => {
+    test("that fails while it writes stores nothing", async () => {
       // Constant random bytes give two deliveries the same id, which the unique index refuses.
       const { store, rows } = await engine.open({ random: (bytes) => new Uint8Array(bytes) });
       const shop = await addShop(store);
@@ -170,7 +170,7 @@ for (const engine of engines()) {
     };
     const nameOf = ({ shopifyId, id }: Record<string, string>) => (shopifyId ?? id ?? "").replace("gid://shopify/", "");
 
-    test("are the shop's next ones in the order of the writes, with every changed row", async () => {
+    test("are the shop's next numbers in the order of the writes, one for every changed row", async () => {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [customer(1), customer(2)]);
@@ -201,7 +201,7 @@ for (const engine of engines()) {
       expect((await opened.rows("shops"))[0]).toMatchObject({ change_count: 4 });
     });
 
-    test("are one for a row that changes several times in a commit, and each shop has its own", async () => {
+    test("count a row once that changes several times in a commit, separately for each shop", async () => {
       const opened = await engine.open();
       const [alpha, beta] = [await addShop(opened.store, "alpha"), await addShop(opened.store, "beta")];
       const submissions = [

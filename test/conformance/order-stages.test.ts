@@ -28,7 +28,7 @@ for (const engine of engines()) {
       expect(await orderStages.find(other.id, order(1).gid)).toBeUndefined();
     });
 
-    test("that are added twice are there once, as they were added last", async () => {
+    test("that are added twice are stored once, in the last version", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const stage = (await store.orderStages.begin(shop.id)) ?? 0;
@@ -40,7 +40,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("that are twice in one call are there as they came last", async () => {
+    test("that come twice in one call are stored in the last version", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const stage = (await store.orderStages.begin(shop.id)) ?? 0;

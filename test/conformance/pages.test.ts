@@ -46,7 +46,7 @@ for (const engine of engines()) {
         expect(await allRows(store, shop, resource, limit)).toEqual(expected);
     });
 
-    test("ends at its last row, and says so where nothing follows", async () => {
+    test("ends at its last row, and is marked as the last page if no row follows", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await fill(store, shop);
@@ -71,7 +71,7 @@ for (const engine of engines()) {
       expect([page?.rows.byteLength, page?.end]).toEqual([0, null]);
     });
 
-    test("of a shop without rows is empty, and without a cursor that another shop gave", async () => {
+    test("of a shop without rows is empty, and refuses another shop's cursor", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await fill(store, alpha);
@@ -128,7 +128,7 @@ for (const engine of engines()) {
       }
     });
 
-    test("are 8 MiB at most, whatever the limit is, and give each row once", async () => {
+    test("are at most 8 MiB for any limit, and give each row once", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       // About 250 KiB each, but for a small one here and there.

@@ -20,7 +20,7 @@ function recordsOf(n: number): MirrorRecord[] {
 
 for (const engine of engines()) {
   describe(`${engine.name}: what is stored about a person`, () => {
-    test("is everything that names them, and nothing of another person", async () => {
+    test("includes every text that names the person, and no text about another person", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const body = '{"customer":{"id":1,"email":"person1@example.com"}}';
@@ -89,7 +89,7 @@ for (const engine of engines()) {
       expect(JSON.stringify(person)).not.toContain("person11");
     });
 
-    test("is only the customer if a person has no contracts, and nothing if the person is unknown or another shop's", async () => {
+    test("is only the customer for a person without contracts, and nothing for an unknown person or another shop's person", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await commit(store, shop, [customer(1)]);

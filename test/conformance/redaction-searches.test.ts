@@ -7,7 +7,7 @@ import { ADA, ada, adaWebhook, addShopWithEvents, receiveMany, redaction, tables
 
 for (const engine of engines()) {
   describe(`${engine.name}: the search of a redaction`, () => {
-    test("of many people in one commit redacts each, and lets others work while it searches many texts", async () => {
+    test("for many people in one commit redacts each, and yields to other work while it searches many texts", async () => {
       const opened = await engine.open();
       const { store, rows } = opened;
       const shop = await addShopWithEvents(store);
@@ -39,7 +39,7 @@ for (const engine of engines()) {
       expect(holders).toHaveLength(4 * 150);
     });
 
-    test("in a shop with long texts lets others work after few of them", async () => {
+    test("in a shop with long texts yields to other work after few texts", async () => {
       const { store } = await engine.open();
       const shop = await addShopWithEvents(store);
       for (let round = 0; round < 6; round += 1) {
@@ -74,7 +74,7 @@ for (const engine of engines()) {
       expect(await tablesWith(opened, ADA)).toEqual([]);
     });
 
-    test("of two commits at once redacts a text that names both people, although the first gives it another key", async () => {
+    test("of two commits at once redacts a text that names both people, although the first commit changes its key", async () => {
       const opened = await engine.open();
       const { store } = opened;
       const shop = await addShopWithEvents(store);
@@ -117,7 +117,7 @@ for (const engine of engines()) {
       expect([await tablesWith(opened, ADA), await tablesWith(opened, "Grace")]).toEqual([[], []]);
     });
 
-    test("of people of two searches redacts a text that names both", async () => {
+    test("redacts a text that names people of two searches", async () => {
       const opened = await engine.open();
       const { store } = opened;
       const shop = await addShopWithEvents(store);
@@ -137,7 +137,7 @@ for (const engine of engines()) {
       expect([await tablesWith(opened, ADA), await tablesWith(opened, "Grace")]).toEqual([[], []]);
     });
 
-    test("is complete although a commit with its search failed before, or its search is of another person", async () => {
+    test("is complete even if an earlier commit with its search failed, or the search was for another person", async () => {
       const opened = await engine.open();
       const { store } = opened;
       const [shop, other] = [await addShopWithEvents(store), await addShopWithEvents(store, "other")];

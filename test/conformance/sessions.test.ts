@@ -23,7 +23,7 @@ for (const engine of engines()) {
       expect(await store.sessions.find(OTHER_SESSION, START + 9)).toEqual(other);
     });
 
-    test("is used by one of two processes that try at once", async () => {
+    test("works for one of two processes that use it at once", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const shop = await addShop(store);
@@ -35,7 +35,7 @@ for (const engine of engines()) {
       expect(begun.filter(Boolean)).toHaveLength(1);
     });
 
-    test("that is expired or unknown begins none", async () => {
+    test("that is expired or unknown begins no session", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await store.sessions.addLink(shop.id, LINK, START + 10);
@@ -89,7 +89,7 @@ for (const engine of engines()) {
       await store.sessions.end(SESSION);
     });
 
-    test("that begins while another process ends all of its shop does not stay open with its link used", async () => {
+    test("that begins while another process ends all sessions of its shop is ended too, or its link stays unused", async () => {
       const { store, reopen, rows } = await engine.open();
       const other = await reopen();
       const shop = await addShop(store);
@@ -105,7 +105,7 @@ for (const engine of engines()) {
       }
     });
 
-    test("ends with all others of its shop and its unused links; the sessions that had not expired are counted", async () => {
+    test("ends together with the shop's other sessions and unused links; the unexpired sessions are counted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const begin = async (id: number, name: string, expiresAt: number) => {
@@ -127,7 +127,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: the address is the last that a server noted, until that server forgets it`, async () => {
+  test(`${engine.name}: the address is the last one that a server noted, until that server removes it`, async () => {
     const { store, reopen } = await engine.open();
     const other = await reopen();
     expect(await store.sessions.address()).toBeUndefined();

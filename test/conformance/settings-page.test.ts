@@ -44,7 +44,7 @@ for (const engine of engines()) {
       expect(await other.settingsPage.useForm(SESSION, hashToken("other form"))).toBe(true);
     });
 
-    test("is used by one of many that post it at once", async () => {
+    test("is accepted once if many requests post it at once", async () => {
       const { store, other } = await opened();
       const posts = Array.from({ length: 20 }, (_, n) =>
         (n % 2 === 0 ? store : other).settingsPage.useForm(SESSION, FORM),
@@ -71,7 +71,7 @@ for (const engine of engines()) {
       for (const each of [store, other]) expect(await each.settingsPage.takeNotices(SESSION, PATH, START)).toEqual([]);
     });
 
-    test("is given to one of many that ask at once", async () => {
+    test("is given once if many requests ask at once", async () => {
       const { store, other } = await opened();
       await store.settingsPage.putNotice(SESSION, PATH, KEY, START + 10);
       const asked = Array.from({ length: 20 }, (_, n) =>
@@ -80,7 +80,7 @@ for (const engine of engines()) {
       expect((await Promise.all(asked)).flat()).toEqual([KEY]);
     });
 
-    test("is not given after its time", async () => {
+    test("is not given after it has expired", async () => {
       const { store } = await opened();
       await store.settingsPage.putNotice(SESSION, PATH, "short", START + 10);
       await store.settingsPage.putNotice(SESSION, PATH, "long", START + 11);
@@ -125,7 +125,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: wrong sign-in tokens`, () => {
-    test("let a network wait after five within a minute, until the oldest is a minute old", async () => {
+    test("make a network wait after five within a minute, until the oldest is a minute old", async () => {
       const { store, other, rows } = await opened();
       const count = (at: number, network = NETWORK) =>
         (at % 2 === 0 ? store : other).settingsPage.countToken(network, at);
@@ -150,7 +150,7 @@ for (const engine of engines()) {
       expect(new Set(waits.filter((wait) => wait !== undefined))).toEqual(new Set([MINUTE]));
     });
 
-    test("that were right are taken back one by one", async () => {
+    test("are uncounted one by one if they were right", async () => {
       const { store, other } = await opened();
       for (let n = 0; n < 5; n += 1) await store.settingsPage.countToken(NETWORK, START);
       await other.settingsPage.takeBackToken(NETWORK, START);
@@ -163,7 +163,7 @@ for (const engine of engines()) {
       expect(await other.settingsPage.countToken(NETWORK, START + 2)).toBe(MINUTE - 2);
     });
 
-    test("of a clock that was ahead count for a minute around their time", async () => {
+    test("from a clock that was ahead count for a minute around their time", async () => {
       const { store } = await opened();
       for (let n = 0; n < 5; n += 1) await store.settingsPage.countToken(NETWORK, START + HOUR);
       expect(await store.settingsPage.countToken(NETWORK, START + HOUR - 2_000)).toBe(MINUTE + 2_000);
@@ -171,7 +171,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: what has expired is removed, and nothing else`, async () => {
+  test(`${engine.name}: only expired rows are removed`, async () => {
     const { store, rows, shop } = await opened();
     await begin(store, shop.id, hashToken("short"), START + 5);
     await store.sessions.addLink(shop.id, hashToken("short link"), START + 5);

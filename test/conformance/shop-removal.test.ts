@@ -144,7 +144,7 @@ for (const engine of engines()) {
       expect([last["inbox"]?.length, last["platform_webhooks"]?.length]).toEqual([1, 1]);
     });
 
-    test("of two shops finds the one that began first in front", async () => {
+    test("of two shops begins with the shop whose removal began first", async () => {
       const { store, alpha, beta } = await twoShops(await engine.open());
       await store.shops.beginRemoval(beta.domain, START);
       await store.shops.beginRemoval(alpha.domain, START + 1);
@@ -168,7 +168,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: a shop that is being removed`, () => {
-    test("is served to nobody, although its rows are still there", async () => {
+    test("is not served, although its rows still exist", async () => {
       const opened = await engine.open();
       const { store, alpha, beta } = await twoShops(opened);
       const [claimed] = await claim(store, alpha, { share: 1 });
@@ -192,7 +192,7 @@ for (const engine of engines()) {
       expect((await rowsOf(opened, alpha))["deliveries"]?.length).toBeGreaterThan(1);
     });
 
-    test("gets no new row and no change from whoever found it before", async () => {
+    test("gets no new row and no change, even from callers who found it earlier", async () => {
       const opened = await engine.open();
       const { store, alpha } = await twoShops(opened);
       await store.shops.beginRemoval(alpha.domain, START);

@@ -97,7 +97,7 @@ for (const engine of engines()) {
       expect(await store.shops.followPlan(other.id + 100, "free")).toBe(false);
     });
 
-    test("does not replace the one that the operator chose", async () => {
+    test("does not replace the operator's plan", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.shops.set(shop.domain, { planFixed: true });
@@ -107,7 +107,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: the intake secret`, () => {
-    test("is each shop's own, the same in every process, and sealed in the database", async () => {
+    test("differs for each shop, is the same in every process, and is sealed in the database", async () => {
       const { store, reopen, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       const secretOf = async (domain: string, of = store) => (await of.shops.intakeSecret(domain))?.secret ?? "";

@@ -16,7 +16,7 @@ const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
 
 for (const engine of engines()) {
   describe(`${engine.name}: a sync`, () => {
-    test("that was not completed can continue where it stopped; each kind and shop has its own", async () => {
+    test("that was interrupted can continue where it stopped, separately for each kind and shop", async () => {
       const { store, reopen } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await store.syncs.save(shop.id, "full", run());

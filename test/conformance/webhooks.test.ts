@@ -9,7 +9,7 @@ const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
 for (const engine of engines()) {
   describe(`${engine.name}: webhook settings`, () => {
-    test("are empty at first, and a change keeps what it does not name", async () => {
+    test("are empty at first, and a change keeps settings that it does not name", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
@@ -74,7 +74,7 @@ for (const engine of engines()) {
       expect(await store.webhooks.secrets(id)).toHaveLength(1);
     });
 
-    test("are rotated: each version stays, the newest signs what is queued from then on", async () => {
+    test("are rotated: each version stays, and the newest signs all later deliveries", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const secrets = [await store.webhooks.secret(shop.id, START)];
@@ -92,7 +92,7 @@ for (const engine of engines()) {
       expect(missing).toMatchObject({ code: "failed", message: "the signing secret 2 of the shop is missing" });
     });
 
-    test("overlap for a while where a rotation says so, and the next rotation ends it", async () => {
+    test("overlap for the time that a rotation names, and the next rotation ends the overlap", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, next] = [await addShop(store), await addShop(store, "other")];
@@ -113,7 +113,7 @@ for (const engine of engines()) {
       expect(await store.webhooks.secrets(shop.id)).toHaveLength(4);
     });
 
-    test("that two processes rotate at the same time have a version each", async () => {
+    test("that two processes rotate at the same time get two versions", async () => {
       const { store, reopen, rows } = await engine.open();
       const other = await reopen();
       const { id } = await addShop(store);
@@ -122,7 +122,7 @@ for (const engine of engines()) {
       expect(new Set(await store.webhooks.secrets(id)).size).toBe(5);
     });
 
-    test("are made by a rotation too, where a shop has none", async () => {
+    test("are also made by a rotation, if a shop has no secret", async () => {
       const { store } = await engine.open();
       const { id } = await addShop(store);
       const secret = await store.webhooks.rotateSecret(id, START);

@@ -63,7 +63,7 @@ describe("stop", () => {
     expect(stopped.happened).toBe(true);
   });
 
-  test("still makes turns for ended work; these turns see that the loop is stopping", async () => {
+  test("still makes turns for ended work, and these turns see that the loop is stopping", async () => {
     const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     const turns: boolean[] = [];
     const { loop } = loopWith(async () => {

@@ -84,7 +84,7 @@ test("a commit has a largest size, and a larger submission gets a commit of its 
   expect(commits.groups).toEqual([1, 1, 1, 1]);
 });
 
-test("a redaction counts as many records, so that a commit has few of them", async () => {
+test("a redaction counts like many records, so that a commit has few redactions", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   const shops = Array.from({ length: 24 }, (_, n) => ({ ...shop, id: n + 1 }));
@@ -127,7 +127,7 @@ test("a submission that cannot be applied fails alone", async () => {
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
-test("a broken constraint fails the submission that broke it, alone", async () => {
+test("a broken constraint fails only the submission that broke it", async () => {
   const commits = new Commits();
   const writer = createRecordWriter(commits, Date.now);
   commits.failure = new StoreError("conflict", new Error("constraint failed"));
@@ -139,7 +139,7 @@ test("a broken constraint fails the submission that broke it, alone", async () =
   expect(commits.groups).toEqual([2, 1, 1]);
 });
 
-test("drain waits for what was submitted", async () => {
+test("drain waits for all submissions", async () => {
   const recordWriter = createRecordWriter(new Commits(), Date.now);
   let answered = false;
   void recordWriter.submit({ shop, records: [] }).then(() => {
@@ -151,7 +151,7 @@ test("drain waits for what was submitted", async () => {
 });
 
 describe("a redaction", () => {
-  test("is committed when its search has ended, and nobody waits for it meanwhile", async () => {
+  test("is committed when its search has ended, and other submissions do not wait for the search", async () => {
     const commits = new Commits();
     commits.isSlow = true;
     const recordWriter = createRecordWriter(commits, Date.now);
@@ -166,7 +166,7 @@ describe("a redaction", () => {
     expect(commits.open).toBe(0);
   });
 
-  test("that waits while its shop is searched shares the next search with ten at most", async () => {
+  test("that waits while its shop is searched shares the next search with at most ten others", async () => {
     const commits = new Commits();
     commits.isSlow = true;
     const recordWriter = createRecordWriter(commits, Date.now);
@@ -204,7 +204,7 @@ describe("a redaction", () => {
     expect(commits.searches.map(({ shopId }) => shopId)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  test("whose search or commit fails is rejected, and the next one is searched again", async () => {
+  test("whose search or commit fails is rejected, and the next redaction starts a new search", async () => {
     const commits = new Commits();
     const recordWriter = createRecordWriter(commits, Date.now);
     const submit = () => recordWriter.submit({ shop, records: [redactionOf(1)] });
@@ -220,7 +220,7 @@ describe("a redaction", () => {
     expect([commits.searches.length, commits.open]).toEqual([3, 0]);
   });
 
-  test("that is searched is waited for by drain", async () => {
+  test("under way delays drain", async () => {
     const commits = new Commits();
     commits.isSlow = true;
     const recordWriter = createRecordWriter(commits, Date.now);
@@ -233,7 +233,7 @@ describe("a redaction", () => {
   });
 });
 
-test("a redaction in a shop with many texts does not hold up a record of another shop", async () => {
+test("a redaction in a shop with many texts does not delay a record of another shop", async () => {
   const { app, addShop } = await testApp();
   const [{ shop: large }, { shop: small }] = [
     await addShop("large.myshopify.com"),

@@ -47,7 +47,7 @@ test("the database has a write-ahead log", async () => {
   expect(look(folder, (db) => db.query("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
 });
 
-test("a connection syncs each commit to the disk, checks foreign keys and overwrites what is deleted", () => {
+test("a connection syncs each commit to the disk, checks foreign keys and overwrites deleted bytes", () => {
   const db = openDatabase(join(temporaryFolder(), "sds.db"), 30_000, UPGRADE);
   afterTest(() => db.close());
   const settingsOf = ["synchronous", "foreign_keys", "secure_delete", "busy_timeout"].map(
@@ -81,7 +81,7 @@ test("a checkpoint empties the write-ahead log, and does not wait while another 
   expect(sizeOfLog()).toBeGreaterThan(0);
 });
 
-test("all tables are STRICT, and those of the mirror are stored in the order in which pages read them", async () => {
+test("all tables are STRICT, and the mirror's tables are stored in the order in which pages read them", async () => {
   const folder = await made();
   const tables = look(folder, (db) =>
     db
@@ -100,7 +100,7 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
   ).toEqual(["admin_notices", "connections", "deliveries", "inbox", "order_stages", "shops", "webhook_endpoints"]);
 });
 
-test("no table takes a row of a shop that is being removed, except those that grow, whose writers look at the mark", async () => {
+test("no table takes a row of a shop that is being removed, except large tables, whose writers check the mark", async () => {
   const folder = await made();
   const guarded = look(folder, (db) =>
     db
@@ -148,7 +148,7 @@ test("another program's database is refused and left as it was", async () => {
   expect(await Bun.file(join(folder, "sds.db")).bytes()).toEqual(before);
 });
 
-test("a file that is no database is refused", async () => {
+test("a file that is not a database is refused", async () => {
   const folder = temporaryFolder();
   writeFileSync(
     join(folder, "sds.db"),

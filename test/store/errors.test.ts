@@ -81,7 +81,7 @@ describe("a failure of the database is reported as", () => {
     expect(await reasonOf(store.connections.connect(shop.id, "token", TOKENS, [], START))).toBe("conflict");
   });
 
-  test("lost if the disk is full, and stored data can still be read", async () => {
+  test("lost if the disk is full; stored data can still be read", async () => {
     const { store, connection } = await open();
     const shop = await addShop(store);
     connection.run("PRAGMA max_page_count = 1");
@@ -157,7 +157,7 @@ test.each<[code: string, reason: string | undefined]>([
   else expect(failure).toMatchObject({ name: "StoreError", message: "it failed", reason, cause: thrown });
 });
 
-test("an operation waits no longer than it may, also if the lock goes from one process to the next", async () => {
+test("an operation waits at most its timeout, even if the lock passes from one process to the next", async () => {
   const path = join(temporaryFolder(), "locked.db");
   const [own, other] = [connect(path), connect(path)];
   const busy = Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });

@@ -123,7 +123,7 @@ describe.each(ENGINES)("$name: bodies that an earlier version accepted and did n
     await expectApplied(unfinished);
   });
 
-  test("are applied once after kills anywhere", async () => {
+  test("are applied once after kills at any moment", async () => {
     const unfinished = await make();
     for (const nth of [3, 60, 100, 30]) expect(await openBeside(unfinished, nth)).toBe("SIGKILL");
     await open(unfinished);
@@ -175,7 +175,7 @@ test("a SQLite database has no table of bodies after the upgrade", async () => {
 });
 
 describe.skipIf(!hasPostgres())("a PostgreSQL database that nodes of two versions use", () => {
-  test("loses a body that was not stored whole, and takes none of the older nodes from then on", async () => {
+  test("drops a body that was not stored whole, and then refuses bodies of older nodes", async () => {
     const [folder, url] = [join(temporaryFolder(), "data"), await emptyDatabase()];
     await unpackPostgres(2, url, folder);
     const db = openDatabase(url);

@@ -175,7 +175,7 @@ describe("a migration that renders the stored rows again", () => {
     expect(everything(db)).toEqual(after);
   });
 
-  test("that throws leaves the database as it was", async () => {
+  test("that throws leaves the database unchanged", async () => {
     const { db } = await filled(2);
     const before = everything(db);
     let calls = 0;

@@ -149,20 +149,20 @@ function unbound(sql: string): string[] {
 
 const { statements, kinds, uncalled } = await statementsOfEveryOperation();
 
-test("the operations of the test are all that the port has: call a new one in every-operation.ts", () => {
+test("the test calls every operation of the port: add a new operation to every-operation.ts", () => {
   expect(uncalled).toEqual([]);
 });
 
-test("each statement on a table that grows names the shop, also those that are made when they run", () => {
+test("each statement on a large table names the shop, also statements that are built at run time", () => {
   expect(statements.filter((sql) => ACCESS.test(sql)).length).toBeGreaterThan(50);
   expect(statements.flatMap(unbound)).toEqual([]);
 });
 
-test("each transaction that writes takes the lock for it at its start, so no other process writes between its reads and writes", () => {
+test("each writing transaction takes the write lock at its start, so no other process writes between its reads and writes", () => {
   expect([...kinds]).toEqual(["immediate"]);
 });
 
-test("a shop's rows are removed in steps from each table that grows; attempts go with their deliveries", () => {
+test("a shop's rows are removed in steps from each large table; attempts are removed with their deliveries", () => {
   const inSteps = GROWING.filter((table) =>
     statements.some((sql) => new RegExp(`^DELETE FROM ${table} WHERE \\+?shop_id = .* LIMIT \\d+`, "s").test(sql)),
   );

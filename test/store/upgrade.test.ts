@@ -96,7 +96,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     expect(await signIn()).toBeNull();
   });
 
-  test("knows the rewards, cancellation flows and platform webhooks that it took before", async () => {
+  test("still recognises earlier rewards, cancellation flows and platform webhooks", async () => {
     const database = await old(version);
     const { taken, shops } = database.answers;
     const app = await open(database);

@@ -51,7 +51,7 @@ describe("when the contract has ended", () => {
   const told = (events: readonly { data: Record<string, unknown> }[]) =>
     events.map(({ data }) => [data["attempt_count"], data["next_retry_at"], data["retries_exhausted"]]);
 
-  test("a declined order is not tried again, and the event of its last decline says so", () => {
+  test("a declined order has no further retry, and the event of its last decline shows this", () => {
     const mirror = MapMirror.of(subscription(1));
     const { events } = mirror.apply(billingCycle(1, 1, declines, ended));
     expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
@@ -61,7 +61,7 @@ describe("when the contract has ended", () => {
     ]);
   });
 
-  test("after the decline, the status changes without an event, and back if the contract becomes active", () => {
+  test("after the decline, the status changes without an event, and changes back if the contract becomes active", () => {
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, declines));
     const fresh = mirror.theOrderRow(1, 1);
     expect(mirror.apply(billingCycle(1, 1, declines, ended)).events).toEqual([]);

@@ -46,7 +46,7 @@ describe("an order made of a cycle's attempts", () => {
     expect(mirror.apply(billingCycle(1, 1, attempts)).rows).toEqual([]);
   });
 
-  test("a charged order stays charged, whatever an older record says", () => {
+  test("a charged order stays charged, despite any older record", () => {
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, ["charged@2"]));
     expect(mirror.apply(billingCycle(1, 1, ["waiting@2"])).rows).toEqual([]);
     expect(mirror.apply(billingCycle(1, 1, [])).rows).toEqual([]);

@@ -8,7 +8,7 @@ const domain = "alpha.myshopify.com";
 const mirrorOf = MapMirror.of;
 
 describe("customer", () => {
-  test("an absent field keeps what is stored, and null clears it", () => {
+  test("an absent field keeps the stored value, and null clears it", () => {
     const mirror = mirrorOf(
       customer(1, { email: "a@b.c", firstName: "A", marketingConsent: true, creditsCents: 5, loyaltyTier: 1 }),
     );
@@ -46,7 +46,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
   });
 
-  test("data of a clock that is slightly ahead keeps its order", () => {
+  test("data from a clock that is slightly ahead keeps its order", () => {
     const mirror = mirrorOf(customer(1, { email: "new@b.c", asOf: START + 40_000 }));
     mirror.apply(customer(1, { email: "old@b.c", asOf: START + 30_000 }));
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
@@ -117,7 +117,7 @@ describe("subscription", () => {
     expect(mirrorOf(subscription(1, { status })).theSubscription(1)?.nextBillingDate).toBeNull();
   });
 
-  test("only a cancellation that the mirror saw has a date, until the contract is active again", () => {
+  test("only a cancellation that the mirror saw gets a date, which stays until the contract is active again", () => {
     const mirror = mirrorOf(subscription(1), subscription(2, { status: "CANCELLED" }));
     mirror.apply(subscription(1, { status: "CANCELLED" }), START + 1000);
     mirror.apply(subscription(1, { status: "CANCELLED", intervalCount: 2 }), START + 2000);
@@ -127,7 +127,7 @@ describe("subscription", () => {
     expect(mirror.theSubscription(1)?.cancelledAt).toBeNull();
   });
 
-  test("an earlier date of the source stays", () => {
+  test("the source's earlier date stays", () => {
     const mirror = mirrorOf(
       subscription(1, { cancelledAt: "2026-01-05T00:00:00.000Z" }),
       subscription(1, { status: "CANCELLED" }),

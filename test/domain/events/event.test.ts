@@ -75,7 +75,7 @@ const EVENTS: Record<Topic, [MirrorRecord[], Record<string, unknown>]> = {
   ],
 };
 
-test.each(TOPIC_NAMES)("%s has its fields in their order, and so has its sample", (topic) => {
+test.each(TOPIC_NAMES)("%s and its sample have the fields in the documented order", (topic) => {
   const [records, data] = EVENTS[topic];
   const event = eventsOf(...records).find((each) => each.topic === topic);
   expect(JSON.stringify(event?.data)).toBe(JSON.stringify(data));

@@ -33,7 +33,7 @@ function storedBytes(record: ReturnType<typeof subscription>): number {
   return Buffer.byteLength(JSON.stringify(row.resource));
 }
 
-describe("a record may have 256 KiB as stored", () => {
+describe("a stored record may have 256 KiB", () => {
   test("a subscription, with titles in any script", () => {
     const withTitles = (titleBytes: number, letter = "a") =>
       subscription(1, {

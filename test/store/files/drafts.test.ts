@@ -22,14 +22,14 @@ test.each([
   expect(readFileSync(second, "utf8")).toBe("second");
 });
 
-test("a draft that is gone leaves no empty file in its place", () => {
+test("publishing a missing draft fails, and leaves no empty file", () => {
   const folder = temporaryFolder();
   const target = join(folder, "target");
   expect(() => publishDraft(draftPath(target, randomBytes), target, withoutLinks)).toThrow("ENOENT");
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("only the drafts of one file are removed, also those of older versions and with what SQLite added", () => {
+test("only the drafts of one file are removed, also older versions' drafts and SQLite's files beside them", () => {
   const folder = temporaryFolder();
   const own = ["a.0123456789abcdef.partial", "a.0123456789abcdef.partial-journal", "a.7.new", "a.0123456789abcdef.new"];
   const others = ["a", "a.b.0123456789abcdef.partial", "ab.7.new", "a.7.new.txt", "a.partial", "a.0123.partial"];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openMasterKey } from "../../../src/store/files/master-key.ts";
 import { randomBytes, temporaryFolder } from "../../support/app.ts";
 
-test("an empty key file, as an interrupted first start can leave it, is refused with what to do, and stays", async () => {
+test("an empty key file of an interrupted first start is refused with what to do, and stays", async () => {
   const path = join(temporaryFolder(), "master.key");
   writeFileSync(path, "");
   const refused = await openMasterKey(path, undefined, randomBytes).catch((thrown: Error) => thrown.message);

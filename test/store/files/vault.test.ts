@@ -21,7 +21,7 @@ test("a secret opens for the purpose that it was sealed for, and for no other", 
   );
 });
 
-test("a secret that was changed does not open, wherever the change is", async () => {
+test("a secret with any changed byte does not open", async () => {
   const vault = await openVault(masterKey(), undefined, randomBytes);
   const sealed = await vault.seal("secret", "p");
   await vault.openOften(sealed, "p");
@@ -30,14 +30,14 @@ test("a secret that was changed does not open, wherever the change is", async ()
     expect(failure).toMatchObject({ code: "failed" });
 });
 
-test("the same secret is sealed differently each time, with 12 random bytes before 16 bytes of proof", async () => {
+test("the same secret is sealed differently each time, with a random 12-byte nonce and a 16-byte tag", async () => {
   const vault = await openVault(masterKey(), undefined, randomBytes);
   const [first, second] = [await vault.seal("secret", "p"), await vault.seal("secret", "p")];
   expect(first.length).toBe(12 + "secret".length + 16);
   expect(Buffer.compare(first.subarray(0, 12), second.subarray(0, 12))).not.toBe(0);
 });
 
-test("a secret that is needed often is opened again when it has changed", async () => {
+test("a cached secret is opened again when it has changed", async () => {
   const vault = await openVault(masterKey(), undefined, randomBytes);
   const [first, second] = [await vault.seal("one", "p"), await vault.seal("two", "p")];
   for (const [sealed, secret] of [
@@ -63,7 +63,7 @@ test("the master key is made once, also by several programs at once, and then st
   expect(readdirSync(join(path, ".."))).toEqual(["master.key"]);
 });
 
-test("a program that finds the master key made by another in the meantime takes that one", async () => {
+test("a program that loses the race to make the master key takes the winner's key", async () => {
   const path = masterKey();
   const others = randomBytes(32);
   const vault = await openVault(path, undefined, (bytes) => {
@@ -74,7 +74,7 @@ test("a program that finds the master key made by another in the meantime takes 
   expect(vault.fingerprint).toBe((await openVault(path, undefined, randomBytes)).fingerprint);
 });
 
-test("drafts of the master key that killed processes left stop nobody, and are removed; other files stay", async () => {
+test("drafts of the master key from killed processes are harmless, and are removed; other files stay", async () => {
   const path = masterKey();
   const drafts = ["1", String(process.pid), "0123456789abcdef"].map((each) => `${path}.${each}.new`);
   const others = [`${path}.old`, `${path}.backup.new`, `${path}x.1.new`];
@@ -87,7 +87,7 @@ test("drafts of the master key that killed processes left stop nobody, and are r
   expect(names().toSorted()).toEqual([path, ...others].toSorted());
 });
 
-test("a process whose draft was removed by the one that made the key takes that key", async () => {
+test("a process whose draft was removed by the maker of the key takes that key", async () => {
   const path = masterKey();
   let other: Promise<Vault> | undefined;
   const vault = await openVault(path, undefined, (bytes) => {

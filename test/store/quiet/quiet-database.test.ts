@@ -115,7 +115,7 @@ for (const [name, open] of hasPostgres() ? engines : engines.slice(0, 1)) {
       expect(await numbers(db)).toEqual([1, 2]);
     });
 
-    test("keeps nothing of a transaction whose work throws, or whose statement fails", async () => {
+    test("rolls back a transaction whose work throws, or whose statement fails", async () => {
       const db = await open();
       await db.run(add(1));
       const [thrown, failed] = await failures([
