@@ -130,13 +130,17 @@ describe("on a socket", () => {
   test("a stalled upload does not block a stop", async () => {
     const server = await new Program().serve();
     const { hostname, port } = new URL(server.url);
+    const signature = `X-Service-Shop: ${DOMAIN}\r\nX-Service-Signature: sha256=${"0".repeat(64)}`;
     const socket = connect(Number(port), hostname, () =>
-      socket.write("POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{}"),
+      socket.write(`POST /intake HTTP/1.1\r\nHost: x\r\n${signature}\r\nContent-Length: 1000\r\n\r\n{}`),
     );
     socket.on("error", () => undefined);
     await new Promise((resolve) => socket.once("connect", resolve));
     await (await fetch(`${server.url}/healthz`)).text();
+    const began = performance.now();
     expect(await server.stop()).toBe(0);
+    // After half a minute the upload itself is given up.
+    expect(performance.now() - began).toBeLessThan(25_000);
     socket.destroy();
   });
 });
