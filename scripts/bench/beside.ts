@@ -1,7 +1,7 @@
 /**
- * Measures intake, sender and read API beside each other: what a client that posts one event after the other waits for,
- * alone and while eight connections read pages of 250 rows as fast as they can.
- * `bun scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
+ * Measures intake, sender and read API beside each other. A client posts one event after the other, alone and while
+ * eight connections read pages of 250 rows as fast as they can. The result is how long the client waits. `bun
+ * scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

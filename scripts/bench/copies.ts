@@ -102,7 +102,7 @@ async function openCopy(shop: shops.Shop, name: string, change: (db: Database) =
   };
 }
 
-/** Random contracts, each a commit of its own. @returns microseconds for each */
+/** Commits random contracts, one per commit. @returns microseconds for each */
 async function timeUpdates(store: Store, records: readonly SubscriptionRecord[], round: number): Promise<number> {
   const [shop] = await store.shops.list();
   if (shop === undefined) throw new Error("the copy has no shop");

@@ -19,8 +19,8 @@ export interface PlatformPost {
 const PER_MILLISECOND = 10;
 
 /**
- * One for each contract and each customer by turns, with the payloads that the platform has as samples.
- * @param now when the last one is sent, epoch milliseconds
+ * Alternates between a webhook about each contract and one about each customer, with the platform's sample payloads.
+ * @param now when the last webhook is sent, epoch milliseconds
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");

@@ -20,7 +20,7 @@ export function processorSeconds(pid: number): number {
   return seconds(fieldsOf(pid) ?? [], 11, 13);
 }
 
-/** The same for a process and its children, also those that ended. */
+/** Processor time of a process and all its children, also ended ones, in seconds. */
 export function familySeconds(pid: number): number {
   // The 16th and 17th field count the children that ended; the 4th is the parent.
   const own = seconds(fieldsOf(pid) ?? [], 11, 15);

@@ -15,7 +15,7 @@ export interface Points {
   restoreRate: number;
 }
 
-/** The stand-in of the platform as a process of its own, with one seeded shop, the same one each time. */
+/** The stand-in of the platform as a separate process, with one shop from a fixed seed. */
 export class StandIn implements AsyncDisposable {
   readonly pid: number;
   private readonly server: Server;
@@ -65,7 +65,7 @@ export class StandIn implements AsyncDisposable {
     return this.look("ids", `shop=${DOMAIN}&kind=${kind}`);
   }
 
-  /** The requests so far. @throws if a request was one that the platform would not answer */
+  /** The requests so far. @throws if the platform would have refused a request */
   async spent(): Promise<Spent & { throttled: number }> {
     const { invalid, throttled } = await this.look<{ invalid: string[]; throttled: number }>("state", "");
     if (invalid.length > 0) throw new Error(`the platform would not answer: ${invalid[0]}`);

@@ -9,7 +9,7 @@ export interface Said {
 
 /**
  * A proxy in front of a PostgreSQL server of this machine that counts messages. It holds answers back for a pause.
- * Statements that a client sends meanwhile were sent without waiting for an answer.
+ * Statements that a client sends during the pause are pipelined.
  */
 export async function startWireCounter(port: number): Promise<{ port: number; said: Said; stop(): void }> {
   const said: Said = { statements: 0, roundTrips: 0 };

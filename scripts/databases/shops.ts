@@ -12,7 +12,7 @@ const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED"
 const ORDER_STATUSES = ["PAID", "FAILED", "RECOVERED", "UNCOLLECTIBLE", "SKIPPED", "PENDING"] as const;
 const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
 
-/** Customers with every field, with some and with none. */
+/** Customers with all fields, with some fields and without fields. */
 function people(count: number) {
   return numbers(count).map((n) =>
     n % 5 === 0

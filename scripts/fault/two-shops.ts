@@ -8,7 +8,7 @@ import {
 } from "../../test/support/removed-shop.ts";
 import { compiledProgram } from "./program.ts";
 
-/** The shop that is removed. Its customers are called Lovelace, those of the other shop Hopper. */
+/** The removed shop. Its customers are called Lovelace, and the other shop's customers Hopper. */
 export const REMOVED = "alpha.myshopify.com";
 const OTHER = "beta.myshopify.com";
 const OTHER_ROWS = 20;
@@ -28,7 +28,7 @@ export function removalEnv(folder: string): Record<string, string> {
   return { ...platformSecretEnv(folder), SDS_LOG: "error" };
 }
 
-/** Makes the two shops. @param rows records of the one that is removed */
+/** Makes the two shops. @param rows number of records of the removed shop */
 export async function makeTwoShops(data: string, env: Record<string, string>, rows: number): Promise<TwoShops> {
   const program = compiledProgram(data, env);
   const run = (args: string[], stdin?: string) => program.run(args, stdin);

@@ -69,8 +69,8 @@ export function readLcov(text: string): Record<string, number[]> {
 }
 
 /**
- * Test files in the order in which they are likely to find a change: the file's own tests, then those that run the
- * line, the quickest first; then the others.
+ * Test files, the likeliest to find a change first: the file's own tests, then tests that run the line (the quickest
+ * first), then all others.
  */
 export function orderTests(
   files: readonly TestFile[],

@@ -15,7 +15,7 @@ interface EndpointDependencies {
 
 interface EndpointRequest {
   shop: Shop;
-  /** The topics replace those that are stored. */
+  /** The topics replace the stored topics. */
   change: { url?: string; topics?: readonly string[] };
   actor: Actor;
 }

@@ -115,7 +115,7 @@ function attemptEntry({ number, startedAt, duration, statusCode, error, url, ans
   return { number, startedAt: isoUtc(startedAt), duration, statusCode, error, url, answer };
 }
 
-/** An answer on one line: it can be anything, and must not look like other lines of the output. */
+/** An answer on one line. It is foreign text, and must not look like other lines of the output. */
 function answerLine({ answer }: Attempt): string {
   if (answer === null) return "none";
   return answer === "" ? "empty" : answer.replaceAll(/\s+/g, " ");

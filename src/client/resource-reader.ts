@@ -100,7 +100,7 @@ function textOf(parameter: string, value: unknown): string {
   throw new TypeError(`${parameter} must be a text that is not empty`);
 }
 
-/** @throws ApiError for anything but a page of `sds` */
+/** @throws ApiError if the answer is not a page of `sds` */
 function readPage<Row>(headers: Headers, body: unknown): Page<Row> {
   const { data, page } = (body ?? {}) as { data?: Row[]; page?: { nextCursor?: unknown } };
   const nextCursor = page?.nextCursor;

@@ -85,7 +85,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
-    // If the answer is lost, another node may have got them.
+    // If the answer is lost, another node may have leased the released partitions already.
     leased = leased.difference(released);
     // Work begun before the partition moved away must end before we take it back.
     const renewed = busy.union(begun.partitions().intersection(wanted));

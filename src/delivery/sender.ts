@@ -42,8 +42,8 @@ export interface Sender {
 /** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
 /**
- * The margin between nodes: for a claim and a signature of two seconds each, clocks that differ by four, and some time
- * to record.
+ * The margin of a lease between nodes. It covers a claim and a signature (two seconds each), the difference of the
+ * clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
 /** Deliveries are not attempted after a longer claim: another node's clock could end the lease too early. */

@@ -31,7 +31,7 @@ export function minorUnits(amount: string, currency: string): MinorUnits | undef
   return Number.isSafeInteger(units) ? { units, isRounded: /[1-9]/.test(rest) } : undefined;
 }
 
-/** @param rest the digits after the last one that is kept */
+/** @param rest the dropped digits */
 function roundsUp(rest: string, isOdd: boolean): boolean {
   const isHalf = /^50*$/.test(rest);
   return isHalf ? isOdd : /^[5-9]/.test(rest);

@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import { SdsError } from "./error.ts";
 
-/** Days from each declined attempt to the next attempt. After the last day there are no more retries. */
+/** Days from each declined attempt to the next attempt. The attempt after the last wait is the last one. */
 export type RetryPlan = readonly number[];
 
 export const DEFAULT_RETRY_DAYS: RetryPlan = [1, 3, 5];

@@ -82,8 +82,8 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a whole database into an empty one of the other engine. Both are locked meanwhile. No program opens the target
- * of an interrupted copy; the next copy starts again.
+ * Copies a whole database into an empty database of the other engine, and locks both. No program opens the target of an
+ * interrupted copy; the next copy starts again.
  * @returns the number of copied rows, and the target
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database in use or a copy that differs

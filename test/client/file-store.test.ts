@@ -115,7 +115,7 @@ describe("a file with many former states of rows is rewritten, with the same row
     const { size } = statSync(path);
     writeFileSync(`${path}.new`, "of a run that was ended");
     for (let value = 1; value < 5; value++) await store.save(rowsWith(value), second);
-    // Written anew before the last save, which came after it.
+    // The file was rewritten before the last save.
     expect(statSync(path).size).toBeLessThan(size * 2.1);
     await expectRows(path, 4);
     for (let value = 5; value < 7; value++) await store.save(rowsWith(value), second);

@@ -34,7 +34,7 @@ test("an unanswered request for data causes a warning once a day, from a week be
     { level: "warn", requests: 1, customer: gid.customer(1), dueAt },
     { level: "warn", requests: 2, customer: gid.customer(1), dueAt },
   ]);
-  // It goes on after the end.
+  // The warnings go on after the deadline.
   expect(await warningsOf(10)).toBe(10);
   for (const n of [1, 2]) await app.store.dataRequests.answer(shop.id, gid.customer(n), clock.now());
   expect(await warningsOf(2)).toBe(0);

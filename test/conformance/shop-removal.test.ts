@@ -120,7 +120,7 @@ for (const engine of engines()) {
       for (let more = true; more; steps += 1) {
         const other = others[steps % others.length] as Store;
         expect(await other.shops.removing()).toEqual([{ id: alpha.id, domain: alpha.domain }]);
-        // The command is repeated: it finds the shop, and begins nothing anew.
+        // A repeated command finds the shop, and does not begin a second removal.
         expect(await other.shops.beginRemoval(alpha.domain, START + 1)).toEqual({ id: alpha.id, domain: alpha.domain });
         more = await other.shops.removeSome(alpha.id);
       }

@@ -101,7 +101,7 @@ for (const engine of engines()) {
         await other.webhooks.overlapEndsAt(next.id),
       ];
       expect(await endsAt()).toEqual([null, null]);
-      // The first secret has none before it.
+      // The first secret has no former secret.
       await store.webhooks.rotateSecret(shop.id, START, HOUR);
       expect(await endsAt()).toEqual([null, null]);
       await store.webhooks.rotateSecret(shop.id, START + 1, HOUR);

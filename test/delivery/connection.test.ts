@@ -77,7 +77,7 @@ test.each([
   const files = () => readdirSync("/proc/self/fd").length;
   const before = files();
   await Promise.all(Array.from({ length: 50 }, () => openTo(port, target).exchange(REQUEST)));
-  // Those of the server may be open still.
+  // The server's descriptors may still be open.
   expect(files()).toBeLessThanOrEqual(before + 55);
 });
 

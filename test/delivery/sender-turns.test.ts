@@ -50,7 +50,7 @@ describe("the order of attempts", () => {
         await settle();
       }
     }
-    // Now no endpoint is untried any more.
+    // Now every endpoint has been tried.
     await attemptAll(3);
     for (const shop of shops) await queue(shop, 2, 4);
     await attemptAll(9);
@@ -239,7 +239,7 @@ test("the platform's answers to workflow triggers say nothing about the endpoint
   const shop = await addShop("a", 1);
   await chooseTriggers(shop);
   await queue(shop, 2, 3);
-  /** Ends the attempts that run. @returns the kinds of those that begin then */
+  /** Ends the attempts under way. @returns the kinds of the attempts that begin next */
   const kindsAfter = async (outcome: AttemptOutcome) => {
     for (const attempt of running) attempt.end(outcome);
     await settle();

@@ -31,7 +31,7 @@ describe("docs/copies.md", () => {
       order(1, 500),
     ]);
     expect(await isCurrent()).toBe(ORDERS.length + 1);
-    // A checkpoint of another time: the copy is made anew.
+    // With a checkpoint of another epoch, the copy is made again.
     forgeCheckpoint(file, isPython);
     const told = "orders: the server does not know the checkpoint, so all rows are read anew\n";
     expect(await isCurrent(told)).toBe(ORDERS.length + 1);

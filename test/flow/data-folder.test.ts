@@ -160,7 +160,7 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   test("if root makes a backup, and restores it", async () => {
     const { program, ofRoot } = programOfNobody();
     expect((await runAsNobody(program, ["shop", "add", DOMAIN])).status).toBe(0);
-    // Programs before the lock made none.
+    // Versions without the lock did not make this file.
     await Bun.file(join(program.data, "sds.lock")).delete();
     const copy = join(temporaryFolder(), "copy.db");
     await program.json(["backup", copy]);
@@ -172,7 +172,7 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   });
 });
 
-/** The files that a process has open. One that it closes meanwhile is left out. */
+/** The open files of a process, without files that it closes during the look. */
 function openFiles(pid: number): string[] {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).flatMap((name) => {

@@ -22,7 +22,7 @@ async function shopWithLargeRows() {
   return { server, headers };
 }
 
-/** Asks for a page, and reads no more of the answer than its beginning. */
+/** Asks for a page, and reads only the beginning of the answer. */
 async function ask(
   url: string,
   { Authorization }: { Authorization: string },

@@ -25,7 +25,7 @@ async function served(): Promise<Record<string, string>> {
   return { PATH: process.env["PATH"] ?? "", API_URL: url, API_KEY: key, INTAKE_SECRET: secret, SHOP };
 }
 
-/** What each of the samples printed that is no JSON of an answer. */
+/** The outputs of samples that are not the JSON of an answer. */
 async function faults(language: string, command: string, isWanted: (printed: string) => boolean): Promise<string[]> {
   const env = await served();
   const folder = join(temporaryFolder(), "samples");

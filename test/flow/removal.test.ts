@@ -40,7 +40,7 @@ test("an acknowledged shop/redact is completed, although the program is killed a
     left = await customersOf(program, alpha);
     expect(left).toBeGreaterThan(0);
     expect(await rowsOfShop(program, alpha)).toMatchObject({ inbox: 1, platform_webhooks: 1 });
-    // Meanwhile the shop is served to nobody.
+    // During the removal the shop is not served.
     const shown = await program.run(["shop", "show", ALPHA]);
     expect(shown).toEqual({ status: 3, stdout: "", stderr: `sds: there is no shop ${ALPHA}\n` });
     expect((await program.run(["key", "list", "--shop", ALPHA])).status).toBe(3);

@@ -10,7 +10,7 @@ type Row = readonly [string, Answer];
 
 const OK = success(200, { status: "ok" });
 
-/** Host headers. From some Bun makes the right URL, from some another URL, and from some none. */
+/** Host headers. Bun makes a right URL of some, a wrong URL of some, and cannot make a URL of others. */
 const HOSTS = [
   "",
   "a/b",

@@ -87,7 +87,7 @@ test("every link leads to a page that is served and to a heading in it", async (
       else if (anchor !== undefined && !values(found, "id").includes(anchor)) broken.push(`${path}: ${href}`);
     }
   expect(broken).toEqual([]);
-  // The other tests of pages rely on the list.
+  // The other tests of pages rely on `PAGES` being complete.
   expect(pages.size).toBeGreaterThan(12);
 });
 

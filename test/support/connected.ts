@@ -83,7 +83,7 @@ export async function connectedTo(
     return test.request("/platform/webhooks", { method: "POST", headers, body });
   }
 
-  /** When the first collected platform webhook is due; undefined if the inbox has none. */
+  /** When the first collected platform webhook is due; undefined if no collected webhook waits. */
   async function nextBurstEnd(): Promise<number | undefined> {
     const entries = await test.app.store.inbox.list(shop.shop.id, { limit: 1_000, status: "waiting" });
     const ends = entries.flatMap(({ attempts, nextAttemptAt }) => (attempts === 0 ? [nextAttemptAt ?? 0] : []));

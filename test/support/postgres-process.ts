@@ -28,7 +28,7 @@ export interface PostgresProcess {
   start(): Promise<void>;
 }
 
-/** The folder of the server's programs; undefined if this machine has none. */
+/** The folder of the server's programs; undefined if this machine has no server. */
 export function binaryFolder(): string | undefined {
   const folders = SDS_POSTGRES_BINARIES === undefined ? BINARIES : [SDS_POSTGRES_BINARIES];
   return folders.find((folder) => existsSync(join(folder, "initdb")));

@@ -10,7 +10,7 @@ export interface FuzzedRequest {
   body?: Buffer;
   /** Send the body in chunks of this many bytes. */
   chunkBytes?: number;
-  /** The shop whose key or session it has; rows of any other are a violation. */
+  /** The shop whose key or session the request has. Rows of another shop in the answer are a violation. */
   as?: FuzzedShop;
   /** The bytes of a `raw` one. */
   raw?: string;

@@ -57,7 +57,7 @@ function optional<T extends TSchema>(schema: T, description?: string) {
   return Type.Optional(nullable(schema, description));
 }
 
-/** The schema with a description of its own, from the tables in docs/records.md. */
+/** The schema with its own description, from the tables in docs/records.md. */
 function described<T extends TSchema>(schema: T, description: string): T {
   return { ...schema, description };
 }

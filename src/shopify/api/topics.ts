@@ -111,8 +111,8 @@ export function useOf(topic: string): TopicUse | undefined {
 }
 
 /**
- * How long a platform webhook waits for others about its subject, in milliseconds. An urgent one does not wait, and
- * goes before all others of its shop: in a billing night thousands may wait for points.
+ * How long a platform webhook waits for others about its subject, in milliseconds. An urgent webhook does not wait, and
+ * is processed before all others of its shop, because in a billing night thousands may wait for points.
  */
 export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   const isUrgent = URGENT_TOPICS.includes(topic);

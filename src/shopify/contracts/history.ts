@@ -52,7 +52,7 @@ export async function readHistory(
   return readAll(source, node, whole, await readFirstCycles(source, node, whole));
 }
 
-/** Reads the cycles after the first ones, the settled ones whose orders changed, and all of their attempts. */
+/** Reads the cycles after the first ones, the settled cycles with changed orders, and all attempts of these cycles. */
 async function readAll(
   source: CycleSource,
   node: ContractNode,

@@ -34,7 +34,7 @@ export interface ChangeHint {
   of: "contract" | "order";
   /** Gids of the orders that the webhooks name. They are read again even if the mirror has them as charged. */
   orders: readonly string[];
-  /** When the newest of them was triggered, epoch milliseconds. */
+  /** When the newest webhook was triggered, epoch milliseconds. */
   triggeredAt: number;
 }
 

@@ -7,7 +7,7 @@ import { type CopiedRow, createTally, type Tally } from "./tally.ts";
 export const BATCH_ROWS = 2_000;
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** One side of a copy. Nobody else writes to it meanwhile. */
+/** One side of a copy. No other program writes to it during the copy. */
 export interface CopySide {
   /** For messages: without a password. */
   name: string;
@@ -134,7 +134,7 @@ export function unfinishedCopy(name: string): SdsError {
   );
 }
 
-/** @param table one that has rows */
+/** @param table a table with rows */
 export function notEmpty(name: string, table: string): SdsError {
   return new SdsError(
     "conflict",

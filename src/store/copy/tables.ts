@@ -19,7 +19,7 @@ interface EnginePlace {
 export interface CopiedTable {
   name: string;
   columns: Readonly<Record<string, ColumnKind>>;
-  /** Identifies a row, in messages too. It is the order of reads unless the engine has another. */
+  /** Identifies a row, in messages too. Rows are read in the order of this key, unless the engine names another key. */
   key: readonly string[];
   /** Condition of the copied rows. Default: all. */
   where?: string;

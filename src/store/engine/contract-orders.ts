@@ -1,7 +1,7 @@
 import { orderId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
 
-/** After this many cycles in a row without an order, none follows. */
+/** After this many cycles in a row without an order, a contract has no further order. */
 export const MAX_GAP = 12;
 /** Cycles in the first read: enough for most contracts. Each costs a hash and a search. */
 const FIRST_READ = 16;

@@ -43,7 +43,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
   const writer = (level: "warn" | "error"): Log["warn"] => {
     return (message, fields = {}) => {
       const isLost = fields["reason"] === "lost";
-      // `busy` here: all connections wait for the server, so none is free.
+      // During an outage, `busy` only means that all connections wait for the server.
       const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
       if (isLost) noteFailure(message.split(";", 1)[0] ?? message, fields["error"]);

@@ -9,7 +9,7 @@ export const PAGE_SORT = {
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** The position before all rows: with it the first page needs no query of its own. */
+/** The position before all rows. With it, the query of a next page also reads the first page. */
 export const BEFORE_ALL: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
 /** With rows of this size, a page of any limit stays within the bound, its two extra rows included. */

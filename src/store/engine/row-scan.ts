@@ -8,7 +8,7 @@ export function firstSpan(at: number): number {
   return Math.floor(at / SPAN_MS) - 1;
 }
 
-/** Rows scanned for one page. This takes milliseconds, and SQLite does nothing else meanwhile. */
+/** Rows scanned for one page. This takes milliseconds, in which SQLite blocks the program. */
 export const SCANNED_ROWS = 5_000;
 /** Changes scanned for one page. Each needs a look-up of its row. */
 export const SCANNED_CHANGES = 1_000;

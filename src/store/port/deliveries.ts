@@ -77,7 +77,7 @@ export interface EndpointPace {
   shopId: number;
   url: string;
   pace: Pace;
-  /** The last timeout, in epoch milliseconds; null if there was none. */
+  /** The last timeout, in epoch milliseconds; null without a timeout. */
   timedOutAt: number | null;
 }
 
@@ -144,7 +144,7 @@ export interface DeliveryLog {
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries by hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
-  /** Counts deliveries before their first attempt, and before another one. */
+  /** Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`). */
   countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
   /** Counts dead deliveries that were queued since a time. @param kind default: both */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
@@ -162,8 +162,8 @@ export interface DeliveryLog {
 export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}
 
 /**
- * The sent body, if a redaction may have changed the stored one meanwhile; else null. The answer to a changed body is
- * not kept, because it may repeat removed data.
+ * The sent body, if a redaction may have changed the stored body since; else null. The answer to a changed body is not
+ * kept, because it may repeat removed data.
  */
 export function changeableBody({ claim }: AttemptResult): string | null {
   return holdsReward(claim) ? claim.body : null;

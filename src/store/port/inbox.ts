@@ -24,7 +24,7 @@ export function dueAtOf({ waitMs = 0, isUrgent = false }: Receipt, now: number):
   return isUrgent ? URGENT_AT : now + waitMs;
 }
 
-/** The waiting items of one shop, in two queues: those that need the platform and those that don't. */
+/** The waiting items of one shop that need the platform, or those that do not. */
 export interface InboxQueue {
   shopId: number;
   needsPlatform: boolean;

@@ -7,7 +7,7 @@ export interface TextSearch {
   shop: ShopRef;
   /** Their gids. */
   people: ReadonlySet<string>;
-  /** Must be called once, when no commit needs the search any more: until then every commit of the shop is noted. */
+  /** Call it once, when no further commit needs the search. Until then every commit of the shop is noted. */
   end(): void;
 }
 
@@ -45,7 +45,7 @@ export interface MirrorStore {
     now: number,
     searches?: readonly TextSearch[],
   ): Promise<CommitResult[]>;
-  /** What is stored of the readings of contracts, by gid. Those that were never read are left out. */
+  /** The stored readings of contracts, by gid, without contracts that were never read. */
   contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** The gids of the contracts that have an order with this gid in the mirror. */
   contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;

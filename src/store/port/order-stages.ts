@@ -17,9 +17,8 @@ interface OrderWithLines {
 }
 
 /**
- * Orders that a load has read before the contracts that they belong to. They stay only until the load ends, and have no
- * data about people. A stage is one such collection. It is read only when it is complete, and a stage that is removed
- * is not read from then on, so an order is never seen with some of its lines.
+ * Orders that a load has read before their contracts. They stay until the load ends, and hold no data about people. A
+ * stage is one such collection. Only a complete stage can be read, so an order never lacks some of its lines.
  */
 export interface OrderStageStore {
   /** @returns the number of the new stage; undefined if the shop was removed */
@@ -31,7 +30,7 @@ export interface OrderStageStore {
   add(shopId: number, stage: number, orders: readonly StagedOrder[], lines: readonly StagedLine[]): Promise<boolean>;
   /** Makes a stage readable. @returns false if it was removed */
   complete(shopId: number, stage: number): Promise<boolean>;
-  /** An order of the newest complete stage; undefined if it has none, or if there is no such stage. */
+  /** An order of the newest complete stage; undefined without the order or without such a stage. */
   find(shopId: number, orderGid: string): Promise<OrderWithLines | undefined>;
   /** Removes the stages before one, in steps; without it all stages of the shop. */
   remove(shopId: number, before?: number): Promise<void>;

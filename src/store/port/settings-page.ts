@@ -23,7 +23,7 @@ export interface SettingsPageStore {
    * @returns undefined if it was counted; else milliseconds until the network may try again
    */
   countToken(network: string, at: number): Promise<number | undefined>;
-  /** Takes one count back. */
+  /** Undoes one count of `countToken`. */
   takeBackToken(network: string, at: number): Promise<void>;
   /** Removes everything expired, also links and sessions. @param at the clock of `countToken` */
   removeExpired(now: number, at: number): Promise<void>;

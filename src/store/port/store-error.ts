@@ -4,7 +4,7 @@ import { messageOf } from "../../domain/error.ts";
  * Why a database operation failed, the same for both engines:
  * - `busy`: another process held a lock for too long. The call can succeed later.
  * - `lost`: the database cannot be read or written, for instance because of a full disk or a damaged file.
- * - `conflict`: the write breaks a constraint, for instance because the shop was removed meanwhile.
+ * - `conflict`: the write breaks a constraint, for instance because the shop was removed in the meantime.
  */
 export type StoreErrorReason = "busy" | "lost" | "conflict";
 

@@ -11,7 +11,7 @@ export interface ServerAddress {
   /** Path of the server's socket; null for TCP. */
   socketPath: string | null;
   user: string;
-  /** May be empty: some servers need none. */
+  /** May be empty: some servers need no password. */
   password: string;
   database: string;
   /** null without TLS. With TLS the certificate must be valid for the host. */
@@ -31,7 +31,7 @@ const USUAL_AUTHORITIES = "system";
  * @throws SdsError `invalid`
  */
 export function parseServerAddress(text: string, passwordFile: string | null): ServerAddress {
-  // A URL with a user must have a host, but the address of a socket has none.
+  // `URL` refuses a user without a host, but the address of a socket has no host.
   const withoutHost = /^(postgres(?:ql)?:\/\/[^/?#@]*@)(?=[:/?]|$)/i;
   const hasHost = !withoutHost.test(text.trim());
   const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));

@@ -5,7 +5,7 @@ import { StoreError } from "../port/store-error.ts";
 export interface ConnectionPool {
   /**
    * Takes a connection until `giveBack`. First come, first served.
-   * @throws StoreError `busy` if none is free in time
+   * @throws StoreError `busy` if no connection is free in time
    */
   take(waitMs: number): Promise<SQL>;
   /** Must follow each `take`, once. */

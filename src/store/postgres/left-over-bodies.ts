@@ -14,9 +14,9 @@ interface LeftOverBody {
 }
 
 /**
- * Applies the bodies of the intake that an earlier version accepted and did not finish, in their order, and removes
- * those that it did not store whole. Each part is applied in the commit that removes it. So several processes may do
- * this at once, a node of the earlier version among them, and a killed one leaves the rest for the next.
+ * Applies, in their order, the bodies of the intake that an earlier version accepted and did not finish. Removes bodies
+ * that it did not store whole. Each part is applied in the commit that removes it. So several processes may do this at
+ * once, even a node of the earlier version, and after a kill the next process applies the rest.
  * @throws SdsError `failed` for a record that is refused
  */
 export async function applyLeftOverBodies(

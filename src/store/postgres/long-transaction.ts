@@ -28,7 +28,7 @@ const SETTINGS = {
  */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  // The transaction sets its own limits, so the connection has none.
+  // The connection has no limits, because the transaction sets its own.
   const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 

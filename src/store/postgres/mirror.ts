@@ -113,7 +113,7 @@ export async function applySubmissions(
   return plan.results;
 }
 
-/** Redacting all texts about people can take seconds, without a statement meanwhile. */
+/** Redacting all texts about people can take seconds without a statement. */
 async function allowIdle(tx: Queries): Promise<void> {
   await tx.run("SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", [String(REDACTING_MS)]);
 }

@@ -80,8 +80,8 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
 }
 
 /**
- * Waits for transactions that add texts. Afterwards all texts up to these numbers are visible, and later texts get
- * higher numbers: a transaction locks the shop before its text gets a number.
+ * Waits for transactions that add texts. After that, all texts up to these numbers are visible. Later texts get higher
+ * numbers, because a transaction locks the shop before its text gets a number.
  */
 function snapshotOf(db: Database, { id }: ShopRef): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {

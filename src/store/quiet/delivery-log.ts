@@ -43,7 +43,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     async retryDead(shopId, since, now, kind) {
       let retried = 0;
       for (const each of kindsOf(kind)) {
-        // Ascending, so that a delivery that dies again meanwhile is not retried a second time.
+        // Ascending, so that a delivery that dies again during the steps is not retried twice.
         for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
           const after: number = last;
           const numbers = await db.transaction(() => requeueSomeDead(db, shopId, each, { since, after, now }));
@@ -142,7 +142,7 @@ function* retryByHand(db: QuietDatabase, shopId: number, id: string, now: number
   );
 }
 
-/** @returns the numbers of the retried deliveries, ascending; none if no dead delivery follows `after` */
+/** @returns the numbers of the retried deliveries, ascending; empty if no dead delivery follows `after` */
 function* requeueSomeDead(
   db: QuietDatabase,
   shopId: number,

@@ -35,8 +35,9 @@ export function personStore(db: QuietDatabase): PersonStore {
 }
 
 /**
- * Finds all texts that may be about a person; none without the customer's row. One statement sees the database at one
- * moment. The JSON of rows is ours, so a field and its value are found as text: quotes inside strings are escaped.
+ * Finds all texts that may be about a person; finds nothing without the customer's row. One statement sees the database
+ * at one moment. The JSON of rows is ours, so a field and its value are found as text: quotes inside strings are
+ * escaped.
  */
 function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
   const number = gid.slice(gid.lastIndexOf("/") + 1);

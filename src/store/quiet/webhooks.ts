@@ -61,7 +61,7 @@ function webhookSecrets(
   vault: Vault,
   random: (bytes: number) => Uint8Array,
 ): Omit<WebhookStore, "settings" | "set" | "clear"> {
-  /** @returns the newest secret, null if the shop has none @throws SdsError `not_found` for a removed shop */
+  /** @returns the newest secret, null if the shop has no secret @throws SdsError `not_found` for a removed shop */
   async function newestSecret(shopId: number): Promise<Uint8Array | null> {
     const shop = await db.get<{ sealed: Uint8Array | null }>(
       sql`SELECT (
@@ -121,7 +121,7 @@ function webhookSecrets(
   };
 }
 
-/** Adds nothing to a removed shop, and no first secret if another process has added one meanwhile. */
+/** Adds nothing to a removed shop, and no first secret if another process was faster. */
 function* addSecret(
   db: QuietDatabase,
   shopId: number,
@@ -129,7 +129,7 @@ function* addSecret(
   now: number,
   { isFirst, overlapMs }: NewSecret,
 ): TransactionWork<void> {
-  // The lock gives each secret a version of its own. Processes that only add rows do not wait for it.
+  // With the lock, each secret gets its own version. Processes that only add rows do not wait for this lock.
   const shop = yield* tx.get(
     sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "NO KEY UPDATE")}`,
   );

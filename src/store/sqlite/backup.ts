@@ -80,7 +80,7 @@ function copyInto(draft: string, database: string): void {
   }
 }
 
-/** @throws SdsError `conflict` if another process made the file meanwhile */
+/** @throws SdsError `conflict` if another process has made the file in the meantime */
 function publish(draft: string, target: string): void {
   try {
     publishDraft(draft, target);

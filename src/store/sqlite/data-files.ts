@@ -145,7 +145,7 @@ export function finishRestore(database: string): void {
       renameSync(database, replaced);
       syncFolder(folder);
     }
-    // A log exists only if the old database is too damaged to take it.
+    // A log exists only if the old database is too damaged to be checkpointed.
     for (const end of LOGS) renameIfThere(`${database}${end}`, `${replaced}${end}`);
     rmSync(`${database}${INDEX}`, { force: true });
     syncFolder(folder);

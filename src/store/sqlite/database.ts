@@ -35,11 +35,11 @@ export interface OpenOptions extends UpgradeOptions {
  * Opens or makes the database and brings its schema up to date. It is as durable as docs/operating.md promises: WAL
  * with `synchronous=FULL`.
  *
- * Some statements in this folder name a parameter `+?`. To plan an equality over several tables or rows, or a LIMIT,
- * SQLite 3.54 looks at the bound value, and prepares the statement again whenever another value is bound: 12 µs of the
- * 25 that a page takes. With a plus in front it does not look. A test finds statements that need the plus.
- * @throws SdsError `not_found` if it must exist and does not; `failed` for a file that is no database, or another
- *   program's, or a newer program's; the file is left as it was
+ * Some statements in this folder name a parameter `+?`. For a LIMIT, or an equality over several tables or rows, SQLite
+ * 3.54 plans with the bound value. So it prepares the statement again for every other value, which takes 12 µs of a
+ * page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
+ * @throws SdsError `not_found` if it must exist and does not; `failed` for a file that is not a database, or that
+ *   another or a newer program wrote. The file stays unchanged
  */
 export function openDatabase(
   path: string,
@@ -139,8 +139,8 @@ function isUpgraded(path: string): boolean {
 }
 
 /**
- * Does not wait for a lock: a connection that waits for all locks keeps the one that it has, so two programs that
- * upgrade at once would wait for each other.
+ * Does not wait for locks, because a waiting connection keeps the lock that it has: two programs that upgrade at once
+ * would deadlock.
  */
 function tryMigration(path: string, options: UpgradeOptions): void {
   const db = connect(path, 0);
@@ -172,7 +172,7 @@ export function checkpoint(db: Database): boolean {
   return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
 }
 
-/** The fingerprint of the master key that sealed the secrets; undefined if none is named yet. */
+/** The fingerprint of the master key that sealed the secrets; undefined before the first key is recorded. */
 export function sealedWith(db: Database): string | undefined {
   return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
 }

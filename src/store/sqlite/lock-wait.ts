@@ -4,7 +4,7 @@ import { codeOf } from "../../domain/error.ts";
 /** How often the lock is tried while another process holds it. An attempt takes some microseconds. */
 const PROBE_INTERVAL_MS = 4;
 
-/** Repeats operations that found the database locked by another process. Reads go on meanwhile. */
+/** Repeats operations that found the database locked by another process. Reads do not wait for them. */
 export interface LockWait {
   /**
    * @param operation failed with `busy`, and can be repeated: a failed transaction leaves nothing

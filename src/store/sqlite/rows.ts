@@ -28,7 +28,7 @@ export interface MirrorRows {
   /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   contract(shopId: number, contractId: string): MirroredContract | undefined;
-  /** Those of the contracts with these ids that exist. */
+  /** The ids among these that belong to stored contracts. */
   contracts(shopId: number, ids: readonly string[]): string[];
   /** Inserts new rows and replaces others. The sort date of a row is part of its primary key and never changes. */
   write(shopId: number, rows: ShopChanges["rows"]): void;
@@ -111,7 +111,7 @@ export function mirrorRows(db: Database): MirrorRows {
   };
 }
 
-/** What a table has of a row: null for none. */
+/** Maps a stored row; null if the table does not have the row. */
 function found<S, T>(stored: S | null, row: (stored: S) => T): T | null {
   return stored === null ? null : row(stored);
 }

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** A function that gives the ids of the shops that are being removed: almost always none. */
+/** A function that gives the ids of the shops that are being removed. The set is almost always empty. */
 export function removingShopIds(db: Database): () => Set<number> {
   const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");
   return () => new Set(removing.all().map(({ id }) => id));

@@ -49,7 +49,7 @@ async function openOwnVault(db: Database, file: string, random: SqliteOptions["r
   const vault = await openVault(file, sealedWith(db), random);
   if (sealedWith(db) === undefined)
     db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
-  // Another process may have recorded another key meanwhile.
+  // Another process may have recorded another key since.
   return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
 }
 

@@ -127,7 +127,7 @@ function createSearch(
   const found: Record<TextPlace, Set<string | number>> = { delivery: keys(), reward: keys(), inbox: keys() };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
-  /** Ids of rewards stored meanwhile by this process. An id may be anywhere among the searched ones. */
+  /** Ids of rewards that this process stores during the search. They may sort before ids that were searched already. */
   const newRewards = keys();
   let knownChanges = changeCount();
 

@@ -10,7 +10,7 @@ async function send(all: ConnectedShop, topic: string, payload: object): Promise
   await all.processed();
 }
 
-/** The same, without waiting for the processing. */
+/** Posts a webhook, without waiting for its processing. */
 async function post(all: ConnectedShop, shop: string, topic: string, payload: object): Promise<void> {
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();

@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
       const noted = await notedIn(db);
       expect(noted.filter((value) => value === 0)).toHaveLength(1);
       expect(acknowledged.filter((value) => !noted.includes(value))).toEqual([]);
-      // At most one of each writer was under way, and none was written twice.
+      // Each writer had at most one write under way, and no row was written twice.
       expect(unknown.length).toBeLessThanOrEqual(2);
       expect(new Set(noted).size).toBe(noted.length);
       await db.close();
@@ -195,7 +195,7 @@ describe.skipIf(!hasPostgres())("a server that only reads", () => {
     const url = await emptyDatabase();
     await openTable(url);
     await readOnly(true, url);
-    // There is no time to try each of the old connections.
+    // The time is too short to try each old connection.
     const db = openDatabase(url, { connections: 12, waitMs: 1_500 });
     await Promise.all(Array.from({ length: 12 }, () => db.get("SELECT pg_sleep($1::float8)", [0.2])));
     await readOnly(false, url);

@@ -30,7 +30,7 @@ export class Bucket {
     };
   }
 
-  /** @returns false if there are too few points; then it takes none */
+  /** @returns false, without taking points, if there are too few */
   take(points: number): boolean {
     if (points > this.status.currentlyAvailable) return false;
     this.available -= points;

@@ -121,7 +121,7 @@ export class BulkOperations {
       const message = `A bulk operation cannot be canceled when it is ${operation.status.toLowerCase()}`;
       return { bulkOperation: operation, userErrors: [{ field: null, message }] };
     }
-    // One that runs ends by itself.
+    // A running operation ends by itself.
     if (operation.status === "CREATED") this.later(() => this.finish(operation));
     operation.status = "CANCELING";
     return { bulkOperation: operation, userErrors: [] };
@@ -221,7 +221,7 @@ export class BulkOperations {
   }
 }
 
-/** Takes one of the waiting lines. With groups, only one line waits. */
+/** Takes a random waiting line. With groups, only one line waits. */
 function takeAny(waiting: string[], random: () => number): string {
   const at = Math.floor(random() * waiting.length);
   const taken = waiting[at] ?? "";

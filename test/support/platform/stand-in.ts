@@ -57,7 +57,7 @@ const IDS_PER_SHOP = 1_000_000_000_000n;
 export class StandIn {
   readonly shops = new Map<string, PlatformShop>();
   readonly requests: RequestLog[] = [];
-  /** Requests that the platform would not understand, or that the stand-in does not have. Tests expect none. */
+  /** Requests that the platform would refuse, or that the stand-in does not support. Tests expect an empty list. */
   readonly invalid: string[] = [];
   /** Webhooks that could not be delivered. */
   readonly undelivered: { webhook: Webhook; reason: string }[] = [];

@@ -47,7 +47,7 @@ export class Tokens {
     return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
   }
 
-  /** Access tokens stay good until their end, but no refresh token is accepted any more. */
+  /** Access tokens stay valid until their end, but all refresh tokens are refused. */
   endRefreshTokens(): void {
     this.refresh.clear();
   }
