@@ -49,7 +49,7 @@ test("while another process holds the write lock, reads do not wait, and each wr
     expect(result).toEqual([503, 503, 503, 503, 503]);
     expect(tookMs).toBeGreaterThan(WAIT_MS / 2);
     shown.together ||= tookMs < 3 * WAIT_MS;
-    // The lock was held for longer than anybody waits, so nobody waits for it any more.
+    // The lock was held longer than the timeout, so later writes fail without a wait.
     const late = await timed(post(6));
     expect(late.result).toBe(503);
     shown.atOnce ||= late.tookMs < WAIT_MS;
@@ -64,7 +64,7 @@ test("a write waits for a lock that another process holds for a moment", async (
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");
     const posted = post(1);
-    // The program answers later requests meanwhile.
+    // In the meantime, the program answers later requests.
     for (let n = 0; n < 10; n += 1) await read();
     other.run("ROLLBACK");
     return (await posted) === 202;
