@@ -1,5 +1,5 @@
 /**
- * Waits until a program prints `listening on URL`, and then reads on, so that the pipe never fills.
+ * Waits until a program prints `listening on URL`. Goes on reading afterwards, so that the pipe never fills up.
  * @param onText gets all that the program prints
  * @throws Error with the output if the program ends first
  */

@@ -11,9 +11,9 @@ import { hasRightTypes, runTests } from "./mutation/suite.ts";
 
 /** The percentage of the changes that have to be found. */
 const WANTED_PERCENT = 90;
-/** How many test files are tried one by one, before the rest is run together. */
+/** How many test files run one by one before the rest run together. */
 const TRIED_ALONE = 4;
-/** A run may take this many times as long as without a change, plus some seconds. */
+/** The timeout of a run: this many times its duration without a change, plus some seconds. */
 const PATIENCE = 4;
 const GRACE_MS = 15_000;
 
@@ -139,7 +139,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   const failed = files.filter(({ path }) => path === first.file);
   const second = await run(failed.length === 0 ? files : failed);
   if (!second.passed) return first.file ?? "the suite";
-  // The failure seems to be chance. The files after the one that failed were not run yet.
+  // The failure seems to be chance. The files after the failed one have not run yet.
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),

@@ -1,6 +1,6 @@
 /**
- * scripts/store-database preloads this into the program: its clock then runs CLOCK_SHIFT_MS milliseconds ahead, or
- * behind if that is negative.
+ * scripts/store-database preloads this into the program: its clock is then CLOCK_SHIFT_MS milliseconds ahead, or behind
+ * for a negative number.
  */
 const shiftMs = Number(process.env["CLOCK_SHIFT_MS"] ?? "0");
 const RealDate = Date;

@@ -73,7 +73,10 @@ function storeFile({ data }: OldProgram) {
   return files;
 }
 
-/** The program's clock may not differ from the server's, so it cannot live there: its database is copied, at real time. */
+/**
+ * The PostgreSQL database is a copy of the SQLite one, made at real time. The program cannot run on PostgreSQL here,
+ * because its shifted clock would differ from the server's.
+ */
 async function storeOnPostgres({ data }: OldProgram) {
   const server = await postgresServer();
   if (server === undefined) throw new Error("there is no PostgreSQL for this machine");

@@ -19,7 +19,7 @@ const WALKERS = 8;
 const PAGE_ROWS = 250;
 const ROUNDS = 5;
 const EVENTS_PER_ROUND = 100;
-/** An event begins in each of these, unless the one before takes longer. So both halves have the same events to do. */
+/** One event is posted in each period, unless the event before takes longer. So both halves get the same load. */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;
 const DOMAIN = "bench.myshopify.com";
@@ -56,7 +56,8 @@ async function postEvents(server: Server, events: readonly SignedPost[], endpoin
 
 /** Reads random pages of 250 until `seconds` are over or it is stopped. @returns pages a second */
 function read(server: Server, key: string, paths: string, seconds: number) {
-  // The client of the events goes first, or its own waiting would be measured.
+  // The readers have a lower priority than the client of the events, or its wait for the processor would be measured
+  // too.
   const pinned = ["nice", "-n", "10", "taskset", "-c", "1"];
   const options = ["-t1", `-c${WALKERS}`, `-d${seconds}s`, "--timeout", "30s", "-s", join(BENCH, "load.lua")];
   const wrk = Bun.spawn([...pinned, "wrk", ...options, "-H", `Authorization: Bearer ${key}`, server.url, "--", paths], {

@@ -1,6 +1,6 @@
 /**
- * Measures what keeping a copy costs: answers that the client has, single rows, changes, compression, and what the
- * lists of changes cost writes. `bun scripts/bench/copies.ts` measures only this, with 1,000,000 contracts.
+ * Measures what keeping a copy costs: 304 answers, single rows, changes, compression, and the cost of the lists of
+ * changes for writes. `bun scripts/bench/copies.ts` measures only this, with 1,000,000 contracts.
  */
 import { Database } from "bun:sqlite";
 import { constants, cpSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ const ROUNDS = 7;
 const CHANGED_SHARE = 0.01;
 const MEGABYTE = 1e6;
 
-/** Adds the rows about copies to a table. */
+/** Adds the rows with the results for copies to a table. */
 export async function addCopies(table: Table, shop: shops.Shop): Promise<void> {
   {
     await using server = await startPinnedServer(serveCommand(shops.SDS, shop.folder));

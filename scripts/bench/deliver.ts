@@ -36,7 +36,7 @@ const IN_FLIGHT = SHOPS * 4;
 const QUEUE_CONCURRENCY = 50;
 const FEW = 10_000;
 const MANY = 1_000_000;
-/** The measurement of the large backlog ends after this many. */
+/** The measurement of the large backlog ends after this many deliveries. */
 const SENT_OF_MANY = 200_000;
 
 const CONNECTIONS = 16;
@@ -312,7 +312,7 @@ async function measureHanging(): Promise<void> {
 needTwoCores();
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 if (!values.hanging) await installBaseline();
-// For every sds that this bench starts.
+// Environment of every sds that this bench starts.
 process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
 tell("Measuring ...");
 if (values.hanging) {

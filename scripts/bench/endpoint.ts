@@ -15,7 +15,7 @@ export class Endpoint implements Disposable {
   });
   readonly url = String(this.server.url);
 
-  /** Resolves when the next delivery arrives, to the time. */
+  /** Resolves to the time of arrival of the next delivery. */
   next(): Promise<number> {
     this.arrival = Promise.withResolvers<number>();
     return this.arrival.promise;

@@ -207,7 +207,7 @@ needTwoCores();
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, SECRET);
-// For every sds that this bench starts.
+// Environment of every sds that this bench starts.
 Object.assign(process.env, { SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: SECRET_FILE });
 const template = newFolder("synced");
 tell("Loading a shop ...");

@@ -61,7 +61,7 @@ async function post(
   return { status, ms: performance.now() - start };
 }
 
-/** Requests a path again and again until the returned function is called. That gives the longest time. */
+/** Requests a path repeatedly. @returns a function that stops, and returns the longest time of a request */
 function watch(url: string, headers: Record<string, string> = {}): () => Promise<number> {
   let longestMs = 0;
   let goesOn = true;

@@ -25,7 +25,7 @@ const TIMES = 21;
 const GROUP = 16;
 const LEASE_MS = 15_000;
 
-/** Statements and round trips of each operation, as a Markdown table: counted on the wire, the median of some. */
+/** A Markdown table of the statements and round trips of each operation. They are medians, counted on the wire. */
 export async function operationTable({ server, side, key, paths, posts }: Setting): Promise<string> {
   const counter = await startWireCounter(server.port);
   const throughProxy = server.addressOf("scale").replace(`:${server.port}/`, `:${counter.port}/`);
@@ -54,7 +54,7 @@ export async function operationTable({ server, side, key, paths, posts }: Settin
 
 type Add = (name: string, run: () => Awaitable<unknown>) => Promise<void>;
 
-/** What `sds serve` does for a request. Its jobs in the background are in some of the counts, and not in the median. */
+/** Counts what `sds serve` does for a request. Background jobs disturb some of the counts, but not their median. */
 async function countRequests(node: Server, of: Pick<Setting, "key" | "paths" | "posts">, add: Add): Promise<void> {
   const pages = readFileSync(of.paths, "utf8").split("\n").values();
   const headers = { Authorization: `Bearer ${of.key}` };

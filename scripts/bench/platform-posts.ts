@@ -15,7 +15,7 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** Webhooks of the same millisecond: more than the program can accept in that time. */
+/** How many webhooks have the same millisecond as their time: more than the program can accept in a millisecond. */
 const PER_MILLISECOND = 10;
 
 /**

@@ -43,7 +43,7 @@ async function startStandIn(points: Points): Promise<StandIn> {
   return standIn;
 }
 
-/** Loads the shop, and works out how long the points of a standard plan let a large one take. */
+/** Loads the shop, and calculates how long a large shop would take with the points of a standard plan. */
 async function measureLoad(way: string, options: string[], limitHours: number): Promise<void> {
   rmSync(DATA, { recursive: true, force: true });
   await using standIn = await startStandIn(UNLIMITED);
@@ -111,7 +111,7 @@ async function measureBillingNight(): Promise<void> {
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, "the-app-client-secret");
-// For every sds that this bench starts.
+// Environment of every sds that this bench starts.
 Object.assign(process.env, {
   SDS_PLATFORM_CLIENT_ID: "client",
   SDS_PLATFORM_SECRET_FILE: SECRET_FILE,

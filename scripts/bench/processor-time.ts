@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The fields of a process behind its name (proc_pid_stat(5)); undefined if it ended. */
+/** The fields after the process name in /proc/PID/stat (see proc_pid_stat(5)); undefined if the process ended. */
 function fieldsOf(pid: number): string[] | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ");
@@ -14,7 +14,7 @@ function seconds(fields: readonly string[], from: number, to: number): number {
   return fields.slice(from, to).reduce((sum, field) => sum + Number(field), 0) / 100;
 }
 
-/** What a process has taken of the processor so far, in seconds. */
+/** The processor time of a process so far, in seconds. */
 export function processorSeconds(pid: number): number {
   // The 14th and 15th field of the line.
   return seconds(fieldsOf(pid) ?? [], 11, 13);

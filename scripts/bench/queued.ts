@@ -110,7 +110,7 @@ export async function sentFile(folder: string): Promise<string> {
   return file;
 }
 
-/** Whether a query of a folder's database finds something. */
+/** Whether a query on a folder's database finds a row. */
 export function hasRow(folder: string, query: string): boolean {
   using db = new Database(databaseOf(folder), { readonly: true });
   return db.query(query).get() !== null;

@@ -37,7 +37,7 @@ const SHOPS = 50;
 const EVENTS_PER_SHOP = 100;
 const DOMAIN = "bench.myshopify.com";
 
-/** Costs on one engine, or with one node, by what is compared. */
+/** The costs of one side of a comparison, by operation. */
 type Costs<Name extends string> = Record<Name, Cost>;
 
 /** Runs each in turn, again and again, because the speed of the machine varies. The first round is not counted. */
@@ -122,7 +122,7 @@ async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: 
   });
 }
 
-/** Posts of all these shops, of each in turn, enough for one measurement. */
+/** Posts for one measurement, from these shops in turn. */
 function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
   const each = Math.ceil((2 * (ROUNDS + 1) * POSTS_PER_ROUND) / senders.length);
   const posts = senders.map(({ domain, secret }) => signedPosts(domain, secret, each).values());

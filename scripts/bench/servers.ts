@@ -6,13 +6,13 @@ import { listeningUrl } from "../listening-url.ts";
 /** Client and server have a core each, so that the client does not slow the server. */
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ON_LOAD_CORE = ["taskset", "-c", "1"];
-/** A program that is started with this is killed when the bench ends. */
+/** A prefix for commands: the program is killed when the bench ends. */
 const WITH_BENCH = ["setpriv", "--pdeathsig", "SIGKILL"];
 const CONNECTIONS = 16;
 const START_TIMEOUT_MS = 20_000;
-/** A run that takes longer is broken. */
+/** The timeout of a run. */
 const RUN_TIMEOUT_MS = 1_800_000;
-/** A warning is printed if the best round is better than the worst one by more than this. */
+/** A warning is printed if the ratio of the best to the worst round is above this. */
 const SPREAD = 1.3;
 
 export interface Server extends AsyncDisposable {

@@ -10,7 +10,7 @@ import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
 
-/** Git ignores it. A bench makes again what it misses there. */
+/** Git ignores this folder. A bench makes missing files again. */
 const FOLDER = "dist/bench";
 export const SDS = `${FOLDER}/sds`;
 const DOMAIN = "bench.myshopify.com";
@@ -101,7 +101,7 @@ export function filledShop(count: number): Promise<Shop> {
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Prepared before the index is dropped: one of its statements, which is not run here, names the index.
+    // Prepared before the index is dropped, because one unused statement names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;

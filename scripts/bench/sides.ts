@@ -10,7 +10,7 @@ export interface Side {
   folder: string;
   /** The environment of every command on it. */
   env: Record<string, string>;
-  /** Processor time of the database's own processes so far, in seconds; 0 where it works inside sds. */
+  /** Processor time of the database's own processes so far, in seconds; 0 for SQLite, which runs inside sds. */
   databaseSeconds(): number;
 }
 

@@ -38,7 +38,7 @@ function typeText(schema: TSchema, names: Names, indent: string): string {
   throw new Error(`there is no type for ${JSON.stringify(schema)}`);
 }
 
-/** A schema of fields, in their order. Fields beside them are unknown where the schema allows them. */
+/** A schema of fields, in their order. If the schema allows other fields, their type is unknown. */
 function objectText(schema: TObject, names: Names, indent: string): string {
   const inner = `${indent}  `;
   const fields = Object.entries(schema.properties).map(([key, field]) => {

@@ -4,7 +4,7 @@ import type { OldProgram, Server } from "./program.ts";
 const RESOURCES = ["customers", "subscriptions", "orders"];
 /** Queries of first pages. Later pages have the same limit. */
 const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
-/** A query of changes. Later pages are read with the checkpoint of the page before, as a copy does. */
+/** A query of changes. Later pages are read with the checkpoint of the previous page, as a copy does. */
 const CHANGES = "limit=7&updatedSince=2026-02-02T09:00:00Z";
 /** A limit for walks with one row on each page. */
 const MAX_PAGES = 12;
@@ -62,7 +62,7 @@ export async function askPages(server: Server, key: string): Promise<StoredReque
   return (await Promise.all(walks)).flat();
 }
 
-/** @param behind the path of the page behind the one with this `nextCursor` */
+/** @param behind makes the path of the next page from a page's `nextCursor` */
 async function walk(
   server: Server,
   key: string,

@@ -24,7 +24,7 @@ export type Remembered = Pick<Answers, "shops" | "taken" | "sessionCookie" | "si
 const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 /** After this many failed attempts a platform webhook stays in the inbox as failed. */
 const INBOX_ATTEMPTS = 11;
-/** Longer than the longest wait between two of those attempts. */
+/** Longer than the longest wait between two attempts at a platform webhook. */
 const SET_FORWARD_MS = 9 * 3_600_000;
 /** The operations that read a contract, in all versions. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
@@ -108,10 +108,7 @@ async function openAccess(program: OldProgram, receiver: WebhookReceiver): Promi
   return { shops, taken: [], sessionCookie: "", signInPath: "", revokedKey };
 }
 
-/**
- * Brings every queued delivery to its end: delivered, dead after five attempts, or delivered when it is sent again by
- * hand.
- */
+/** Finishes every queued delivery. Each one is delivered, dead after five attempts, or delivered by a retry by hand. */
 async function serveAndEnd({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve(QUICK);
   receiver.answer = (topic) => new Response(null, { status: topic === "order.failed" ? 500 : 200 });

@@ -95,7 +95,7 @@ export function news(first: number): object[] {
   ];
 }
 
-/** Occurrences: if they are sent again, their ids are known and nothing changes. */
+/** Occurrences. Posting them again changes nothing, because their ids are known. */
 export function occurrences(n: number): object[] {
   const earned = { milestone: 5, earned_by: "Ada <ada@example.com>", ratio: 1.5, nested: { list: [1, null, "é"] } };
   return [

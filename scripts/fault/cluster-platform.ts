@@ -74,10 +74,10 @@ export async function startPlatform(folder: string, nodes: readonly ClusterNode[
   };
 }
 
-/** A contract as the last changes left it at the platform. */
+/** A contract's expected state at the platform after the last changes. */
 interface ChangedContract {
   status: "ACTIVE" | "PAUSED";
-  /** Empty, if no change has set it. */
+  /** Empty until a change sets it. */
   nextBillingDate: string;
 }
 

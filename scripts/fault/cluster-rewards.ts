@@ -4,7 +4,7 @@ import type { CompiledProgram } from "./program.ts";
 const POST_INTERVAL_MS = 15;
 const CROWDED_INTERVAL_MS = 200;
 const DRAIN_LIMIT_MS = 180_000;
-/** With more posts under way than this, posts follow each other slowly. */
+/** If more posts than this are under way, new posts are slowed down. */
 const CROWD = 100;
 
 /** Adds shops whose webhooks about rewards go to the receiver. */
@@ -26,7 +26,7 @@ export async function openShops(
 }
 
 /**
- * Posts one record after another, to any node. Like a sender, it repeats a post that was not acknowledged.
+ * Posts one record after another, to any node. Repeats posts that were not acknowledged.
  * @param anyAddress gives the address of one of the nodes
  */
 export function startRewards(

@@ -2,7 +2,7 @@ import { importSecret, signBody } from "../../src/client/signature.ts";
 
 /** A node as its clients see it. */
 export interface ClusterNode {
-  /** While it does not run, its last address. */
+  /** The node's address, or its last address while it is down. */
   address(): string;
 }
 
@@ -10,7 +10,7 @@ export function pick<T>(items: readonly T[]): T {
   return items[Math.floor(Math.random() * items.length)] as T;
 }
 
-/** Repeats something until it is told to end. It may fail: the database's server may be down. */
+/** Repeats an action until it is stopped. Failures are ignored, because the database's server may be down. */
 export function startRepeating(run: () => Promise<unknown>, pauseMs: number): { end(): Promise<void> } {
   let isOver = false;
   async function repeat(): Promise<void> {

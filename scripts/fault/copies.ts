@@ -63,7 +63,7 @@ async function post(records: unknown[]): Promise<void> {
   }
 }
 
-/** Posts an event of the shop every moment. */
+/** Posts events of the shop at a fixed interval. */
 async function live(): Promise<void> {
   while (!isOver) {
     await post(simulation.next(Date.now()).records);
@@ -87,7 +87,7 @@ async function kill(): Promise<void> {
 /** A copy of the mirror. */
 interface Kept {
   name: string;
-  /** Takes what is new. Rejects while the server does not answer. */
+  /** Fetches the changes. Rejects while the server does not answer. */
   update(): Promise<void>;
   rows(resource: Resource): Promise<Map<string, string>>;
 }
@@ -133,7 +133,7 @@ async function run(command: string[]): Promise<string> {
   return stdout;
 }
 
-/** The program of "Keeping a copy current", as `serve` gives it to whoever downloads it. */
+/** The program of "Keeping a copy current", as downloaded from `serve`. */
 async function pythonCopy(): Promise<Kept> {
   const file = join(folder, "copy.db");
   const puller = join(folder, "puller.py");
@@ -154,7 +154,7 @@ async function pythonCopy(): Promise<Kept> {
   };
 }
 
-/** What `sds pull` prints goes to a file, as cron does it. */
+/** `sds pull` with its output in a file, as in a cron job. */
 function pullCopy(): Kept {
   const fileOf = (resource: Resource) => join(folder, `${resource}.ndjson`);
   return {

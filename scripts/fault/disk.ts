@@ -6,7 +6,7 @@ const SECTOR = 512;
 /** Files with their synced content, and the later writes that a power cut may lose. */
 export interface Disk {
   apply(operation: Operation): void;
-  /** The files after a power cut now: each write that was not synced is kept, lost or torn at random. */
+  /** Returns the files as a power cut now would leave them. Each unsynced write is kept, lost or torn at random. */
   cut(): Record<DiskFile, Buffer>;
 }
 

@@ -62,7 +62,7 @@ async function failOver(comesBack: boolean): Promise<number> {
   await standby.waitForStandby(false);
   address.target = standby.port;
   const tookMs = await untilRecovered();
-  // Nodes must not reach the old primary any longer.
+  // From now on, nodes must not reach the old primary.
   await primary.kill();
   [primary, standby] = [standby, primary];
   await standby.follow(primary);

@@ -3,11 +3,11 @@ import { type FaultyProxy, openFaultyProxy } from "../../test/support/network-fa
 import type { ClusterNode } from "./cluster-traffic.ts";
 import { compiledProgram, type Server } from "./program.ts";
 
-/** How far the clocks of the first nodes are from the database's clock. Two seconds are allowed. */
+/** Offsets of the first nodes' clocks from the database's clock. Up to two seconds are allowed. */
 const CLOCKS = ["+1.7s", "-1.7s"];
 const FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
-/** A node of the compiled program that can fail, and its way to the database. */
+/** A node of the compiled program that can fail, with its proxy to the database. */
 export interface FaultyNode extends ClusterNode {
   proxy: FaultyProxy;
   server: Server | undefined;

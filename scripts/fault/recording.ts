@@ -8,7 +8,10 @@ export type Operation =
   /** An HTTP answer with status 200 left the program. */
   | { do: "answer" };
 
-/** The command in front of a program that records it. `-D`: the program keeps its own process id. */
+/**
+ * The command that records a program; it goes in front of the program's command. With `-D` the program keeps its
+ * process id.
+ */
 export function recorded(file: string): string[] {
   const calls = "pwrite64,write,writev,sendto,sendmsg,fsync,fdatasync,ftruncate";
   return [

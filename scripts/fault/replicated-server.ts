@@ -8,9 +8,9 @@ const START_WITHIN = 30_000;
 /** One of two servers that replicate. */
 export interface ReplicatedServer {
   port: number;
-  /** Starts it, as a primary or, with `readOnly`, as a standby without a primary. */
+  /** Starts the server as a primary. With `readOnly` it starts as a standby without a primary. */
   start(options?: { readOnly: boolean }): Promise<void>;
-  /** Makes it a copy of a primary, and starts it as its standby. */
+  /** Copies a primary into this server, and starts this server as the primary's standby. */
   follow(primary: ReplicatedServer): Promise<void>;
   /** Whether commits wait for a standby from now on. */
   waitForStandby(isWaiting: boolean): Promise<void>;

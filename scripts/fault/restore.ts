@@ -37,7 +37,7 @@ async function killAfter(ms: number, data: string, ...args: string[]): Promise<b
 /** System calls that change files. SQLite writes a database and its log with pwrite64. */
 const CALLS = "fsync,fdatasync,rename,link,unlink,mkdir,write,pwrite64,ftruncate";
 
-/** Runs a command under strace, which kills it at its n-th call of these. @returns whether it ended before */
+/** Runs a command under strace, which kills it at the n-th of these calls. @returns whether the command ended before */
 async function killAtCall(n: number, data: string, ...args: string[]): Promise<boolean> {
   const inject = `inject=${CALLS}:signal=KILL:when=${n}`;
   const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", `trace=${CALLS}`, "-e", inject];
@@ -49,7 +49,7 @@ async function killAtCall(n: number, data: string, ...args: string[]): Promise<b
   return (await child.exited) === 0;
 }
 
-/** The shortest of a few runs: other work on the machine must not let most runs end before their kill. */
+/** The shortest of a few runs. On a busy machine, a longer estimate would let most runs end before their kill. */
 async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
   let leastMs = Number.POSITIVE_INFINITY;
   for (let n = 0; n < 5; n++) {

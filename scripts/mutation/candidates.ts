@@ -43,7 +43,7 @@ export interface Mutant {
   after: string;
 }
 
-/** What an operator is changed to. There are two changes if both the boundary and the direction can be wrong. */
+/** The replacements of each operator. A comparison has two: one moves the boundary, the other the direction. */
 const OPERATORS: Record<string, string[]> = {
   "===": ["!=="],
   "!==": ["==="],
@@ -61,7 +61,7 @@ const OPERATORS: Record<string, string[]> = {
   "+=": ["-="],
   "-=": ["+="],
 };
-/** Methods that become another one. */
+/** Methods and their replacements. */
 const METHODS: Record<string, string> = {
   min: "max",
   max: "min",
@@ -72,11 +72,11 @@ const METHODS: Record<string, string> = {
 };
 /** Methods whose call is removed from a chain. */
 const LEFT_OUT = new Set(["run", "where", "toSorted", "toReversed", "filter", "slice", "trim", "toLowerCase"]);
-/** Calls that only print or log something: no test has to find a change in them. */
+/** Calls that only print or log. Tests need not notice a change in them. */
 const TELLING = /(?:^|\.)log\.(?:debug|info|warn|error)$|^(?:tell|printLine)$|\.(?:description|addHelpText)$/;
 /**
- * Numbers from here on are sizes or times. One more or less would make no visible difference, so they become ten times
- * as large.
+ * Numbers from this value on are sizes or times. Adding one would make no visible difference, so they are multiplied by
+ * ten.
  */
 const LARGE = 100;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { runTests, testFilesIn } from "./suite.ts";
 
-/** What one test file covers, and how long it takes, without a change. */
+/** Coverage and duration of one test file, measured without a change. */
 export interface TestFile {
   path: string;
   durationMs: number;

@@ -2,8 +2,8 @@ import { randomFractions } from "../random.ts";
 import type { Mutant } from "./candidates.ts";
 
 /**
- * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one for each position
- *   that `positionOf` gives
+ * @returns up to `count` of the items, at most one for each `positionOf`. The same seed gives the same items in the
+ *   same order
  */
 export function sample<T>(items: readonly T[], count: number, seed: number, positionOf: (item: T) => string): T[] {
   const random = randomFractions(seed);
@@ -20,7 +20,7 @@ export function apply(text: string, { start, end, after }: Mutant): string {
   return text.slice(0, start) + after + text.slice(end);
 }
 
-/** Whether the changed file is still a valid program, and differs from the one before. */
+/** Whether the changed file is still a valid program, and differs from the original program. */
 export function isDifferentProgram(before: string, after: string, path: string): boolean {
   const transpiler = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" });
   try {

@@ -38,7 +38,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All processes of the group have ended.
+    // Fails if all processes of the group have ended already.
   }
 }
 

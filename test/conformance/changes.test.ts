@@ -33,7 +33,7 @@ class Copy {
     this.resource = resource;
   }
 
-  /** Takes one page. @returns whether nothing more follows now */
+  /** Reads one page. @returns whether it was the last one for now */
   async step(store: Store, limit: number): Promise<boolean> {
     if (this.isWalked) return this.takeChanges(store, limit);
     const isFirst = this.cursor === null;
@@ -106,7 +106,7 @@ for (const engine of engines()) {
       await commit(store, shop, [customer(3)], START + SPAN_MS);
       await commit(store, shop, [customer(4)], START + 4 * SPAN_MS + 1);
       expect(await Promise.all([-4, 1, 2, 3, 4, 5, 6].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
-      // A commit that took its time before, and became visible after it was read.
+      // A slow commit: it took its time of change early, and became visible after a reader had passed that time.
       await commit(store, shop, [customer(5)], START + 6 * SPAN_MS - 1);
       expect(await before(6)).toBe(4);
     });
@@ -153,7 +153,7 @@ for (const engine of engines()) {
           const mirrored = await allRows(store, shop, resource);
           expect(copy.rows).toEqual(new Map(mirrored.map((row) => [String(row["id"]), row])));
         }
-        // A time is never late, and at most a minute early.
+        // A list since a time never begins too late, and at most a minute too early.
         for (const { at, before } of counts) {
           const found = await store.pages.changeBefore(shop.id, at);
           const earliest = counts.find((each) => each.at >= at - 2 * SPAN_MS)?.before ?? 0;

@@ -134,7 +134,7 @@ for (const engine of engines()) {
       expect(await rows("attempts")).toEqual([]);
       const result = failed(kept, START + LEASE);
       expect(await record(store, [result])).toEqual([result]);
-      // The lease ends with the record, so it is recorded once.
+      // Recording the result ends the lease, so a second record has no effect.
       await record(store, [succeeded(kept)]);
       expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
     });

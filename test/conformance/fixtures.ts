@@ -33,7 +33,7 @@ async function skipIds(store: Store, count: number): Promise<void> {
   }
 }
 
-/** An API key of which only the name is of interest. */
+/** An API key for tests that use only its name. */
 export function apiKey(name: string, fields: Partial<ApiKey> = {}): ApiKey {
   return {
     id: `key_${name}`,

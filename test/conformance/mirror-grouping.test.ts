@@ -16,7 +16,7 @@ const INBOX = [
   '{"customer":{"id":2,"email":"grace@example.com"},"count":11}',
 ];
 
-/** A list of records for each submission, and how many submissions the next commits have. */
+/** The records of each submission, and the number of submissions in each commit. */
 const submissions = fc.array(fc.array(mirrorRecord, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 12 });
 const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 12, maxLength: 12 });
 
@@ -38,7 +38,7 @@ async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumber
   return { shop, inboxNumbers: items.map(({ number }) => number).sort((a, b) => a - b) };
 }
 
-/** The mirror at the end, without values that depend on chance or grouping: delivery ids and change numbers. */
+/** The final mirror, without delivery ids (random) and change numbers (these depend on the grouping). */
 async function contents({ store, rows }: TestStore, shop: ShopRef) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null });
   const mirror = await Promise.all(

@@ -188,14 +188,14 @@ for (const engine of engines()) {
       await commit(store, shop, records);
       const again = await commit(store, shop, [
         ...records,
-        // All of these are older than what is known.
+        // All of these records are older than the stored data.
         customer(1, { email: null, marketingConsent: false, asOf: START - 1, consentAsOf: START - 1 }),
         subscription(1, { revision: "9", status: "ACTIVE" }),
       ]);
       expect(again).toEqual({ accepted: 7, changed: 0, events: 0 });
       await commit(store, shop, [order(1, 1, { status: "RECOVERED" }), subscription(1, { status: "ACTIVE" })]);
       expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ status: "ACTIVE", cyclesCompleted: 2 });
-      // The source's own count stays, whatever is counted here.
+      // The source's own count replaces ours.
       await commit(store, shop, [subscription(1, { cyclesCompleted: 7 })]);
       await commit(store, shop, [order(1, 4)]);
       expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ cyclesCompleted: 7 });

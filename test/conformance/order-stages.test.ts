@@ -23,7 +23,7 @@ for (const engine of engines()) {
       const found = { order: '{"a":1}', lines: ['{"n":9}', '{"n":10}'] };
       expect(await orderStages.find(shop.id, order(1).gid)).toEqual(found);
       expect(await orderStages.find(shop.id, order(3).gid)).toEqual({ order: "{}", lines: [] });
-      // The order of these lines did not come.
+      // The order that these lines belong to was not staged.
       expect(await orderStages.find(shop.id, order(2).gid)).toBeUndefined();
       expect(await orderStages.find(other.id, order(1).gid)).toBeUndefined();
     });

@@ -131,7 +131,7 @@ for (const engine of engines()) {
     test("are at most 8 MiB for any limit, and give each row once", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      // About 250 KiB each, but for a small one here and there.
+      // About 250 KiB each, with a few small rows between them.
       const title = "x".repeat(1_000);
       const lines = (n: number) => Array.from({ length: n % 9 === 4 ? 1 : 210 }, () => ({ ...line, title }));
       for (let n = 0; n < 50; n += 10) {
@@ -199,7 +199,7 @@ for (const engine of engines()) {
           seen.push(...parsePage(page?.rows ?? new Uint8Array()).map(({ shopifyId }) => shopifyId));
           after = page?.end ?? null;
           if (after === null) break;
-          // A new row, or a change of one that is there.
+          // A new row, or a change of an existing row.
           await commit(store, shop, [subscription(n, { startedAt: day(date), status: "PAUSED" }), customer(n)]);
         }
         expect(seen.filter((each) => gidsAtStart.includes(String(each))).sort()).toEqual(gidsAtStart);

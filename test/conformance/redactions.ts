@@ -27,7 +27,10 @@ export async function addShopWithEvents(store: Store, name?: string): Promise<Sh
   return shop;
 }
 
-/** Fills the inbox with other people's webhooks, so that a search of the texts takes several turns at its end. */
+/**
+ * Fills the inbox with other people's webhooks. The inbox is searched last, so the search then takes several more
+ * turns.
+ */
 export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
   await store.inbox.receive(
     Array.from({ length: 60 }, () => receipt(shop, null, { body: grace })),

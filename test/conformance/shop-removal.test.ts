@@ -114,7 +114,7 @@ for (const engine of engines()) {
       const { store, alpha, beta } = await twoShops(opened);
       const before = await rowsOf(opened, beta);
       await store.shops.beginRemoval(alpha.domain, START);
-      // Each is a process that knows nothing of the steps of the others.
+      // Each store acts as a process of its own, without knowledge of the others' steps.
       const others = [await opened.reopen(), await opened.reopen(), await opened.reopen()];
       let steps = 0;
       for (let more = true; more; steps += 1) {
@@ -202,7 +202,7 @@ for (const engine of engines()) {
       expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
         { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
       ]);
-      // The platform sends its request again: it is not stored twice, and the mark keeps it from being lost.
+      // The platform repeats its request, which is not stored twice. It is not lost either, because the shop is marked.
       const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
       expect(await inbox.receive(again, START)).toEqual([false, false, false]);
       expect(await shops.followPlan(id, "free")).toBe(false);

@@ -51,7 +51,7 @@ beforeAll(async () => {
   streams = (resolved(manifest, manifest) as { streams: Stream[] }).streams;
 });
 
-/** A JSON type without what only the API's schema says. */
+/** A JSON type without details that only the API's schema has. */
 function typeOf(schema: Json): unknown {
   const { anyOf, type, items, properties } = schema;
   if (Array.isArray(anyOf)) {
@@ -88,7 +88,7 @@ describe("docs/airbyte.yaml", () => {
     async function sync({ retriever, incremental_sync }: Stream, since: string) {
       const { requester, paginator, record_selector } = retriever;
       const { page_size, cursor_value, stop_condition } = paginator.pagination_strategy;
-      // This test has no Jinja: it does what these two say.
+      // This test does not run Jinja. It does by hand what these two templates say.
       expect([cursor_value, stop_condition, incremental_sync.datetime_format]).toEqual([
         "{{ response['page']['nextCursor'] }}",
         "{{ response['page']['nextCursor'] is none }}",

@@ -29,7 +29,7 @@ interface Backup {
   program: Program;
   /** A folder outside of the data. */
   folder: string;
-  /** A copy from the time when only ALPHA was there. */
+  /** A copy made when the database had only ALPHA. */
   copy: string;
 }
 

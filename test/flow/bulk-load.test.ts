@@ -15,7 +15,7 @@ const KILLS: [where: string, isThere: (run: SyncRun) => boolean][] = [
   ["in the pages of contracts", ({ stage, cursor }) => stage === "subscriptions" && cursor !== null],
 ];
 
-/** The run that was not completed, as it is stored. */
+/** The stored progress of the interrupted run. */
 async function unfinished(program: Program): Promise<SyncRun | undefined> {
   const run = (await program.rows("syncs"))[0]?.["run"];
   return typeof run === "string" ? (JSON.parse(run) as SyncRun) : undefined;
@@ -40,7 +40,7 @@ test("a large shop is loaded from files despite kills, and then follows the plat
   }
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
-  // A page that was written when the load was killed is read again, but not its charged orders.
+  // If the load was killed after it wrote a page, the page is read again, but its charged orders are not.
   expect(await program.rows("orders")).toHaveLength(2 * CONTRACTS);
   expect(await unfinished(program)).toBeUndefined();
   expect(await program.rows("staged_orders")).toEqual([]);

@@ -22,7 +22,7 @@ async function sendingShop(url: string): Promise<{ program: Program; secret: str
   return { program, secret };
 }
 
-/** Waits until a delivery ended, one way or the other. */
+/** Waits until a delivery is delivered or dead. */
 function statusOf(program: Program, id: string): Promise<string> {
   return eventually(async () => {
     const { status, lastStatusCode } = await program.json(["delivery", "show", id]);
@@ -67,7 +67,7 @@ test("receiver.mjs of the package's README stores each genuine event once, and a
   expect(await statusOf(program, id)).toBe("delivered 204");
   expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
   await receiver.prints(/refused: no_signature/);
-  // Senders that hang up or send too much do not end it.
+  // The receiver survives senders that hang up or send too much.
   (await beginPost(url)).destroy();
   await receiver.prints(/failed: aborted/);
   expect((await fetch(url, { method: "POST", body: "x".repeat(1_048_577) })).status).toBe(413);

@@ -25,7 +25,7 @@ describe("docs/copies.md", () => {
     };
     expect(await isCurrent()).toBe(ORDERS.length);
     expect(await isCurrent()).toBe(ORDERS.length);
-    // More changes than a page has, of rows that are known and of new ones.
+    // Changes of known and of new rows, more than fit on a page.
     await loadRecords(program, [
       ...ORDERS.map((each) => ({ ...each, shopifyId: gid.order(1), discountCents: 1 })),
       order(1, 500),

@@ -26,7 +26,7 @@ const NO_DATA = (folder: string) =>
   `sds: there is no data in ${folder}: name another folder with --data, or add a shop with ` +
   "`sds shop add alpha.myshopify.com`\n";
 
-/** Every command on what is stored, except those that make a data folder. */
+/** Every command that uses stored data, except those that make a data folder. */
 const COMMANDS = [
   ["shop", "list"],
   ["shop", "show", DOMAIN],
@@ -121,7 +121,7 @@ test("a file that is not a database, and a broken link, are named and left uncha
 
 const NOBODY = 65_534;
 
-/** Runs a command as another user than root. @returns its status and what it told */
+/** Runs a command as a user other than root. @returns its status and its messages */
 async function runAsNobody({ data }: Program, args: string[]): Promise<{ status: number; stderr: string }> {
   const user = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
   const child = Bun.spawn([...user, ...PROGRAM, ...args], {
@@ -133,7 +133,7 @@ async function runAsNobody({ data }: Program, args: string[]): Promise<{ status:
   return { stderr: await child.stderr.text(), status: await child.exited };
 }
 
-/** A program whose data folder belongs to another user, and root's file names in it. */
+/** A program whose data folder belongs to another user, and a list of the files that root owns in it. */
 function programOfNobody(): { program: Program; ofRoot: () => string[] } {
   const above = temporaryFolder();
   for (const folder of [join(above, ".."), above]) chmodSync(folder, 0o755);

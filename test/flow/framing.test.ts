@@ -13,13 +13,13 @@ function head(...headers: string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** The statuses of everything that is answered until the server closes. */
+/** The statuses of all answers until the server closes the connection. */
 async function statuses(url: string, headers: string[], body: string): Promise<number[]> {
   const text = await exchange(url, head("Connection: close", ...headers) + body);
   return [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status));
 }
 
-/** Announces a body of 1 MiB and sends nothing of it. */
+/** Announces a body of 1 MiB and sends no byte of the body. */
 function announce(url: string): { received: string } {
   const { hostname, port } = new URL(url);
   const socket = Object.assign(connect(Number(port), hostname), { received: "" });

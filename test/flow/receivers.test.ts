@@ -61,7 +61,7 @@ describe("the receivers in docs/webhooks.md", () => {
         const folder = join(temporaryFolder(), "code");
         mkdirSync(folder);
         writeFileSync(join(folder, file), prepare(codeIn(fence)));
-        /** What the program printed: nothing, if it failed. */
+        /** The program's output; empty if it failed. */
         const run = async (body: string, ...header: string[]) => {
           const child = Bun.spawn([...command, join(folder, file), secret, ...header], {
             stdin: Buffer.from(body),

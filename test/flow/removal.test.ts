@@ -57,11 +57,11 @@ test("a removal waits for the lock of another process, and leaves no text in the
   expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
   const other = new Database(join(program.data, "sds.db"));
   other.run("PRAGMA busy_timeout = 5000");
-  // It is locked at once, while there is something to remove.
+  // Locks the database early, while rows are left to remove.
   const left = other.query("SELECT 1 FROM customers WHERE shop_id = ?");
   await eventually(() => left.all(alpha).length < 450);
   other.run("BEGIN IMMEDIATE");
-  // The program waits two seconds for a lock, and then gives up for now.
+  // The program waits two seconds for a lock, then logs this and tries again later.
   await eventually(() => server.output.includes("cannot go on with the removal of a shop; nothing is lost"));
   other.run("COMMIT");
   other.close();

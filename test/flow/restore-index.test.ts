@@ -23,7 +23,7 @@ test("a restore refuses a copy whose index disagrees with its table", async () =
     const { status, stderr } = await program.run(["restore", changed, "--yes"]);
     return { status, isDamaged: stderr.includes("is damaged") };
   });
-  // Once as the key of its row, once in its JSON, once in the index by id, and once in the list of changes.
+  // The id is stored in four places: the row's key, its JSON, the index by id, and the list of changes.
   expect(places).toHaveLength(4);
   expect((await Promise.all(results)).filter(({ status, isDamaged }) => status === 2 && isDamaged)).toHaveLength(2);
   expect(readRows(program.data, "customers")).toHaveLength(300);

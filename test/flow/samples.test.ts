@@ -71,7 +71,7 @@ describe("docs/receivers.md", () => {
     const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
     const status = async () => (await program.json<{ status: string }>(["delivery", "show", id])).status;
     await eventually(async () => (await status()) === "delivered");
-    // Once more, and the sample of the page itself.
+    // The same delivery again, then the sample from the page.
     await program.json(["delivery", "retry", id]);
     await eventually(
       async () =>

@@ -1,7 +1,7 @@
-/** A flow test, or all of a file, that is not run on PostgreSQL. */
+/** A flow test, or a whole file of them, that does not run on PostgreSQL. */
 interface Exception {
   file: string;
-  /** The end of its name; without it, the whole file. */
+  /** The end of the test's name. Left out, the whole file is excluded. */
   test?: string;
   reason: string;
 }
@@ -41,7 +41,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   },
 ];
 
-/** The flags with which `bun test` leaves them out. */
+/** The flags that make `bun test` skip these tests. */
 export function flagsWithoutSqliteOnly(): string[] {
   const files = SQLITE_ONLY.filter(({ test }) => test === undefined);
   const tests = SQLITE_ONLY.flatMap(({ test }) => test ?? []).map((name) => RegExp.escape(name));

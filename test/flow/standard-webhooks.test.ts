@@ -9,7 +9,7 @@ import { DOMAIN, shopSending } from "../support/shop-sending.ts";
 
 const ROTATE = ["webhook", "rotate-secret"];
 
-/** Which of the secrets a receiver may have, by the libraries of Standard Webhooks and of Svix. */
+/** Which secrets verify the delivery, in the libraries of Standard Webhooks and of Svix. */
 function accepted({ body, headers }: Pick<Delivered, "body" | "headers">, secrets: readonly string[]): boolean[][] {
   const passes = (verify: () => unknown) => {
     try {
@@ -81,7 +81,7 @@ test("after a rotation with an overlap either secret verifies, also deliveries t
   expect(accepted(withOnly(fresh), [rotated, secret])).toEqual([YES, NO]);
   expect(accepted(withOnly(former), [rotated, secret])).toEqual([NO, YES]);
 
-  // A rotation without an overlap holds for the very next attempt. X-Service-Signature is the one of the beginning.
+  // A rotation without an overlap applies to the next attempt. X-Service-Signature still has the first secret.
   const printed = await program.run([...ROTATE, "--yes"]);
   const last = printed.stdout.trim();
   expect(printed).toEqual({ status: 0, stdout: `${last}\n`, stderr: "" });

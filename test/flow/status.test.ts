@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
-/** What an engine knows of a `serve` that does not run, that runs, and that was killed. */
+/** What status shows on each engine before `serve` runs, while it runs, and after it was killed. */
 const WORDS =
   ENGINE === "sqlite"
     ? { stopped: "`sds serve` does not run", name: "SQLite", killed: "does not answer", nodes: {} }

@@ -48,7 +48,7 @@ test("a command writes all of a long message for a slow reader before it ends", 
 });
 
 test("a command whose messages cannot be written, because the disk is full, ends at once", async () => {
-  // A wait for the end of stderr would take five seconds, always.
+  // If the command waited for the end of stderr, it would take five seconds.
   await eventually(async () => {
     const began = performance.now();
     const child = Bun.spawn(["bash", "-c", `"$@" 2>/dev/full`, "bash", ...PROGRAM, "shop", "nothing"]);

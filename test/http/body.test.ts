@@ -10,7 +10,7 @@ interface Upload {
   result: Promise<Body | string>;
 }
 
-/** A body that begins to arrive. @param announced its Content-Length; undefined for a body in chunks */
+/** Begins an upload. @param announced its Content-Length; undefined for a body in chunks */
 function begin(
   reader: ReturnType<typeof createBodyReader>,
   announced: number | undefined,

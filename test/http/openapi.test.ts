@@ -68,7 +68,8 @@ describe("GET /openapi.json", () => {
 describe("the document", () => {
   test("is OpenAPI 3.1", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    // Ajv gets lost in the dynamic reference to what a schema is. Schemas are compiled, and so checked, elsewhere here.
+    // Ajv cannot follow the dynamic reference to the meta-schema. Other tests here compile the schemas, which checks
+    // them.
     const text = JSON.stringify(openapi.v31).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"');
     const check = ajv.compile(JSON.parse(text));
     check(JSON.parse(JSON.stringify(document)));
@@ -172,7 +173,7 @@ describe("a record", () => {
     [{ ...LINE, note: "x" }],
     Array(251).fill(LINE),
   ];
-  /** Rules between fields, which a schema does not have. */
+  /** Rules about several fields, which a schema cannot express. */
   const BETWEEN_FIELDS = ["cycleNumber", "totalCents"];
 
   test.each(RECORD_TYPES)("of type %s is described exactly as the program accepts it", (type) => {

@@ -130,7 +130,7 @@ describe("the list of what is copied", () => {
 describe.skipIf(!hasPostgres())("a copy", () => {
   test("to PostgreSQL and back keeps every row of every table, and never reuses a number", async () => {
     const { data } = await storedFolder();
-    // The highest number of all is gone; the next one must be above it.
+    // The row with the highest number was deleted. The next number must still be higher.
     change(data, "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)");
     change(data, "UPDATE sqlite_sequence SET seq = 900 WHERE name = 'inbox'");
     const url = await emptyDatabase();
@@ -182,7 +182,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const url = await emptyDatabase();
     const back = join(temporaryFolder(), "back");
     await copy({ folder: data }, atServer(url));
-    // Such a node counts its changes, and does not note when they were.
+    // A node of that version counts changes, but does not store their times.
     await ask(url, "UPDATE shop_changes SET change_count = change_count + 1 WHERE shop_id = 1");
     await copy(atServer(url), { folder: back });
     copyFileSync(join(data, "master.key"), join(back, "master.key"));
@@ -193,7 +193,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const since = (last + 2) * SPAN_MS;
     expect(await store.pages.changeBefore(1, since)).toBe(0);
     expect(await store.pages.changeBefore(2, since)).toBeGreaterThan(0);
-    // The next change can be in the half minute of the last one.
+    // The next change may fall into the same half minute as the last one.
     const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
     const records = [customer(9_000, { email: "new@example.com" })];
     const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1);

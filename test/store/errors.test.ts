@@ -17,7 +17,7 @@ import { customer } from "../support/records.ts";
 
 const WAIT_MS: number = 50;
 
-/** A store whose own connection a test can reach, to fill the database up. */
+/** A store together with its own connection, so that a test can fill the database up. */
 async function open(folder = temporaryFolder()): Promise<{ store: Store; connection: Database; path: string }> {
   const spy = spyOn(Database.prototype, "prepare");
   const options = {
@@ -161,7 +161,7 @@ test("an operation waits at most its timeout, even if the lock passes from one p
   const path = join(temporaryFolder(), "locked.db");
   const [own, other] = [connect(path), connect(path)];
   const busy = Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
-  // With a whole wait after each failure it would take 1.8 s, always.
+  // If each failure began a new full wait, this would always take 1.8 s.
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");
     const { repeat } = createLockWait(own, 1_000);

@@ -16,11 +16,14 @@ import type { Row, Table } from "../support/tables.ts";
 
 setDefaultTimeout(60_000);
 
-/** What the three bodies brought: contracts of alpha, newer records of some of its customers, customers of beta. */
+/**
+ * The content of the three bodies: contracts of alpha, newer records of some of alpha's customers, and customers of
+ * beta.
+ */
 const CONTRACTS = 350;
 const NEWER = 260;
 
-/** A process that opens the database and kills itself when it needs random bytes for the nth time. */
+/** A process that opens the database and kills itself at its n-th call for random bytes. */
 const KILLED = `
 const { openStore } = await import(${JSON.stringify(join(import.meta.dir, "../../src/store/open-store.ts"))});
 const [options, nth] = process.argv.slice(1).map((text) => JSON.parse(text));
@@ -39,7 +42,7 @@ interface Unfinished {
   /** Options of openStore that are JSON. */
   options: { folder: string; masterKeyFile: string; busyTimeoutMs: 30_000; server: null | { url: string } };
   rows(table: Table): Promise<Row[]>;
-  /** Runs a statement, as no program does. */
+  /** Runs a statement on the database directly, without the program. */
   change(sql: string): Promise<void>;
 }
 
@@ -87,7 +90,7 @@ async function openBeside({ options }: Unfinished, nth: number): Promise<string 
   return child.signalCode ?? status;
 }
 
-/** Everything of the bodies is there, once. */
+/** Expects all records of the bodies, each once. */
 async function expectApplied({ rows }: Unfinished): Promise<void> {
   const names = new Map<unknown, string[]>();
   for (const { shop_id, json } of await rows("customers")) {

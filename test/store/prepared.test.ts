@@ -24,7 +24,7 @@ test("SQLite prepares none of the store's prepared statements again at each run 
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
-  // Most are prepared when the store opens, those of the small stores at their first run.
+  // Most statements are prepared when the store opens. Those of the quiet stores are prepared at their first run.
   await everyOperation(await openStoreIn(folder));
   const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();

@@ -44,7 +44,7 @@ test.each([
   },
 );
 
-/** A database with some contracts of two shops, each with its customer and an order, and one customer more. */
+/** A database with contracts of two shops, each with its customer and an order. One more customer has no contract. */
 async function filled(contracts: number) {
   const folder = temporaryFolder();
   const store = await openStoreIn(folder);

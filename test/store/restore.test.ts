@@ -38,8 +38,8 @@ const request = (folder: string, file: string) => ({
 });
 
 /**
- * The folder of a killed process with the shops `alpha` and `beta`, the last of them only in its log, and a copy that
- * has `alpha` alone.
+ * The folder of a killed process with the shops `alpha` and `beta`; `beta` is only in the log. The copy has only
+ * `alpha`.
  */
 async function killed(): Promise<{ folder: string; copy: string }> {
   const [made, folder] = [join(temporaryFolder(), "data"), join(temporaryFolder(), "data")];
@@ -60,7 +60,7 @@ async function killed(): Promise<{ folder: string; copy: string }> {
 const OLD = ["alpha.example.com", "beta.example.com"];
 const NEW = ["alpha.example.com"];
 
-/** What a restore has done until it was killed: file names of the copy and of the old database with its log. */
+/** The state of a killed restore: the file names of the copy and of the old database with its log. */
 describe.each([
   ["while it copied", "sds.db.0123456789abcdef.partial", "sds.db", "sds.db-wal", OLD],
   ["when the copy was complete", "sds.db.restored", "sds.db", "sds.db-wal", NEW],
@@ -138,7 +138,7 @@ test("a restore uses the folder exclusively, waits only shortly for others, and 
 test("a restore replaces a damaged database, but not a database that only cannot be opened now", async () => {
   const { folder, copy } = await killed();
   const log = join(folder, "sds.db-wal");
-  // SQLite says CANTOPEN, as it does where the disk or the rights are wrong.
+  // SQLite then reports CANTOPEN, as for a failing disk or missing permissions.
   renameSync(log, `${log}.kept`);
   mkdirSync(log);
   const [refusal] = await failures([restoreStore(request(folder, copy))]);

@@ -71,7 +71,7 @@ function namesOf(store: Store): string[] {
   );
 }
 
-/** Notes of which kinds the transactions are that write, from now on. */
+/** Records the kind of each transaction that writes, from now on. */
 function noteTransactions(kinds: Set<string>) {
   const original = Database.prototype.transaction;
   const written = (db: Database) => db.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n;
@@ -94,8 +94,8 @@ function noteTransactions(kinds: Set<string>) {
 }
 
 /**
- * Every statement that the store gives to SQLite, prepared ones and others, while it is opened and while every
- * operation runs.
+ * All statements that SQLite gets from the store while it opens and while every operation runs. Includes unprepared
+ * ones.
  */
 async function statementsOfEveryOperation(): Promise<{ statements: string[]; kinds: Set<string>; uncalled: string[] }> {
   const kinds = new Set<string>();
@@ -118,10 +118,10 @@ async function statementsOfEveryOperation(): Promise<{ statements: string[]; kin
   }
 }
 
-/** A SELECT in parentheses that has no other SELECT in it, but may have lists of columns or values. */
+/** A SELECT in parentheses without a nested SELECT. It may contain lists of columns or values. */
 const INNER_SELECT = /\(\s*(SELECT\b(?:(?!\(\s*SELECT)[^()]|\((?!\s*SELECT)[^()]*\))*)\)/i;
 
-/** A statement and the SELECTs in it, each with "…" in the place of the SELECTs in its parentheses. */
+/** A statement and its nested SELECTs. In each, "…" replaces the SELECTs in parentheses. */
 function parts(sql: string): string[] {
   const found: string[] = [];
   let rest = sql.replaceAll(/\s+/g, " ").replaceAll('"', "");
@@ -139,7 +139,7 @@ const NAMES_SHOP = [
   /^INSERT (?:OR IGNORE )?INTO \w+ \(shop_id\b|^INSERT INTO \w+ \(\w+, shop_id\b/i,
 ];
 
-/** The parts of a statement that read or write a table that grows and do not name the shop. */
+/** The parts of a statement that use a growing table without naming the shop. */
 function unbound(sql: string): string[] {
   const isExcepted = (part: string) => EXCEPTIONS.some(([exception]) => exception.test(part));
   return parts(sql).filter(

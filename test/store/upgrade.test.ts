@@ -25,8 +25,8 @@ async function old(version: number): Promise<OldDatabase> {
 }
 
 /**
- * Opens a data folder with today's program, at the time when the database was stored. No server of the platform is
- * there.
+ * Opens a data folder with today's program. The clock shows the time at which the database was stored, and the platform
+ * is unreachable.
  */
 async function open({ data, answers }: OldDatabase): Promise<App> {
   const secretFile = join(temporaryFolder(), "secret");

@@ -7,7 +7,10 @@ import { type Row, SHOP_TABLES, type Table } from "./tables.ts";
 
 const SECRET = "the-app-client-secret";
 
-/** Writes the platform's secret into a folder. @returns the settings of a program that takes signed platform webhooks, and may send to this machine. */
+/**
+ * Writes the platform's secret into a folder. @returns settings for signed platform webhooks and deliveries to this
+ * machine
+ */
 export function platformSecretEnv(folder: string): Record<string, string> {
   const file = join(folder, "secret");
   writeFileSync(file, SECRET);

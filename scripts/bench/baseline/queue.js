@@ -1,6 +1,7 @@
 /**
- * How one would deliver webhooks without sds: BullMQ on Redis. `node queue.js add SOCKET FILE` queues a file of deliveries,
- * `node queue.js work SOCKET URL CONCURRENCY [keep]` sends them and ends once all are recorded as completed; `keep` keeps connections.
+ * Delivers webhooks without sds, for comparison: BullMQ on Redis. `node queue.js add SOCKET FILE` queues a file of
+ * deliveries, `node queue.js work SOCKET URL CONCURRENCY [keep]` sends them and ends once all are recorded as
+ * completed; `keep` keeps connections.
  */
 import { createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * What one would write without sds: Fastify, better-sqlite3, a table of columns with one index, rows to JSON.
+ * A read API without sds, for comparison: Fastify, better-sqlite3, a table of columns with one index, rows to JSON.
  * `node server.js DATABASE`
  */
 import { hash, randomUUID } from "node:crypto";

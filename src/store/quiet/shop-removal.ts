@@ -70,7 +70,8 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
 }
 
 function* markShop(db: QuietDatabase, domain: string, now: number): TransactionWork<ShopRef | undefined> {
-  // The lock waits for transactions that add rows to the shop. Later ones wait for the mark.
+  // This lock waits for transactions that add rows to the shop. Later transactions wait for this one, and then see the
+  // mark.
   const shop = yield* tx.get<ShopRef & { removalStartedAt: number | null }>(
     sql`SELECT id, domain, removal_started_at AS "removalStartedAt" FROM shops
       WHERE domain = ${domain} ${lockFor(db, "UPDATE")}`,

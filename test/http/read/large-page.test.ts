@@ -17,7 +17,7 @@ test("a client that reads a page too slowly is cut off, and its bytes no longer 
   const client = createConnection(server.port ?? 0, "127.0.0.1");
   client.on("error", () => undefined);
   client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  // It reads the first bytes and then nothing more.
+  // The client reads the first bytes and then stops.
   const begun = Promise.withResolvers<void>();
   client.once("readable", () => begun.resolve());
   await begun.promise;
@@ -36,7 +36,7 @@ test.each(["before the answer", "after the answer"])(
     const answer = pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
     away.abort();
     expect(pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(200);
-    // A timer that is later has seen the time of the page pass: it would have ended the stream with an error.
+    // This timer fires after the page's time limit, which would have ended the stream with an error.
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect((await answer.bytes()).length).toBe(PAGE_BYTES);
   },

@@ -7,7 +7,7 @@ import { order, subscription } from "../../support/records.ts";
 const date = fc.integer({ min: 1, max: 4 }).map((day) => `2026-01-0${day}T00:00:00.000Z`);
 
 const limit = fc.integer({ min: 1, max: 12 });
-/** What happens between two pages: a new row with this date, or a change of the row with this number. */
+/** A change between two pages: a new row with this date, or an update of the row with this number. */
 const write = fc.oneof(date, fc.nat({ max: 39 }));
 
 test("paging returns each row that existed at the start exactly once, at any page size, even during writes", async () => {

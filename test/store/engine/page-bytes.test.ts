@@ -6,10 +6,10 @@ import { apply, type PageBody, testApp } from "../../support/app.ts";
 import { subscription } from "../../support/records.ts";
 
 const KIB = 1_024;
-/** The answer has the rows, and this much around them at most. */
+/** The most bytes that an answer has beside its rows. */
 const MAX_ENVELOPE_BYTES = 200;
 
-/** A shop with a subscription for each size; an older version stored rows of any size. */
+/** A shop with one subscription of each size. Rows may be larger than today's limit, as in older versions. */
 async function shopWithRows(sizes: readonly number[]) {
   const { app, addShop, folder } = await testApp();
   const { shop, get } = await addShop();

@@ -91,7 +91,7 @@ test("a process whose draft was removed by the maker of the key takes that key",
   const path = masterKey();
   let other: Promise<Vault> | undefined;
   const vault = await openVault(path, undefined, (bytes) => {
-    // The second call is for the key, when the draft is open.
+    // The second call makes the key; the draft is open by then.
     if (bytes === 32) {
       expect(readdirSync(join(path, ".."))).toHaveLength(1);
       writeFileSync(path, `${"ab".repeat(32)}\n`);

@@ -32,7 +32,7 @@ describe("a database address", () => {
       ...tls,
       serverName: "db.example.com",
     });
-    // An address is in the certificate as one.
+    // The certificate names the IP address as an address, not as a host name.
     expect(parse("postgres://sds@10.0.0.1/x").tls).toEqual(tls);
     expect(parse("postgres://sds@localhost/x?sslmode=verify-full").tls).toEqual({ ...tls, serverName: "localhost" });
     for (const mode of ["disable", "allow", "prefer", "require", "verify-ca", "", "VERIFY-FULL"])

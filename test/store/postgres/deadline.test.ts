@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     const { proxy, db } = await behindProxy({ connections: 1 });
     const pid = () => db.get<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     const before = await pid();
-    // Each needs a bit less than the server's own limit, all together more than the deadline.
+    // Each statement takes a bit less than the server's limit. Together they take longer than the deadline.
     await Promise.all([1, 2, 3, 4].map(() => db.get("SELECT pg_sleep($1::float8)", [0.2])));
     expect(await pid()).toEqual(before as never);
     expect(proxy.count()).toBe(1);

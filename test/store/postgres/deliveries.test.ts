@@ -34,7 +34,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     ).toMatchObject({
       claimed: { length: 9 },
     });
-    // What is planned for later is not under way.
+    // Deliveries that are planned for later have no lease, so they do not count.
     await record(
       store,
       claimed.slice(0, 2).map((each) => failed(each)),

@@ -11,7 +11,7 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const SOURCE = join(import.meta.dir, "../../../src/store/postgres");
-/** A process that opens the store of a database when a line comes in, and says how that went. */
+/** A process that opens a store when it reads a line on stdin, and prints the result. */
 const OPENER = `
 const { openPostgresStore } = await import(${JSON.stringify(join(SOURCE, "postgres-store.ts"))});
 const { parseServerAddress } = await import(${JSON.stringify(join(SOURCE, "address.ts"))});
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
       isOpen = true;
     });
-    // Longer than any other operation of this deadline may wait for a lock.
+    // Longer than other operations with this deadline may wait for a lock.
     await eventually(() =>
       other.get(
         `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'

@@ -10,14 +10,14 @@ import { customer } from "../../support/records.ts";
 const shared = engines().filter(({ name }) => name === "postgres");
 
 describe.each(shared)("$name: the work of a node", (engine) => {
-  /** Two nodes, of which the first one works for the shop. */
+  /** Two nodes. The first one owns the shop's work. */
   async function setUp() {
     const { store, reopen, rows } = await engine.open();
     const other = await reopen();
     const shop = await addShop(store);
     const take = (by: typeof store, leaseMs: number) =>
       by.nodes?.lease({ wanted: [partitionOf(shop.id)], held: [], released: [] }, leaseMs);
-    // It ends at once, but nobody else begins.
+    // The lease ends at once, but no other node takes over.
     await take(store, -1);
     const work = (n: number) => ({ shop, records: [customer(n)] as MirrorRecord[], isNodeWork: true });
     return { store, other, shop, take, work, count: async () => (await rows("customers")).length };

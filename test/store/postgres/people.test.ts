@@ -18,7 +18,7 @@ test.skipIf(!hasPostgres())("the data of a person may take longer than any other
     await tx.unsafe("LOCK TABLE customers IN ACCESS EXCLUSIVE MODE");
     const began = store.people.export(shop, gid.customer(1));
     await tx.unsafe("SELECT pg_sleep(1)");
-    // In an object, so that the transaction does not wait for it.
+    // Wrapped in an object, because returning the promise itself would make the transaction await it.
     return { began };
   });
   expect(await exported.began).toMatchObject({ customer: { shopifyId: gid.customer(1) } });

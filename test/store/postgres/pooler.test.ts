@@ -12,7 +12,7 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const canRun = hasPostgres() && hasPgBouncer();
-/** A pooler that takes all settings of a connection and drops them. */
+/** Makes the pooler accept all settings of a connection and ignore them. */
 const ignore_startup_parameters = Object.keys(
   connectionSettings({
     address: parseServerAddress("postgres://sds@localhost/x", null),
@@ -23,7 +23,7 @@ const ignore_startup_parameters = Object.keys(
 
 const kindOf = (url: string) => checkServer(parseServerAddress(url, null), 5_000, Date.now);
 
-/** Two nodes ask for numbers, each with its own statements. @returns how many answers were another question's */
+/** Two nodes select numbers, each with its own statements. @returns how many answers belonged to another statement */
 async function wrongAnswers(nodes: readonly Database[]): Promise<number> {
   const statements = [
     "SELECT $1::bigint::float8 AS value, 0 AS kind",
@@ -75,7 +75,7 @@ describe.skipIf(!canRun)("PgBouncer (skipped where it is not installed)", () => 
       expect(await wrongAnswers(nodes)).toBe(0);
       const limit = await nodes[0]?.get<{ value: string }>("SELECT current_setting('statement_timeout') AS value");
       expect(limit).toEqual({ value: "8s" });
-      // They end with the transaction: others who use the connection have their own.
+      // The limits end with the transaction, so other users of the connection keep their own settings.
       const plain = openDatabase(direct).get<{ value: string }>("SELECT current_setting($1::text) AS value", [
         "statement_timeout",
       ]);

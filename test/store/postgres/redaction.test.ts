@@ -27,7 +27,7 @@ describe.each(shared)("$name: a redaction", (engine) => {
   test("succeeds even if it takes longer than the idle timeout of other transactions", async () => {
     let asked = 0;
     let isSlow = false;
-    // It is asked for between the statements of a commit that queues deliveries.
+    // The redaction is requested between two statements of a commit that queues deliveries.
     const random = (bytes: number) => {
       if (isSlow) Bun.sleepSync(600);
       if (isSlow) asked += 1;

@@ -9,7 +9,7 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { gid, reward } from "../../support/records.ts";
 
-/** Searches with slices of one text. @param behind is called once, behind the first slice of rewards */
+/** Searches with slices of one text. @param behind called once, after the first slice of rewards */
 function inSmallSlices(db: Database, behind: () => Promise<unknown>): Database {
   let isOver = false;
   return {
@@ -35,7 +35,7 @@ test.skipIf(!hasPostgres()).each([true, false])(
     const db = openDatabase(url);
     const shop = await addShop(store);
     const both = { customer: gid.customer(2), referred: gid.customer(1), contact: ADA, friend: "Grace" };
-    // Redacted ids begin with "redacted", which is in front of both.
+    // Redacted ids begin with "redacted", which sorts before both.
     const others = ["y", "yy"].map((id) => reward(id, { customer: gid.customer(3) }));
     await commit(store, shop, [...(isMirrored ? [ada] : []), ...others, reward(`z-${ADA}`, both)]);
     const first = { ...redaction, contacts: { email: ADA } };

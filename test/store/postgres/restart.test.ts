@@ -28,7 +28,7 @@ async function notedIn(db: Database): Promise<number[]> {
 describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
   let server: PostgresProcess;
   beforeAll(async () => {
-    // With its usual settings: what it has acknowledged must be there after a crash.
+    // A server with its default settings: acknowledged commits must survive a crash.
     server = await startPostgres({ fsync: "on", full_page_writes: "on" });
   });
 
@@ -185,7 +185,7 @@ describe.skipIf(!hasPostgres())("a server that only reads", () => {
   async function readOnly(isSo: boolean, url: string) {
     const name = new URL(url).pathname.slice(1);
     const setting = isSo ? "SET default_transaction_read_only = on" : "RESET default_transaction_read_only";
-    // Connections that are there keep what they have.
+    // The setting applies only to new connections.
     await openDatabase(url).transaction((tx) =>
       tx.script(`SET TRANSACTION READ WRITE; ALTER DATABASE ${name} ${setting}`),
     );

@@ -14,7 +14,7 @@ import { openStoreAt } from "../../support/postgres-store.ts";
 
 const PASSWORD = "hidden-p4ssw0rd";
 
-/** Everything that a log could show of an error. */
+/** All text of an error that could reach a log. */
 function everythingOf(thrown: unknown): string {
   const { message, stack, cause } = thrown as Error;
   const own = [message, stack, JSON.stringify(thrown), Bun.inspect(thrown), String(thrown)].join("\n");

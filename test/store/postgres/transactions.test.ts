@@ -40,7 +40,7 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => both(tx, [1, 2], first.resolve, second.promise)),
         db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
       ]);
-      // The server may end both, where both have waited for long.
+      // The server may cancel both if both have waited long enough.
       expect(runs).toBeGreaterThanOrEqual(3);
       expect(await values(db)).toEqual([2, 2]);
     });
@@ -63,7 +63,7 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => pipeline(sendAll(tx))),
         db.transaction((tx) => Promise.all(sendAll(tx))),
         db.transaction(async (tx) => {
-          // The last one's error, which is "in failed transaction".
+          // The last statement fails only with "in failed transaction".
           throw (await failures(sendAll(tx))).at(-1);
         }),
       ]);
@@ -137,7 +137,7 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     for (const work of [single, transaction]) {
       // The first time, statements are prepared.
       await work();
-      // What is sent together can arrive in pieces. All of them arrive before the first answer does.
+      // Statements that are sent together can arrive in several packets. All packets arrive before the first answer.
       proxy.delayMs = 40;
       proxy.trips = 0;
       await work();
