@@ -6,7 +6,9 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
+import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
+import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { StoredText } from "../../domain/people/redaction.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
@@ -14,12 +16,11 @@ import { stateOf } from "../engine/shop-state.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
-import { insertDataRequests } from "./data-request-inserter.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
-import { insertDeliveries } from "./delivery-inserter.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
 import { loadRows, writeRows } from "./rows.ts";
+import { joinedTexts, splitTexts } from "./text-lists.ts";
 import { textSearches } from "./text-search.ts";
 import { removeAnswers, writeTexts } from "./texts.ts";
 
@@ -182,4 +183,51 @@ async function write(
 async function removeFromInbox(tx: Queries, shopId: number, numbers: readonly number[]): Promise<void> {
   if (numbers.length === 0) return;
   await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
+}
+
+/**
+ * Inserts new deliveries of a shop, due now, in their order, inside the caller's transaction.
+ * @param now epoch milliseconds
+ */
+async function insertDeliveries(
+  tx: Queries,
+  shopId: number,
+  deliveries: readonly NewDelivery[],
+  now: number,
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  await tx.run(
+    `INSERT INTO deliveries
+       (shop_id, id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+     SELECT $1::bigint, id, kind, topic, test, body, secret_version, 'pending', $2::bigint, $2::bigint, $2::bigint
+     FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[], ${splitTexts(7)}, $8::bigint[]) WITH ORDINALITY
+       AS new (id, kind, topic, test, body, secret_version, place)
+     ORDER BY place`,
+    [
+      shopId,
+      now,
+      deliveries.map(({ id }) => id),
+      deliveries.map(({ kind }) => kind),
+      deliveries.map(({ topic }) => topic),
+      deliveries.map(({ isTest }) => isTest),
+      joinedTexts(deliveries.map(({ body }) => body)),
+      deliveries.map(({ secretVersion }) => secretVersion),
+    ],
+  );
+}
+
+/** Adds requests of a shop in the caller's transaction, except those that are there already. */
+async function insertDataRequests(tx: Queries, shopId: number, requests: readonly DataRequest[]): Promise<void> {
+  if (requests.length === 0) return;
+  await tx.run(
+    `INSERT INTO data_requests (shop_id, id, customer, requested_at, due_at)
+     SELECT $1::bigint, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`,
+    [
+      shopId,
+      requests.map(({ id }) => id),
+      requests.map(({ customer }) => customer),
+      requests.map(({ requestedAt }) => requestedAt),
+      requests.map(({ dueAt }) => dueAt),
+    ],
+  );
 }

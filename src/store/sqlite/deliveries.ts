@@ -1,8 +1,16 @@
 import type { Database } from "bun:sqlite";
+import { afterAttempt } from "../../domain/deliveries/delivery.ts";
+import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
+import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import type { DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
-import { deliveryClaimer } from "./delivery-claims.ts";
-import { resultRecorder } from "./delivery-results.ts";
+import {
+  type AttemptResult,
+  type Claim,
+  changeableBody,
+  type DeliveryQueue,
+  type DueShop,
+  type EndpointPace,
+} from "../port/deliveries.ts";
 import { removingShopIds } from "./shop-ids.ts";
 
 /** Rows in one transaction after a clock change, so that nobody waits long for it. */
@@ -92,4 +100,73 @@ function forwardBringer(db: Database) {
         return { brought: early.length, last: planned[ROWS_PER_STEP - 1] };
       })
       .immediate();
+}
+
+/** A claim without the values that are equal for all claims of a shop. */
+type ClaimedRow = Omit<Claim, "url" | "domain" | "newestSecret" | "test"> & { test: number };
+
+/** @returns a function that claims up to `count` due deliveries of a shop, in the caller's transaction */
+function deliveryClaimer(
+  db: Database,
+  random: (bytes: number) => Uint8Array,
+): (shopId: number, count: number, now: number, leaseUntil: number) => Claim[] {
+  const claim = db.prepare<ClaimedRow, [string, number, number, number, number]>(
+    `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
+       SELECT number FROM (
+         SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS firstKind
+         FROM deliveries INDEXED BY deliveries_due
+         WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
+       ) WHERE kind = firstKind
+     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, test, secret_version AS secretVersion, attempts,
+       round, lease`,
+  );
+  const endpointOf = db.prepare<{ domain: string; url: string | null } & NewestSecret, [number]>(
+    `SELECT domain, url, version, overlap_ends_at AS overlapEndsAt FROM shops
+     LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+     LEFT JOIN webhook_secrets ON webhook_secrets.shop_id = shops.id
+       AND version = (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id)
+     WHERE shops.id = +?`,
+  );
+
+  return (shopId, count, now, leaseUntil) => {
+    const endpoint = endpointOf.get(shopId);
+    if (endpoint === null) return [];
+    const { domain, url, version, overlapEndsAt } = endpoint;
+    const newestSecret = { version, overlapEndsAt };
+    return claim
+      .all(randomId("", random), leaseUntil, shopId, now, count)
+      .map((claimed) => ({ ...claimed, test: claimed.test === 1, domain, url, newestSecret }));
+  };
+}
+
+/** @returns a function that records an attempt in the caller's transaction; false if another process has the lease */
+function resultRecorder(db: Database): (result: AttemptResult, waits: readonly number[]) => boolean {
+  const setPace = db.prepare(
+    `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
+     WHERE shop_id = $shopId AND url = $url AND (pace IS NOT $pace OR $timedOutAt IS NOT NULL)`,
+  );
+  const update = db.prepare(
+    `UPDATE deliveries SET status = ?, attempts = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL,
+       last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ? AND lease = ?`,
+  );
+  const addAttempt = db.prepare(
+    `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
+     SELECT shop_id, number, attempts, $startedAt, $duration, last_status_code, error, $url,
+       iif($sentBody IS NULL OR body = $sentBody, $answer, NULL)
+     FROM deliveries WHERE shop_id = +$shopId AND number = +$number`,
+  );
+
+  return (result, waits) => {
+    const { claim, outcome, startedAt, duration, pace } = result;
+    const { shopId, number, lease } = claim;
+    // The lease keeps the delivery as it was claimed.
+    const { status, attempts, round, nextAttemptAt } = afterAttempt(claim, outcome, startedAt, waits);
+    const { statusCode, error, url = null, answer = null } = outcome;
+    const endedAt = nextAttemptAt === null ? startedAt + duration : null;
+    const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
+    if (update.run(...after, shopId, number, lease).changes === 0) return false;
+    addAttempt.run({ startedAt, duration, url, sentBody: changeableBody(result), answer, shopId, number });
+    if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
+    return true;
+  };
 }

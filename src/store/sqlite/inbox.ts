@@ -1,8 +1,14 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../lib/waits.ts";
-import type { DueItem, InboxItem, InboxQueue, InboxQueues } from "../port/inbox.ts";
-import { webhookReceiver } from "./inbox-receipts.ts";
-import { removingShopIds } from "./shop-ids.ts";
+import {
+  type DueItem,
+  dueAtOf,
+  type InboxItem,
+  type InboxQueue,
+  type InboxQueues,
+  type Receipt,
+} from "../port/inbox.ts";
+import { removingShopIds, shopCheck } from "./shop-ids.ts";
 
 /** Items in one transaction of `bringForward`, so that nobody waits long for it. */
 const ITEMS_PER_STEP = 200;
@@ -76,4 +82,31 @@ function queueFinder(db: Database): () => (InboxQueue & { at: number })[] {
       queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1, at: next.at });
     return queues;
   };
+}
+
+/** @returns a function that stores new webhooks in one transaction, and says for each whether it is new */
+function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: number) => boolean[] {
+  const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
+  const insert = db.prepare(
+    `INSERT INTO inbox
+       (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
+  );
+  const isServed = shopCheck(db);
+
+  function receive(receipt: Receipt, now: number): boolean {
+    const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt } = receipt;
+    if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
+    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAtOf(receipt, now));
+    return true;
+  }
+
+  return (receipts, now) =>
+    db
+      .transaction(() => {
+        // The removal of a shop may have begun since the caller looked it up.
+        const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter(isServed));
+        return receipts.map((receipt) => shops.has(receipt.shopId) && receive(receipt, now));
+      })
+      .immediate();
 }

@@ -7,14 +7,14 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
+import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
+import type { DataRequest } from "../../domain/people/data-request.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { type StoredState, stateOf } from "../engine/shop-state.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
-import { dataRequestInserter } from "./data-request-inserter.ts";
-import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
 
@@ -125,5 +125,27 @@ export function createCommitWriter(
     );
     for (const changes of plan.changes) write(changes, now);
     return plan;
+  };
+}
+
+/** Inserts a new delivery, due now, inside the caller's transaction. @param now epoch milliseconds */
+function deliveryInserter(db: Database): (shopId: number, delivery: NewDelivery, now: number) => void {
+  const insert = db.prepare(
+    `INSERT INTO deliveries
+       (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
+  );
+  return (shopId, { id, kind, topic, isTest, body, secretVersion }, now) => {
+    insert.run(id, shopId, kind, topic, isTest, body, secretVersion, now, now, now);
+  };
+}
+
+/** A function that adds a request in the caller's transaction, unless it is there already. */
+function dataRequestInserter(db: Database): (shopId: number, request: DataRequest) => void {
+  const insert = db.prepare(
+    "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",
+  );
+  return (shopId, { id, customer, requestedAt, dueAt }) => {
+    insert.run(shopId, id, customer, requestedAt, dueAt);
   };
 }
