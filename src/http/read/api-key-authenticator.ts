@@ -42,14 +42,6 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /**
-   * The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago.
-   */
-  function clockAt(storedAt: number): number {
-    const ageMs = now() - storedAt;
-    return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
-  }
-
   /** Writes the first use of a key after the answer, because a write waits for seconds while the database is locked. */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
@@ -82,7 +74,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   function noteUse({ keyId, lastUsedAt }: KeyOwner): void {
     uses.set(keyId, now());
     if (lastUsedAt === null) writeSoon();
-    else if (!writtenAt.has(keyId)) writtenAt.set(keyId, clockAt(lastUsedAt));
+    else if (!writtenAt.has(keyId)) writtenAt.set(keyId, clockAt(lastUsedAt, dependencies));
   }
 
   return {
@@ -104,4 +96,12 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
       await writeUses(options);
     },
   };
+}
+
+/**
+ * The time by `clock` of a stored use. A future time was stored before the clock was set back: it counts as long ago.
+ */
+function clockAt(storedAt: number, { now, clock }: Pick<Dependencies, "now" | "clock">): number {
+  const ageMs = now() - storedAt;
+  return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
 }

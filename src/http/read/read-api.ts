@@ -51,70 +51,13 @@ const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
 export function createReadApi(dependencies: Dependencies): ReadApi {
-  const { clock, authenticator, keyLimits, entityTags, answers, readers, largePages } = dependencies;
-
-  function admit(request: Request, client: () => string): Awaitable<KeyOwner> {
-    return andThen(authenticator.authenticate(request.headers.get("authorization"), client), (owner) => {
-      requireAccess(owner, "API access");
-      return owner;
-    });
-  }
-
-  /** @param isLate whether the content came in a later turn of the event loop than the request */
-  function send(
-    request: Request,
-    { shopId }: KeyOwner,
-    { body, changeCount, headers }: Content,
-    limits: HeaderFields,
-    isLate: boolean,
-  ): Awaitable<Response> {
-    const tag = entityTags(shopId, targetOf(request.url), changeCount);
-    const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
-    const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
-    answers.keep(shopId, questionOf(request), {
-      changeCount,
-      tag,
-      headers: lasting,
-      body: isSmall ? new Uint8Array(body) : undefined,
-    });
-    const all = { ...lasting, ...limits };
-    if (hasTag(request, tag)) return respond(304, null, all);
-    const encoding = encodingFor(request, body);
-    if (isLarge(body))
-      return encoding === undefined
-        ? largePages.respond(request, shopId, body, all)
-        : largePages.respondCompressed(request, shopId, body, encoding, all);
-    const bytes = encoding === undefined ? body : compress[encoding](body);
-    return respond(
-      200,
-      isLate ? streamOf(bytes) : bytes,
-      encoding === undefined ? all : { ...all, "Content-Encoding": encoding },
-    );
-  }
-
-  function readAndSend(
-    request: Request,
-    owner: KeyOwner,
-    read: Read,
-    limits: HeaderFields,
-    isLate: boolean,
-  ): Awaitable<Response> {
-    const began = clock();
-    const content = read(owner);
-    const isLater = content instanceof Promise;
-    return andThen(content, (found) => {
-      // Large rows, and rows that a filter does not let through, take long in a file engine.
-      if (isLarge(found.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
-      return send(request, owner, found, limits, isLate || isLater);
-    });
-  }
-
+  const { keyLimits, answers, readers } = dependencies;
   return {
     answer(request, { client }, prepare) {
-      return andThen(admit(request, client), (admitted) => {
+      return andThen(admit(dependencies, request, client), (admitted) => {
         const { headers: limits, retryAfterS } = keyLimits.count(admitted.keyId);
         if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
-        const known = answers.find(admitted, questionOf(request));
+        const known = answers.find(admitted, cacheKeyOf(request));
         if (known !== undefined) {
           known.sentHeaders ??= lastingHeaders(known.headers);
           if (hasTag(request, known.tag)) return respondAgain(304, null, known.sentHeaders, limits);
@@ -122,19 +65,70 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
         }
         const read = prepare(admitted);
         const turn = readers.enter();
-        if (turn === undefined) return readAndSend(request, admitted, read, limits, false);
+        if (turn === undefined) return readAndSend(dependencies, { request, owner: admitted, read, limits });
         // While a request waits, its key may be revoked, or the removal of its shop may begin.
-        const again = turn.then(() => admit(request, client));
-        return again.then((owner) => readAndSend(request, owner, read, limits, true));
+        const again = turn.then(() => admit(dependencies, request, client));
+        return again.then((owner) => readAndSend(dependencies, { request, owner, read, limits, isLate: true }));
       });
     },
   };
 }
 
+function admit({ authenticator }: Dependencies, request: Request, client: () => string): Awaitable<KeyOwner> {
+  return andThen(authenticator.authenticate(request.headers.get("authorization"), client), (owner) => {
+    requireAccess(owner, "API access");
+    return owner;
+  });
+}
+
+interface AdmittedRequest {
+  request: Request;
+  owner: KeyOwner;
+  read: Read;
+  /** The headers of the rate limit. */
+  limits: HeaderFields;
+  /** Whether the answer comes in a later turn of the event loop than the request. */
+  isLate?: boolean;
+}
+
+function readAndSend(dependencies: Dependencies, admitted: AdmittedRequest): Awaitable<Response> {
+  const { clock, readers } = dependencies;
+  const began = clock();
+  const content = admitted.read(admitted.owner);
+  const isLater = content instanceof Promise;
+  return andThen(content, (found) => {
+    // SQLite blocks the event loop while it reads large rows, or scans rows for a filter.
+    if (isLarge(found.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
+    return send(dependencies, isLater ? { ...admitted, isLate: true } : admitted, found);
+  });
+}
+
+function send(
+  { entityTags, answers, largePages }: Dependencies,
+  { request, owner: { shopId }, limits, isLate = false }: AdmittedRequest,
+  { body, changeCount, headers }: Content,
+): Awaitable<Response> {
+  const tag = entityTags(shopId, targetOf(request.url), changeCount);
+  const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
+  const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
+  const keptBody = isSmall ? new Uint8Array(body) : undefined;
+  answers.keep(shopId, cacheKeyOf(request), { changeCount, tag, headers: lasting, body: keptBody });
+  const all = { ...lasting, ...limits };
+  if (hasTag(request, tag)) return respond(304, null, all);
+  const encoding = encodingFor(request, body);
+  if (isLarge(body))
+    return encoding === undefined
+      ? largePages.respond(request, shopId, body, all)
+      : largePages.respondCompressed(request, shopId, body, encoding, all);
+  const bytes = encoding === undefined ? body : compress[encoding](body);
+  const sent = encoding === undefined ? all : { ...all, "Content-Encoding": encoding };
+  return respond(200, isLate ? streamOf(bytes) : bytes, sent);
+}
+
 /**
  * The parts of a request on which its answer depends. A strict request can be refused where a lenient one is answered.
  */
-function questionOf(request: Request): string {
+function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
   return isStrict(request) ? `strict ${target}` : target;
 }

@@ -28,8 +28,6 @@ export interface MirrorRows {
   /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   contract(shopId: number, contractId: string): MirroredContract | undefined;
-  /** The ids among these that belong to stored contracts. */
-  contracts(shopId: number, ids: readonly string[]): string[];
   /** Inserts new rows and replaces others. The sort date of a row is part of its primary key and never changes. */
   write(shopId: number, rows: ShopChanges["rows"]): void;
 }
@@ -53,10 +51,6 @@ export function mirrorRows(db: Database): MirrorRows {
   );
   const orders = db.prepare<{ json: string }, [number, string]>(
     `SELECT json FROM orders INDEXED BY orders_by_id
-     WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
-  );
-  const contracts = db.prepare<{ id: string }, [number, string]>(
-    `SELECT id FROM subscriptions INDEXED BY subscriptions_by_id
      WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
   );
   const contract = db.prepare<{ json: string; customerGid: string }, [number, string]>(
@@ -93,10 +87,6 @@ export function mirrorRows(db: Database): MirrorRows {
       const found = contract.get(shopId, contractId);
       if (found === null) return undefined;
       return { subscription: JSON.parse(found.json) as Subscription, customerGid: found.customerGid };
-    },
-
-    contracts(shopId, ids) {
-      return contracts.all(shopId, JSON.stringify(ids)).map(({ id }) => id);
     },
 
     write(shopId, rows) {
