@@ -15,7 +15,7 @@ const OTHER_ROWS = 20;
 const POLL_MS = 20;
 const TIMEOUT_MS = 60_000;
 
-/** A data folder with two shops. Removals happen in copies of it. */
+/** A data folder with two shops. Removals run in copies of this folder. */
 export interface TwoShops {
   /** The id of the shop that is removed. */
   removed: number;

@@ -110,7 +110,7 @@ test.each([
   for (const size of [1, 7, 1000, 10_000]) expect(bodyOf(text, size)).toBe(expected);
 });
 
-/** Feeds the pieces again and again, until the reader has enough. @returns the bytes it wanted, and what came of it */
+/** Feeds the pieces repeatedly, until the reader stops. @returns the number of bytes it took, and its result */
 function flood(start: string, again: string) {
   const reader = createAnswerReader();
   let bytes = 0;

@@ -17,7 +17,7 @@ async function ahead(aheadMs: number) {
   return all;
 }
 
-/** The platform as a command opens it, which has had no answer of it yet. */
+/** The platform as a command opens it: no answer has shown its time yet. */
 function newCommand({ test, platform }: ConnectedShop): Platform {
   const settings = { platformUrl: platform.url, platformClientId: "client", platformSecretFile: null };
   const { monotonic: clock, now } = test.clock;

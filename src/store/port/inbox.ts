@@ -74,7 +74,7 @@ export interface InboxQueues {
   /** The due items of a queue: urgent ones first, then the longest due ones. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes due what a clock that was ahead planned. It works in steps.
+   * Makes items due that were planned while the clock was ahead. Works in steps.
    * @param latest the latest times that this clock can have planned: for the first attempt, and for a further one
    * @returns the number of items
    */

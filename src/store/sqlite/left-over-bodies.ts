@@ -4,7 +4,7 @@ import type { ShopRef } from "../../domain/shop.ts";
 import { refusedLeftOver } from "../engine/left-over-bodies.ts";
 import { createCommitWriter } from "./mirror.ts";
 
-/** What an upgrade gives to new deliveries. */
+/** The clock and the random bytes for deliveries that an upgrade queues. */
 export interface UpgradeOptions {
   /** Epoch milliseconds. */
   now: () => number;

@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     const good = "INSERT INTO one SELECT twice(n) FROM one";
     const [failed] = await failures([migrate(db, "it", [first, good, second])]);
     expect(String(failed)).toContain("column");
-    // Nothing of it is left.
+    // The failed migration left nothing.
     expect([await db.all("SELECT n::float8 AS n FROM one"), (await schemaOf(url)).version]).toEqual([[{ n: 1 }], "1"]);
     await migrate(db, "it", [first, good]);
     await migrate(db, "it", [first, good]);
