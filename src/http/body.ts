@@ -5,8 +5,8 @@ import { refusals } from "./refusals.ts";
 /** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
- * A body with a Content-Length up to this is read in one call, and counted when it is complete. Reading it as a stream
- * would take 15 µs more.
+ * A body with a Content-Length up to this is read in one call, because a stream would take 15 µs more. Its bytes cannot
+ * be counted as they arrive, so they are counted from the beginning.
  */
 const SMALL_BYTES = 16 * 1024;
 /** The part of the room that bodies may take while they arrive in pieces. Small bodies always find the rest. */
@@ -45,9 +45,9 @@ interface BodyReadOptions extends BodyLimit {
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Counts only bytes that have arrived, not the announced length. If there is no room for more bytes, a stalled body
-   * is given up. If no body is stalled, a body that makes progress takes the room of a sender with more bytes. Every
-   * other body is refused.
+   * Counts bytes that have arrived, and the announced length of small bodies only. If there is no room for more bytes,
+   * a stalled body is given up. If no body is stalled, a body that makes progress takes the room of a sender with more
+   * bytes. Every other body is refused.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
@@ -65,10 +65,10 @@ export function createBodyReader({
       const announced = announcedBytes(request, limit);
       const stop = new AbortController();
       const giveUp = (reason: string) => stop.abort(unavailable(reason));
-      const arrival = budget.begin(sender, giveUp);
+      const isSmall = announced !== undefined && announced <= SMALL_BYTES;
+      const arrival = budget.begin(sender, isSmall ? announced : 0, giveUp);
       const timer = setTimeout(giveUp, timeoutMs, "The body took too long to arrive.");
       try {
-        const isSmall = announced !== undefined && announced <= SMALL_BYTES;
         const whole = isSmall
           ? untilAborted(request.bytes(), stop.signal)
           : readPieces(request, limit, stop.signal, (bytes) => budget.add(arrival, bytes));
@@ -134,10 +134,10 @@ class BodyBudget {
     this.clock = clock;
   }
 
-  /** @throws SdsError `unavailable` */
-  begin(sender: string, giveUp: Arrival["giveUp"]): Arrival {
+  /** @param bytes counted from the beginning. @throws SdsError `unavailable` */
+  begin(sender: string, bytes: number, giveUp: Arrival["giveUp"]): Arrival {
     const arrival = { sender, bytes: 0, progressAt: this.clock(), progressBytes: 0, giveUp };
-    this.makeRoom(arrival, OVERHEAD_BYTES, this.maxBytes);
+    this.makeRoom(arrival, bytes + OVERHEAD_BYTES, this.maxBytes);
     this.arrivals.add(arrival);
     return arrival;
   }

@@ -118,13 +118,24 @@ describe("the bytes of all bodies are limited", () => {
     expect(await Promise.all([...uploads, small].map(bytesOf))).toEqual([70_000, 70_000, 5_000]);
   });
 
+  test("and small bodies count with their whole length before they are complete", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 20_000, clock });
+    const uploads = Array.from({ length: 3 }, () => begin(reader, MAX_BYTES));
+    expect(await bytesOf(begin(reader, MAX_BYTES))).toBe(GIVEN_UP);
+    for (const each of uploads) {
+      each.send(MAX_BYTES);
+      each.send();
+    }
+    expect(await Promise.all(uploads.map(bytesOf))).toEqual([MAX_BYTES, MAX_BYTES, MAX_BYTES]);
+  });
+
   test("and complete bodies count until they are disposed, but are not given up", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 7_000, clock });
+    const reader = createBodyReader({ maxTotalBytes: 8_100, clock });
     const upload = begin(reader, 5_000);
     upload.send(5_000);
     upload.send();
     const body = (await upload.result) as Body;
-    expect(await begin(reader, 1_000).result).toBe(GIVEN_UP);
+    expect(await begin(reader, 2_000).result).toBe(GIVEN_UP);
     body[Symbol.dispose]();
     body[Symbol.dispose]();
     const uploads = [begin(reader, 5_000), begin(reader, 1_000)];
