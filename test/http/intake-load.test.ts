@@ -64,6 +64,43 @@ test("readers make room for a signed post to the intake only, and its body count
   expect(body.bytes).toHaveLength(2);
 });
 
+test("others run while the records of a large body are checked", async () => {
+  const { app, shop, parts } = await setUp();
+  const records = Array.from({ length: 240 }, (_, n) => ({
+    type: "reward",
+    id: `reward-${n}`,
+    source: "loyalty",
+    customer: "gid://shopify/Customer/1",
+    ...Object.fromEntries(["a", "b", "c", "d"].map((name) => [name, name.repeat(1_000)])),
+  }));
+  const body = JSON.stringify(records);
+  let turns = 0;
+  let isSubmitted = false;
+  const recordWriter = {
+    async submit() {
+      isSubmitted = true;
+      return { accepted: records.length, changed: 0, events: 0 };
+    },
+  };
+  const bodies = {
+    async read() {
+      setImmediate(function count() {
+        turns += 1;
+        if (!isSubmitted) setImmediate(count);
+      });
+      const bytes = new TextEncoder().encode(body);
+      return { bytes, [Symbol.dispose]: () => undefined };
+    },
+  };
+  const secret = (await app.store.shops.intakeSecret(shop.domain))?.secret ?? "";
+  const signature = createHmac("sha256", secret).update(body).digest("hex");
+  const headers = { "X-Service-Shop": shop.domain, "X-Service-Signature": `sha256=${signature}` };
+  const handler = createIntakeHandler({ ...parts, bodies, recordWriter });
+  const request = new Request("http://sds.test/", { method: "POST", body, headers });
+  expect((await handler(request, CONTEXT)).status).toBe(202);
+  expect(turns).toBeGreaterThanOrEqual(7);
+});
+
 test("readers make room for a genuine platform webhook only", async () => {
   const { load, parts } = await setUp();
   for (const genuine of [false, true]) {
