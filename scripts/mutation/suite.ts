@@ -12,8 +12,9 @@ export async function runTests(
 ): Promise<Verdict> {
   const { SDS_BINARY: _, ...env } = process.env;
   const paths = files.map((file) => `./${file}`);
+  const shared = files.length > 1 ? ["--parallel=2", "--no-isolate"] : [];
   // A process group of its own: a hanging test may have started programs.
-  const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...options, ...paths], {
+  const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...shared, ...options, ...paths], {
     cwd: folder,
     env: { ...env, NO_COLOR: "1" },
     stdin: "ignore",
