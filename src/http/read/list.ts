@@ -91,7 +91,7 @@ function contentOf(
   checkpoint: string,
 ): Content {
   return {
-    body: enclose(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
+    body: concatBytes(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
     changeCount,
     headers: {
       "X-Checkpoint": checkpoint,
@@ -116,7 +116,7 @@ function nextPage(url: string, cursor: string): string {
  * Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, it overwrites that
  * space, because copying a large page takes time.
  */
-function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
+function concatBytes(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
   const first = rows.byteOffset - begin.length;
   const last = rows.byteOffset + rows.byteLength;

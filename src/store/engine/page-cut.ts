@@ -10,7 +10,7 @@ export const PAGE_SORT = {
 } as const;
 
 /** The position before all rows. With it, the query of a next page also reads the first page. */
-export const BEFORE_ALL: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
+export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
 /** With rows of this size, a page of any limit stays within the bound, its two extra rows included. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
@@ -37,7 +37,7 @@ export interface JoinedRows {
 }
 
 /** Extra rows of a query: the cursor's row before the page, and one row after it. */
-export function rowsAround(after: Position | null): number {
+export function edgeRowCount(after: Position | null): number {
   return after === null ? 1 : 2;
 }
 

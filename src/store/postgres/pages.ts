@@ -1,6 +1,6 @@
 import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
+import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
 import type { Database } from "./database.ts";
@@ -35,8 +35,8 @@ export function pageStore(db: Database): PageStore {
   return {
     async list(shopId, resource, limit, after) {
       const { small, fitting } = STATEMENTS[resource];
-      const { at, id } = after ?? BEFORE_ALL;
-      const cut = rowsAround(after);
+      const { at, id } = after ?? FIRST_POSITION;
+      const cut = edgeRowCount(after);
       const wanted = limit + cut;
       const found = await db.get<PageQueryRow>(small, [shopId, at, id, wanted]);
       const { rows: bytes = null, n: count = 0, joined = 0, changeCount = 0 } = found ?? {};
@@ -58,7 +58,7 @@ export function pageStore(db: Database): PageStore {
     async listFiltered(shopId, resource, filter, limit, after) {
       if (after !== null && !(await hasRow(db, resource, shopId, after))) return undefined;
       const { path, value } = scanOf(filter);
-      const behind = after ?? BEFORE_ALL;
+      const behind = after ?? FIRST_POSITION;
       const found = await scan(db, listScan(resource, path), { shopId, behind, value, filter, limit });
       const { rows, end } = pageOf(found.rows, limit);
       return { rows, end, changeCount: found.changeCount };

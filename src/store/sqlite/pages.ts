@@ -1,12 +1,12 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
+import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
 import { rowScans } from "./row-scans.ts";
 
-interface Joined {
+interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
   /** How many rows were read, and how many of them were joined. */
   n: number;
@@ -14,7 +14,7 @@ interface Joined {
   changeCount: number;
 }
 
-type Bound = [shopId: number, at: number, id: string, read: number];
+type PageParameters = [shopId: number, at: number, id: string, read: number];
 
 /** The number of a shop's last change. */
 const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?1";
@@ -31,14 +31,14 @@ function joinedPages(db: Database, resource: Resource) {
   const range = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
     ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
   const joining = (json: string) =>
-    db.prepare<Joined, Bound>(
+    db.prepare<PageQueryRow, PageParameters>(
       `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
          (${CHANGE_COUNT}) AS changeCount
        FROM (SELECT ${json} AS json ${range})`,
     );
   const small = joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`);
   const whole = joining("json");
-  const sizes = db.prepare<{ bytes: number }, Bound>(`SELECT octet_length(json) AS bytes ${range}`);
+  const sizes = db.prepare<{ bytes: number }, PageParameters>(`SELECT octet_length(json) AS bytes ${range}`);
 
   const joinFitting = db.transaction((shopId: number, { at, id }: Position, read: number, cut: number) => {
     const fitting = countFitting(sizes.all(shopId, at, id, read).slice(cut - 1));
@@ -47,7 +47,12 @@ function joinedPages(db: Database, resource: Resource) {
   });
 
   /** @param cut how many of the rows that are read do not belong to the page */
-  return (shopId: number, position: Position, read: number, cut: number): { read: number; found: Joined | null } => {
+  return (
+    shopId: number,
+    position: Position,
+    read: number,
+    cut: number,
+  ): { read: number; found: PageQueryRow | null } => {
     const found = small.get(shopId, position.at, position.id, read);
     return found === null || found.joined === found.n ? { read, found } : joinFitting(shopId, position, read, cut);
   };
@@ -82,7 +87,8 @@ export function pageStore(db: Database): PageStore {
   const countOf = (shopId: number): number => changeCount.get(shopId)?.changeCount ?? 0;
   /** The newest order of a gid. */
   function newestOf(shopId: number, orderGid: string): string | undefined {
-    const [newest] = scans.inListOrder("orders", "orderGid")(shopId, BEFORE_ALL, orderGid, wantedTexts({ orderGid }));
+    const scan = scans.inListOrder("orders", "orderGid");
+    const [newest] = scan(shopId, FIRST_POSITION, orderGid, wantedTexts({ orderGid }));
     return newest?.json ?? undefined;
   }
   const transaction = db.transaction((read: () => unknown) => read());
@@ -90,8 +96,8 @@ export function pageStore(db: Database): PageStore {
 
   return {
     list(shopId, resource, limit, after) {
-      const cut = rowsAround(after);
-      const { read, found } = joined[resource](shopId, after ?? BEFORE_ALL, limit + cut, cut);
+      const cut = edgeRowCount(after);
+      const { read, found } = joined[resource](shopId, after ?? FIRST_POSITION, limit + cut, cut);
       const { rows: bytes = null, n: count = 0, changeCount = 0 } = found ?? {};
       return cutPage({ bytes, count, wanted: read, changeCount }, resource, after);
     },
@@ -100,7 +106,7 @@ export function pageStore(db: Database): PageStore {
       return inSnapshot(() => {
         if (after !== null && !own[resource].has(shopId, after)) return undefined;
         const { path, value } = scanOf(filter);
-        const scanned = scans.inListOrder(resource, path)(shopId, after ?? BEFORE_ALL, value, wantedTexts(filter));
+        const scanned = scans.inListOrder(resource, path)(shopId, after ?? FIRST_POSITION, value, wantedTexts(filter));
         const { rows, end } = pageOf(scanned, limit);
         return { rows, end, changeCount: countOf(shopId) };
       });

@@ -14,7 +14,7 @@ const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<R
 };
 
 /** The shop, the row behind which the scan begins, what rows are found by, and the texts that they must contain. */
-type Bound = [shopId: number, at: number, id: string, value: string, string, string, string, string];
+type ScanParameters = [shopId: number, at: number, id: string, value: string, string, string, string, string];
 
 /** Reads rows in an order, in the caller's transaction. The row that it begins behind need not be there. */
 type Scan = (shopId: number, after: Position, value: string, wanted: readonly string[]) => Iterable<ScannedRow>;
@@ -76,26 +76,27 @@ function changeScan(db: Database, resource: Resource): Scan {
      CROSS JOIN ${resource} INDEXED BY ${resource}_by_id
        ON ${resource}.id = link.id AND ${resource}.shop_id = link.shop_id
      ${range}`,
-    { scannedRows: SCANNED_CHANGES, places: `link.number AS at, link.id FROM changes AS link ${range}` },
+    { scannedRows: SCANNED_CHANGES, positions: `link.number AS at, link.id FROM changes AS link ${range}` },
   );
 }
 
 /**
  * @param rows what a SELECT selects, without its limit
- * @param places the same without the JSON
+ * @param positions the same without the JSON
  */
-function scanOf(db: Database, rows: string, { scannedRows = SCANNED_ROWS, places = rows } = {}): Scan {
-  const wanted = [5, 6, 7, 8].map((place) => `instr(json, ?${place}) > 0`).join(" AND ");
+function scanOf(db: Database, rows: string, { scannedRows = SCANNED_ROWS, positions = rows } = {}): Scan {
+  const wanted = [5, 6, 7, 8].map((parameter) => `instr(json, ?${parameter}) > 0`).join(" AND ");
   // A limit inside keeps SQLite from merging both queries: rows are looked at in their order, one after the other.
-  const matching = db.prepare<Position & { json: string }, Bound>(
+  const matching = db.prepare<Position & { json: string }, ScanParameters>(
     `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${scannedRows}) WHERE ${wanted}`,
   );
-  const lastScanned = db.prepare<Position, Bound>(
-    `SELECT at, id FROM (SELECT ${places} LIMIT 1 OFFSET ${scannedRows - 1}) WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
+  const lastScanned = db.prepare<Position, ScanParameters>(
+    `SELECT at, id FROM (SELECT ${positions} LIMIT 1 OFFSET ${scannedRows - 1})
+     WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
   );
   return function* scan(shopId, { at, id }, value, texts) {
     const [first = "", second = "", third = "", fourth = ""] = texts;
-    const bound: Bound = [shopId, at, id, value, first, second, third, fourth];
+    const bound: ScanParameters = [shopId, at, id, value, first, second, third, fourth];
     yield* matching.iterate(...bound);
     const last = lastScanned.get(...bound);
     if (last !== null) yield { ...last, json: null };

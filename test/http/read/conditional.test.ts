@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { acceptedEncoding } from "../../../src/http/encoding.ts";
 import { answerOf, refusal } from "../../support/answer.ts";
 import { apply, testApp } from "../../support/app.ts";
@@ -33,6 +33,14 @@ describe("an answer that the client has", () => {
       expect([header, short.status, await short.text(), headersOf(short)]).toEqual([header, 304, "", expected]);
     }
     expect((await get(path, { "If-None-Match": '"x"' })).status).toBe(200);
+  });
+
+  test("is read for the first 304 of a page, and not for the next ones", async () => {
+    const { app, get } = await shopWith(20);
+    const headers = { "If-None-Match": (await get("/api/v1/customers")).headers.get("etag") ?? "" };
+    const reads = spyOn(app.store.pages, "list");
+    for (let asked = 0; asked < 3; asked += 1) expect((await get("/api/v1/customers", headers)).status).toBe(304);
+    expect(reads).toHaveBeenCalledTimes(1);
   });
 
   test("is sent again after any change of the shop", async () => {
