@@ -11,6 +11,7 @@ const SHARED_NAMES: Record<string, string> = {
   Dependencies: "what the factory of the file takes; never exported",
   ContractReadRow: "the same row in both engines",
   DuePosition: "the same position in both engines",
+  PageQueryRow: "the same row in both engines",
   TextColumns: "the same columns in both engines",
   Customer: "the client's own copy, because it imports nothing",
   LineItem: "the client's own copy, because it imports nothing",
