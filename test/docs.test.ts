@@ -92,7 +92,7 @@ test("every relative link leads to a file that exists, and to a heading in it", 
   expect(broken).toEqual([]);
 });
 
-/** The pages that name the program's files without `src/` in front. */
+/** The folders in src. A page can name their files without `src/` in front. */
 const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((entry) =>
   entry.isDirectory() ? [entry.name] : [],
 );

@@ -70,7 +70,7 @@ function circlesIn(room: string): string[] {
   return [...imported.keys()].filter((sibling) => reachable(sibling, imported).has(sibling)).map((each) => room + each);
 }
 
-/** What can be reached from a sibling by its imports, itself only through a circle. */
+/** The siblings that a sibling imports, directly or through others. It is one of them if there is a circle. */
 function reachable(start: string, imported: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
   const reached = new Set<string>();
   const waiting = [...(imported.get(start) ?? [])];

@@ -252,7 +252,7 @@ async function measureIntake(endpoint: string): Promise<void> {
   table.addRemark("Intake while the same core sends what it queues", rate(median(speeds.sending)));
 }
 
-/** An endpoint that answers for some seconds, as quickly as one far away, then hangs for as long, and so on. */
+/** An endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Its answers take as long as from far away. */
 function startFlapping() {
   const answers = () => Math.floor(performance.now() / FLAP_MS) % 2 === 0;
   const server = serve({

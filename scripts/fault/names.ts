@@ -1,7 +1,8 @@
 /**
- * Records a first start, a backup and a restore with strace, and checks that a power cut cannot remove a name. A name that
- * was made, linked or renamed is safe only after a sync of its folder. So every name must be synced before a later file
- * is synced (a commit is acknowledged then), before a file is renamed, and before the command ends.
+ * Records a first start, a backup and a restore with strace, and checks that a power cut cannot remove a name of a file
+ * or folder. A name that was made, linked or renamed is safe only after a sync of the folder that contains it. Three
+ * events must wait for that sync: a sync of a database or master key (a commit is acknowledged then), the next rename,
+ * and the end of the command.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -3,7 +3,7 @@ import { listeningUrl } from "../listening-url.ts";
 
 const BINARY = resolve("dist/sds");
 
-/** For nodes with a common database, whose webhooks go to this machine and are soon retried. */
+/** Environment of nodes that share a database. Their webhooks go to this machine, and failed ones are retried soon. */
 export function nodeEnv(folder: string): Record<string, string> {
   return {
     SDS_MASTER_KEY_FILE: join(folder, "master.key"),

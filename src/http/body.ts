@@ -195,7 +195,10 @@ class BodyBudget {
     return longest !== undefined && this.clock() - longest.progressAt >= STALLED_MS ? longest : undefined;
   }
 
-  /** For an arrival that makes progress: one of the sender with the most bytes, if these are more than its own. */
+  /**
+   * Picks an arrival of the sender with the most bytes, to give up so that `arrival` gets room.
+   * @returns undefined if `arrival` made no progress, or its own sender would have as many bytes
+   */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;
     const bySender = Map.groupBy(this.arrivals, ({ sender }) => sender);

@@ -18,7 +18,7 @@ export function noRows(): LoadedRows {
   return { rows: new Map(), occurrences: new Map(), texts: [] };
 }
 
-/** Customers of loaded contracts that were not loaded yet: the second load. */
+/** Ids of customers for the second load: loaded contracts refer to them, and the first load did not look for them. */
 export function missingCustomers({ rows }: LoadedRows): string[] {
   const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
   return [...new Set(ids)].filter((id) => !rows.has(id));

@@ -77,8 +77,9 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). Only operations
- * without another client error list it: it has no body, so typed clients would make every error optional.
+ * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). It has no body, so a
+ * typed client makes every error of an operation optional if the operation lists this response. So only operations
+ * without another client error list it.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 

@@ -65,7 +65,7 @@ export interface Ref {
   $ref: string;
 }
 
-/** A JSON Schema (draft 2020-12). Named are the keywords that the reference shows. */
+/** A JSON Schema (draft 2020-12). Lists the keywords that the reference shows. */
 export interface JsonSchema {
   $ref?: string;
   description?: string;

@@ -57,8 +57,8 @@ export function isStrict(request: Request): boolean {
 }
 
 /**
- * Checks the query of an address where no parameter has a meaning. A strict request is refused if it has one; otherwise
- * all of them are ignored.
+ * Checks the query of an address that knows no parameters. A strict request with a parameter is refused. Other requests
+ * may have parameters, which are ignored.
  * @throws SdsError `bad_parameter`
  */
 export function checkNoParameters(text: string, isStrictRequest: boolean): void {

@@ -5,7 +5,7 @@ import type { QueryCost } from "./graphql-response.ts";
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** A query as far as its cost goes. Queries of one operation and one size cost the same. */
+/** What the cost of a query depends on. Queries of one operation and one size cost the same. */
 export interface QueryShape {
   operationName: string;
   /** How many nodes it asks for, if that varies; else 1. */

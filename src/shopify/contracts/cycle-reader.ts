@@ -19,7 +19,7 @@ const FURTHER_COUNT = 12;
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
-/** More than a contract of a cycle each day has in ten years. */
+/** More cycles than this are a fault of the platform: a contract with daily cycles has 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
 /** Merchants do not skip cycles in a row for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;

@@ -41,8 +41,8 @@ export async function readHistory(
 ): Promise<History> {
   const near = await readAll(source, node, reading, first);
   if (!hasUnseenOrder(reading, node, near.cycles)) return near;
-  // The order belongs to a cycle that was charged early, to a settled one, or to no cycle. So both searches have an
-  // end: some cycles ahead, and the cycles up to now.
+  // The unseen order belongs to a cycle that was charged early, to a settled cycle, or to no cycle. An order without a
+  // cycle is never found. So each search has a limit: some cycles ahead, then the cycles up to now.
   const ahead = await readCyclesAhead(source, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);

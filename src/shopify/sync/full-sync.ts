@@ -101,8 +101,8 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Some changes queue their events even if this run reads them first. They happened during the run, or their
-    // platform webhook waits in the inbox.
+    // A change is live if it happened during the run, or if its platform webhook waits in the inbox. Live changes queue
+    // their events, even if this run reads them before the inbox does.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

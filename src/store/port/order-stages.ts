@@ -32,6 +32,6 @@ export interface OrderStageStore {
   complete(shopId: number, stage: number): Promise<boolean>;
   /** An order of the newest complete stage; undefined without the order or without such a stage. */
   find(shopId: number, orderGid: string): Promise<OrderWithLines | undefined>;
-  /** Removes the stages before one, in steps; without it all stages of the shop. */
+  /** Removes the stages of a shop with numbers below `before`, in steps. Removes all its stages without `before`. */
   remove(shopId: number, before?: number): Promise<void>;
 }

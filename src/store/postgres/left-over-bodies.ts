@@ -47,7 +47,7 @@ async function applySome(
   commit: { now: number; random: (bytes: number) => Uint8Array },
 ): Promise<void> {
   const key = [shop.id, number];
-  // Another process may have applied or removed it: it has these locks too.
+  // Reads the body again under the locks, because another process may have applied or removed it.
   const [served, body, parts] = await pipeline([
     lockShops(tx, [shop.id]),
     tx.get<{ complete: boolean }>(

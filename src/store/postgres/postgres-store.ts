@@ -99,7 +99,10 @@ export function noData(name: string): SdsError {
   );
 }
 
-/** Opens the vault with the key that the database names; a new database names the key that it finds or makes. */
+/**
+ * Opens the vault with the key whose fingerprint the database stores. For a new database, uses the key in the file, or
+ * makes one, and stores its fingerprint.
+ */
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const expected = await readMeta(db, "master_key");
   // Nothing else needs the data folder. No other folder is made: its path may be wrong.

@@ -9,7 +9,7 @@ import { cancelFlow, customer, gid, order, reward, subscription } from "../../su
 const contract_id = gid.contract(1);
 const customer_id = customerId("alpha.myshopify.com", gid.customer(1));
 
-/** The events of the last of some records. */
+/** Applies records in order. @returns the events of the last record */
 function eventsOf(...records: MirrorRecord[]) {
   const mirror = new MapMirror();
   return records.map((record) => mirror.apply(record).events).at(-1) ?? [];

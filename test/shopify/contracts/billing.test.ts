@@ -28,7 +28,7 @@ async function orderOf({ shop }: ConnectedShop, cycleNumber: number, contract?: 
   );
 }
 
-/** Points that the platform charges for what runs. */
+/** Calls `run`. @returns the points that the platform charged for its queries */
 async function pointsOf({ platform }: ConnectedShop, run: () => Promise<unknown>): Promise<number> {
   const before = platform.bucket(DOMAIN).spent;
   await run();

@@ -317,7 +317,7 @@ describe("a load that is interrupted", () => {
   test("by a lost answer uses the operation that already runs", async () => {
     const all = await largeShop();
     all.remote.setBulk({ limit: 1, delayMs: 20 });
-    // The second one is refused while the first operation runs.
+    // Request 2 is refused while the first operation runs. Request 3 starts the second operation; its answer is lost.
     seemLarge(all, ({ operation, n }) => (operation === "RunBulkQuery" && n === 3 ? "lost" : undefined));
     await load(all);
     expect(warnings(all)).toEqual([]);

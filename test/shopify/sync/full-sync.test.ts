@@ -203,7 +203,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
   await loading;
   const ended = { cycleNumber: 1, status: "UNCOLLECTIBLE" };
   expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(ended));
-  // What the page did not show is read again, whoever finds it.
+  // The stored reading has the time of the page's request, so a later change is read again.
   const reads = await all.test.app.store.mirror.contractReads(all.shop.shop, [contract]);
   expect(reads.get(contract)).toMatchObject({ beganAt: requestedAt });
 });

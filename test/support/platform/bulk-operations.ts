@@ -221,7 +221,7 @@ export class BulkOperations {
   }
 }
 
-/** Takes a random waiting line. With groups, only one line waits. */
+/** Takes a random waiting line. A query that groups its lines has one waiting line at a time, so they stay in order. */
 function takeAny(waiting: string[], random: () => number): string {
   const at = Math.floor(random() * waiting.length);
   const taken = waiting[at] ?? "";
