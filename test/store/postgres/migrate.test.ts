@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CryptoHasher, Glob } from "bun";
+import { CryptoHasher, Glob, SQL } from "bun";
 import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
@@ -97,11 +98,13 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
 
   test("by another program is waited for, longer than any other lock", async () => {
     const url = await emptyDatabase();
-    const other = openDatabase(url);
+    // Without the limits of our own connections, which a busy machine can reach.
+    const other = new SQL(url, { max: 2 });
+    afterTest(() => other.close());
     const locked = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
-    const upgrading = other.transaction(async (tx) => {
-      await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [0x73647331]);
+    const upgrading = other.begin(async (tx) => {
+      await tx.unsafe("SELECT pg_advisory_xact_lock($1::bigint)", [0x73647331]);
       locked.resolve();
       await release.promise;
     });
@@ -111,12 +114,9 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
       isOpen = true;
     });
     // Longer than other operations with this deadline may wait for a lock.
-    await eventually(() =>
-      other.get(
-        `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
-         AND clock_timestamp() - query_start > interval '300 ms'`,
-      ),
-    );
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
+      AND clock_timestamp() - query_start > interval '300 ms'`;
+    await eventually(async () => (await other.unsafe(waiting)).length > 0);
     expect(isOpen).toBe(false);
     release.resolve();
     await upgrading;
