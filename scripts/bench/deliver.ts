@@ -179,7 +179,7 @@ async function postsTo(folder: string, domain: string, count: number): Promise<S
 }
 
 interface Latency {
-  /** From the 202, shortly after the commit, to the arrival. */
+  /** From the answer to the arrival. The program answers 202 shortly after the commit. */
   fromAnswerMs: number;
   /** From the request to the arrival. */
   fromRequestMs: number;

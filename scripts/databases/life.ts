@@ -201,7 +201,7 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
 }
 
 /**
- * Stops the program before the page that shows a new key, and soon after a wrong sign-in link.
+ * Makes a key in the settings, but stops the program before a page shows it. Opens a wrong sign-in link shortly before.
  */
 async function leaveForm({ program }: World, { sessionCookie }: Remembered): Promise<void> {
   const server = await program.serve();

@@ -49,7 +49,8 @@ export interface CopyResult {
  *
  * After a restore from a backup, the server refuses the checkpoint, and rows of the copy may be gone. Then `copy`
  * clears the store and reads all rows again. With the key of another shop the server refuses the checkpoint too, so
- * `copy` would clear the store. So use one store for each shop, or let `clear` throw, and check the key first.
+ * `copy` would clear the store. So use one store for each shop. If a wrong key is possible, let `clear` throw, check
+ * the key, and then clear the store.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy<Row>(

@@ -21,7 +21,7 @@ type JobDependencies = AppResources &
     authenticator: ApiKeyAuthenticator;
     readiness: Readiness;
     wrongKeys: WrongKeyLog;
-    /** The time of the counts of wrong sign-in tokens. */
+    /** The clock by which counts of wrong sign-in tokens expire. */
     steadyTime: () => number;
   };
 

@@ -9,7 +9,7 @@ import { pausableProcess } from "../support/process-clock.ts";
 import { Receiver } from "../support/receiver.ts";
 import { subscription } from "../support/records.ts";
 
-/** When the attempts are made: half a second after a whole one. */
+/** When the attempts are made: in the middle of a second, because the signed time is in whole seconds. */
 const AT = START + 3_500;
 
 /** A deliverer with a real database, and a claimed delivery to an endpoint on this machine. */

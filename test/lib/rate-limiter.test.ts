@@ -136,7 +136,7 @@ describe("callers who wait", () => {
     call("attempt", 10, 0);
     call("order", 10, 2);
     await settle();
-    // The order waits for nobody who is less urgent, so it interrupts no wait.
+    // The order does not interrupt the wait for the attempt, because the attempt is more urgent.
     expect(sleeps.map(({ ms }) => ms)).toEqual([5_000, 100]);
     await pass();
     await pass();

@@ -65,7 +65,7 @@ test("the actual cost is that of the returned nodes", () => {
     [metafields(10), { product }, 10, 8],
     [customers, { customers: { edges: [], pageInfo: {} } }, 5, 2],
     ['{ customer(id: "c") { id defaultEmailAddress { emailAddress } } }', { customer: null }, 2, 1],
-    // Not recorded: the mean cost of nodes that differ.
+    // Not recorded: `QueryCost` assumes the mean cost of the returned nodes.
     [
       "{ orders(first: 50) { nodes { id customer { id } lineItems(first: 5) { nodes { id } } } } }",
       { orders: { nodes: [{ id: "o", customer: { id: "c" }, lineItems: { nodes: [one] } }] } },

@@ -63,7 +63,7 @@ export class Receiver {
     this.url = `http://127.0.0.1:${server.port}/hooks`;
   }
 
-  /** Waits until so many deliveries have come. */
+  /** Waits until at least `count` deliveries have come. */
   async gets(count: number): Promise<Delivered[]> {
     await eventually(() => this.received.length >= count);
     return this.received;

@@ -45,7 +45,7 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
       const began = await store.sessions
         .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // The token may be right.
+          // The store failed, and the token may be right. So it must not count as a wrong one.
           await takeBack();
           throw thrown;
         });

@@ -85,7 +85,7 @@ function plain(name: string): string {
   return name.replace(/[_\-[\]]/g, "").toLowerCase();
 }
 
-/** A text of a request in a message: short, and only with characters that can be printed. */
+/** Shortens a text from a request for an error message, and replaces characters that cannot be printed. */
 function shown(text: string): string {
   const short = text.length > 64 ? `${text.slice(0, 64)}...` : text;
   return JSON.stringify(short.toWellFormed()).replace(/[\u007f-\u{10ffff}]/gu, "?");

@@ -80,7 +80,7 @@ async function* download(
   try {
     const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
     const { body, begin, end: sentEnd } = response === undefined ? emptyPart(offset) : startOf(response, offset);
-    // Platform and host both name a size. Less than the larger one would lose data silently.
+    // The platform and the host may tell different sizes. A download that ends before the larger size has lost data.
     const end = Math.max(byteCount ?? 0, sentEnd ?? 0);
     if (Math.max(begin, end) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
     let position = begin;

@@ -22,7 +22,7 @@ export interface History {
   next: CycleState | undefined;
 }
 
-/** The facts that are known before the cycles are read, and the orders that they should show. */
+/** The facts that are known before the cycles are read, and the changed orders that the cycles should show. */
 export interface HistoryReading extends CycleReading {
   /** Gids of orders to read again even if the mirror has them as charged. */
   changedOrders: readonly string[];

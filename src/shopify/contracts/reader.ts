@@ -72,7 +72,7 @@ export async function readContractFrom(
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
-/** Reads the rest of a contract whose cycles are known too. */
+/** Reads the rest of a contract that a page has brought, if its cycles are known already. */
 export async function readContractWith(
   source: ContractSource,
   shop: Shop,

@@ -51,7 +51,10 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
   if (more > 0) log.warn("more customers of the platform cannot be mirrored", { shop: shop.domain, more });
 }
 
-/** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
+/**
+ * @throws PlatformError if a page has several contracts and the platform refuses them all. The cause is then not in the
+ *   contracts.
+ */
 export async function loadContracts(
   loader: Loader,
   shop: Shop,

@@ -24,7 +24,7 @@ export interface Synchronizer {
   reconcile(shop: Shop, since?: number, onProgress?: OnProgress): Promise<SyncCounts>;
 }
 
-/** How urgent the requests are, and where orders come from: a load takes them from its stage. */
+/** Reads from the platform. Loads and reconciling have different priorities, and a load takes orders from its stage. */
 interface SyncSource {
   client: GraphqlClient;
   contracts: ContractRefresher;

@@ -35,7 +35,7 @@ export interface PageRow {
   changeCount: number;
 }
 
-/** Pages have fewer than `limit` rows where they would be larger than MAX_PAGE_BYTES, but at least one. */
+/** A page ends before `limit` rows if the next row would exceed MAX_PAGE_BYTES. Its first row may have any size. */
 export interface PageStore {
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").

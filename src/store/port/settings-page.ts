@@ -10,7 +10,8 @@ export interface SettingsPageStore {
    */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
-   * Stores a text for the next page of a session at a path, sealed because it may have a new key.
+   * Stores a text for the next page that a session opens at a path. The text is encrypted with the master key, because
+   * it may contain a new API key.
    * @throws StoreError `conflict` if the session has ended
    */
   putNotice(session: Uint8Array, path: string, text: string, expiresAt: number): Promise<void>;

@@ -32,7 +32,10 @@ export interface DatabaseOptions extends ConnectionOptions {
 const MAX_RUNS = 6;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
-/** Shortest time between two closings of idle connections: a server may be read-only for hours. */
+/**
+ * Idle connections are closed at most once in this time. Otherwise every write would close them while a server is
+ * read-only, which may last hours.
+ */
 const DISCARD_PAUSE_MS = 1_000;
 /** Matches statements that surely only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;

@@ -37,7 +37,10 @@ const REDACTING_MS = 4_000;
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
 
-  /** Sent after the locks of the shops: a node that takes over a lease later also commits later. */
+  /**
+   * Sent after this transaction has locked the shops. If another node takes over a lease after the check, its commit
+   * waits for these locks.
+   */
   const checksOf = (tx: Queries, submissions: readonly Submission[], searches: readonly TextSearch[]) => [
     checkLeases(
       tx,

@@ -100,8 +100,8 @@ function statementsOf(resource: Resource) {
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
-    // The page's first row is part of it whatever its size. Each other row is read if all rows before it fit; so the
-    // first row that does not fit is read too, and proves that more follow.
+    // The page's first row always fits, whatever its size. Later rows are read up to and including the first row that
+    // does not fit. That row proves that more follow.
     fitting: `SELECT ${joining}, (count(*) FILTER (
         WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})
       ))::int4 AS fitting

@@ -59,7 +59,7 @@ export function openDatabase(
       db = connect(path, busyTimeoutMs);
     }
     migrate(configured(db), upgrade);
-    // No sort or statement needs a file, and so a descriptor, while the program serves.
+    // Keeps temporary data in memory: a temporary file would need a descriptor while the program serves.
     db.run("PRAGMA temp_store = MEMORY");
     return db;
   } catch (thrown) {

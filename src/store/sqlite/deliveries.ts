@@ -78,7 +78,10 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** @returns a function that makes a step of `bringForward` in its own transaction. `last` is undefined at the end. */
+/**
+ * @returns a function that makes one step of `bringForward` in its own transaction. The next step begins after the
+ *   returned `last`, which is undefined in the last step.
+ */
 function forwardBringer(db: Database) {
   // New deliveries were queued, or retried by hand, and not claimed since then.
   const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number }>(
