@@ -15,9 +15,9 @@ import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 
 /** Options of the PostgreSQL engine. */
 interface ServerOptions {
-  /** May hold a password. */
+  /** Address of the database. May hold a password. */
   url: string;
-  /** A file in the form of libpq's .pgpass, for an address without a password; or null. */
+  /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
 }
@@ -28,8 +28,8 @@ export interface StoreOptions extends SqliteOptions {
 }
 
 /**
- * Opens the store: a PostgreSQL database if one is named, else SQLite in the data folder.
- * Makes a missing folder and missing tables, unless data must exist.
+ * Opens the store: a PostgreSQL database if `server` is given, else SQLite in the data folder. Makes a missing folder
+ * and missing tables, unless `mustExist` is set.
  * @throws SdsError `failed` for an unusable folder, database or master key; `invalid` for a bad address; `not_found`
  *   for missing data
  */
@@ -45,7 +45,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * Copies the SQLite database into a new file while it is in use. The master key is not part of it.
+ * Copies the SQLite database into a new file while it is in use. Does not copy the master key.
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
 export async function backupStore(request: CopyRequest): Promise<{ bytes: number }> {
@@ -54,7 +54,7 @@ export async function backupStore(request: CopyRequest): Promise<{ bytes: number
 }
 
 /**
- * Checks a restore before the user is asked.
+ * Checks a restore before the command asks the user.
  * @throws SdsError `not_found`, `invalid`, `failed`
  */
 export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void {
@@ -62,7 +62,7 @@ export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void
 }
 
 /**
- * Replaces the SQLite database by a copy. The old database is kept.
+ * Replaces the SQLite database by a copy, and keeps the old database.
  * @throws SdsError `failed` if the folder is in use or the copy needs another master key; else like checkBackup
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
@@ -71,7 +71,7 @@ export async function restoreStore(request: CopyRequest): Promise<Restore> {
 
 type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
 
-/** The two databases of `sds copy`: each is a data folder or a PostgreSQL database. */
+/** The two databases of `sds copy`. Each is a data folder or a PostgreSQL database. */
 export interface StoreCopy {
   from: StoreLocation;
   to: StoreLocation;
@@ -82,8 +82,8 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a whole database into an empty database of the other engine, and locks both. No program opens the target of an
- * interrupted copy; the next copy starts again.
+ * Copies a whole database into an empty database of the other engine, and locks both. After an interruption no program
+ * opens the target, and the next copy starts again.
  * @returns the number of copied rows, and the target
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database in use or a copy that differs

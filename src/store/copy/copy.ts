@@ -3,21 +3,21 @@ import { counted } from "../../lib/text.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 import { type CopiedRow, createTally, type Tally } from "./tally.ts";
 
-/** A batch ends at this many rows, or with the row that reaches this many bytes. */
+/** A batch ends at this many rows. It also ends with the row that reaches this many bytes. */
 export const BATCH_ROWS = 2_000;
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** One side of a copy. No other program writes to it during the copy. */
 export interface CopySide {
-  /** For messages: without a password. */
+  /** The database's name in messages, without a password. */
   name: string;
   count(table: CopiedTable): Promise<number>;
   batches(table: CopiedTable): AsyncIterator<CopiedRow[], undefined, undefined>;
-  /** The highest number ever given in a numbered table; 0 for a new one. */
+  /** Returns the highest number ever given in a numbered table; 0 for a new table. */
   lastNumber(table: CopiedTable): Promise<number>;
-  /** Fingerprint of the master key of its secrets; undefined without secrets. */
+  /** Returns the fingerprint of the master key that sealed this side's secrets; undefined without secrets. */
   sealedWith(): Promise<string | undefined>;
-  /** Before `finish`, no program opens the target. */
+  /** No program opens a target that is closed before `finish`. */
   close(): Promise<void>;
 }
 
@@ -30,14 +30,14 @@ export interface CopyTarget extends CopySide {
 }
 
 export interface CopyProgress {
-  /** 0 to 1; copying and comparing each count half. */
+  /** 0 to 1. Copying counts for one half, comparing for the other. */
   done: number;
   rows: number;
 }
 
 /**
- * Copies all rows, and compares counts and hashes of both sides.
- * @returns copied rows, counted in SQLite's tables
+ * Copies all rows, then compares counts and hashes of both sides.
+ * @returns the number of copied rows, counted in SQLite's tables
  * @throws SdsError `failed` naming the table that differs, or the row that cannot be stored
  */
 export async function copyRows(
@@ -71,7 +71,7 @@ export async function copyRows(
   return { rows: [...tallies].reduce((sum, [table, { count }]) => sum + (isWhole(table) ? count : 0), 0) };
 }
 
-/** Reads the next batch while the target writes this one. */
+/** Copies a table in batches. Reads the next batch while the target writes the current one. */
 async function copyTable(
   source: CopySide,
   target: CopyTarget,
@@ -116,7 +116,7 @@ async function compare(
     throw differs("would give other numbers to new rows");
 }
 
-/** A row's table and key, for messages. */
+/** Describes a row by its table and key, for messages. */
 export function describeRow({ name, columns, key }: CopiedTable, row: CopiedRow): string {
   const names = Object.keys(columns);
   const values = key.map((column) => {
@@ -126,7 +126,7 @@ export function describeRow({ name, columns, key }: CopiedTable, row: CopiedRow)
   return `the row ${values.join(", ")} of the table ${name}`;
 }
 
-/** The error for opening an unfinished copy. */
+/** Returns the error for opening an unfinished copy. */
 export function unfinishedCopy(name: string): SdsError {
   return new SdsError(
     "failed",
@@ -134,7 +134,7 @@ export function unfinishedCopy(name: string): SdsError {
   );
 }
 
-/** @param table a table with rows */
+/** Returns the error for a target with rows. @param table a table of the target that has rows */
 export function notEmpty(name: string, table: string): SdsError {
   return new SdsError(
     "conflict",

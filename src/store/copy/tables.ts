@@ -1,17 +1,19 @@
 /** Numbers are below 2^53. A flag is 0 or 1 in SQLite, a boolean in PostgreSQL. */
 export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
-/** How an engine's table differs from the common form. */
+/** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /** Its columns are part of this table, which is copied before. The key names the row. */
+  /**
+   * The engine stores this table's columns in another table, `partOf`, which is copied before. The key names the row.
+   */
   partOf?: string;
-  /** Columns read from an expression, and never written. */
+  /** SQL of columns that this engine computes: they are read with it, and never written. */
   computed?: Readonly<Record<string, string>>;
-  /** Columns read from an expression, and written as they are. */
+  /** SQL to read columns with. Their values are written unchanged. */
   read?: Readonly<Record<string, string>>;
-  /** This engine's own columns, with the SQL of their value. */
+  /** SQL of the values of columns that only this engine has. */
   filled?: Readonly<Record<string, string>>;
-  /** The order of fast reads. */
+  /** Columns in whose order this engine reads fastest. Default: the key. */
   order?: readonly string[];
 }
 
@@ -19,11 +21,13 @@ interface EnginePlace {
 export interface CopiedTable {
   name: string;
   columns: Readonly<Record<string, ColumnKind>>;
-  /** Identifies a row, in messages too. Rows are read in the order of this key, unless the engine names another key. */
+  /**
+   * Columns that identify a row, in messages too. Rows are read in their order, unless the engine names another order.
+   */
   key: readonly string[];
-  /** Condition of the copied rows. Default: all. */
+  /** SQL condition of the rows to copy. Default: all rows. */
   where?: string;
-  /** Its column with numbers that are never reused. */
+  /** The column whose numbers are never reused. */
   numbered?: string;
   sqlite?: EnginePlace;
   postgres?: EnginePlace;
@@ -33,12 +37,13 @@ export interface CopiedTable {
 export const UNFINISHED_COPY = "unfinished_copy";
 /** Row of `meta` with the oid of the PostgreSQL database that made the epoch. */
 export const EPOCH_DATABASE = "epoch_database";
-/** Rows of `meta` of the PostgreSQL engine alone. */
+/** Rows of `meta` that only the PostgreSQL engine has. */
 const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
 /**
- * Tables that stay behind: short-lived counts, the work of nodes, and the tables of bodies that only a PostgreSQL node
- * of an older version reads. These are empty before a copy (postgres/left-over-bodies.ts).
+ * Tables that are not copied: short-lived counts, the work of nodes, and the tables of left-over bodies. Only a
+ * PostgreSQL node of an older version reads bodies from there. Their tables are empty before a copy
+ * (postgres/left-over-bodies.ts).
  */
 export const NOT_COPIED = [
   "admin_notices",
@@ -48,7 +53,7 @@ export const NOT_COPIED = [
   "intake_bodies",
   "intake_parts",
 ];
-/** Tables that triggers fill from the mirror's rows. Some are SQLite's alone. */
+/** Tables that triggers fill from the mirror's rows. Some exist only in SQLite. */
 export const KEPT_BY_TRIGGERS = ["changes", "customer_subscriptions", "customer_orders", "contract_orders"];
 
 /**
@@ -74,8 +79,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // If the two counts differ, an older version made the last change. SQLite has no second count, so the copy treats
-      // all changes as not noted.
+      // If the two counts differ, an older version made the last change. SQLite has no second count. So the copy then
+      // treats all changes as not noted.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },
@@ -171,7 +176,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
 ];
 
-/** @param columns names of each kind, separated by spaces */
+/** Makes a table of the list. @param columns names of each kind, separated by spaces */
 function table(
   name: string,
   key: string,
@@ -187,7 +192,7 @@ function table(
   };
 }
 
-/** A table of one engine. */
+/** Returns how one engine stores a table. */
 export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [engine]: place = {} }: CopiedTable) {
   const { partOf, computed = {}, read = {}, filled = {}, order = key } = place;
   return {
@@ -196,12 +201,12 @@ export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [en
     order,
     filled: Object.entries(filled).map(([column, value]) => ({ column, value })),
     expression: (column: string) => computed[column] ?? read[column] ?? column,
-    /** Written columns, with their index in a row. */
+    /** Columns to write, with their index in a row. */
     written: Object.keys(columns).flatMap((column, index) => (column in computed ? [] : [{ column, index }])),
   };
 }
 
-/** A query for the names of an engine's tables that have rows, except `meta`. */
+/** Returns a query for the names of an engine's tables that have rows, except `meta`. */
 export function filledTablesText(engine: "sqlite" | "postgres"): string {
   const tables = COPIED_TABLES.map((each) => placeIn(engine, each)).filter(
     ({ isPart, stored }) => !isPart && stored !== "meta",

@@ -4,15 +4,18 @@ export type Value = number | string | boolean | Uint8Array | null;
 /** A row's values in the order of its table's columns. */
 export type CopiedRow = readonly Value[];
 
-/** A count of rows, and a hash that does not depend on their order. */
+/** Counts rows, and hashes them in any order. */
 export interface Tally {
   readonly count: number;
   add(rows: readonly CopiedRow[]): void;
-  /** 256 bits as hexadecimal digits. */
+  /** Returns 256 bits as hexadecimal digits. */
   hash(): string;
 }
 
-/** The hash is the sum of the rows' SHA-256, because engines read in different orders. No row occurs twice. */
+/**
+ * The hash is the sum of the rows' SHA-256, because the two engines read in different orders. A sum is safe, because no
+ * row occurs twice.
+ */
 export function createTally(): Tally {
   const digest = new Uint8Array(32);
   const words = new Uint32Array(digest.buffer);
@@ -34,13 +37,13 @@ export function createTally(): Tally {
   };
 }
 
-/** Few rows have bytes. Copying all other rows would take most of the time. */
+/** Only rows with bytes are converted: they are few, and converting every row would take most of the time. */
 function textOf(row: CopiedRow): string {
   const isPlain = !row.some((value) => value instanceof Uint8Array);
   return JSON.stringify(isPlain ? row : row.map((value) => (value instanceof Uint8Array ? value.toHex() : value)));
 }
 
-/** Approximate bytes of a row in memory. */
+/** Returns the approximate bytes of a row in memory. */
 export function sizeOf(row: CopiedRow): number {
   return row.reduce<number>(
     (sum, value) => sum + (typeof value === "string" || value instanceof Uint8Array ? value.length : 0) + 16,

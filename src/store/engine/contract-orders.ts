@@ -1,18 +1,18 @@
 import { orderId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
 
-/** After this many cycles in a row without an order, a contract has no further order. */
+/** After this many consecutive cycles without an order, a contract has no later order. */
 export const MAX_GAP = 12;
-/** Cycles in the first read: enough for most contracts. Each costs a hash and a search. */
+/** Number of cycles in the first read: enough for most contracts. Each cycle costs a hash and a search. */
 const FIRST_READ = 16;
 
-/** Possible orders of a contract in a range of cycles: internal id → cycle. */
+/** Ids that orders of a contract would have in a range of cycles: internal id → cycle. */
 interface CycleRange {
   ids: Map<string, number>;
   end: number;
 }
 
-/** Internal ids of a contract's orders in the cycles from `start`; cycle 0 is the checkout. */
+/** Returns the internal ids of a contract's orders in the cycles from `start`. Cycle 0 is the checkout. */
 function orderIdsOf(
   domain: string,
   contractGid: string,
@@ -31,8 +31,8 @@ function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean
 }
 
 /**
- * All orders of a contract, by cycle.
- * @param load loads the orders that exist among these ids
+ * Loads all orders of a contract, by cycle.
+ * @param load loads those orders of the given ids that exist
  */
 export async function contractOrders(
   domain: string,

@@ -1,12 +1,12 @@
 import type { ContractRead } from "../../domain/decide/commit.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/** A renewal and its retries have few orders. A forgotten order is only read once more. */
+/** Orders kept for each contract: a renewal and its retries have few. A forgotten order is only read once more. */
 const MAX_ORDERS = 8;
 
 /**
- * Returns the state to store after a reading. The last commit wins, even if its reading began first: the mirror has its
- * data. It may have written older orders, so orders read after its start are forgotten.
+ * Returns the state to store after a reading. The last commit wins, even if its reading began first, because the mirror
+ * has its data. It may have written older orders. So orders that were read after its start are forgotten.
  */
 export function afterRead({ beganAt, orders }: ContractRead, before: StoredRead | undefined): StoredRead {
   const now = Object.fromEntries(orders.map((gid) => [gid, beganAt]));

@@ -2,7 +2,8 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/r
 import { isoUtc } from "../../lib/time.ts";
 
 /**
- * Columns of the mirror's tables beside `shop_id` and `change_number`: keys and sort dates, and columns that change.
+ * Columns of the mirror's tables, without `shop_id` and `change_number`. Keys include sort dates; values are columns
+ * that change.
  */
 export const MIRROR_COLUMNS = {
   customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },
@@ -31,11 +32,11 @@ export type MirrorValue = string | number | boolean | null;
 
 interface WrittenRow {
   table: MirrorTable;
-  /** Values of MIRROR_COLUMNS, the key first. */
+  /** Values of MIRROR_COLUMNS, those of the key first. */
   values: MirrorValue[];
 }
 
-/** A stored row. Its sort date is part of its key and never changes. */
+/** Converts a row to its stored form. Its sort date is part of its key and never changes. */
 export function writtenRow(row: Row): WrittenRow {
   switch (row.kind) {
     case "customer": {
@@ -64,7 +65,7 @@ export function writtenRow(row: Row): WrittenRow {
   }
 }
 
-/** SQLite has 0 and 1 for booleans. */
+/** SQLite returns 0 or 1 for booleans. */
 type Flag = number | boolean;
 
 export interface StoredCustomer {

@@ -1,22 +1,22 @@
 import type { Log } from "../../lib/log.ts";
 
-/** Interval of the lines during an outage. */
+/** Time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure: callers of a silent database fail within it. */
+/** An outage ends after this time without a failure. Callers of a silent database fail sooner. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */
 export interface OutageLog extends Log {
-  /** Whether an outage began and has not ended. */
+  /** Whether an outage is going on. */
   readonly isOut: boolean;
-  /** Call it after each success of the database. */
+  /** Call this after each success of the database. */
   noteAnswer(): void;
 }
 
 /**
- * During an outage each use of the database fails, every second or more often. This log has one line at the beginning,
- * one a minute, and one at the end. It recognizes failures by their field `reason` (failureFields). The level `debug`
- * has every failure.
+ * Creates the log. During an outage each use of the database fails, every second or more often. So this log writes one
+ * line at the beginning, one a minute, and one at the end. The level `debug` has every failure. The log recognizes
+ * failures by their field `reason` (failureFields).
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createOutageLog(log: Log, clock: () => number): OutageLog {
@@ -24,7 +24,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
 
   const secondsSince = (at: number) => Math.round((clock() - at) / 1_000);
 
-  /** @param failed the start of the `debug` line, such as the part of the program that failed */
+  /** Counts a failure. @param failed the start of the `debug` line, such as the part of the program that failed */
   function noteFailure(failed: string, error: string | number | boolean | null | undefined): void {
     const at = clock();
     if (outage === undefined) {

@@ -9,10 +9,13 @@ export const PAGE_SORT = {
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** The position before all rows. With it, the query of a next page also reads the first page. */
+/** The position before all rows. It lets the query of a next page also read the first page. */
 export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
-/** With rows of this size, a page of any limit stays within the bound, its two extra rows included. */
+/**
+ * Rows up to this size need no byte count: a page of any limit stays within MAX_PAGE_BYTES. This includes the two extra
+ * rows.
+ */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**
@@ -25,18 +28,18 @@ const ID_START = '{"id":"'.length;
 const ID_LENGTH = 28;
 const DATE_LENGTH = "2026-01-31T00:00:00.000Z".length;
 
-/** An engine's result for a page. */
+/** What an engine read for a page, its extra rows included. */
 export interface JoinedRows {
   /** The rows' JSON joined by commas; null without rows. */
   bytes: Uint8Array<ArrayBuffer> | null;
-  /** Rows in `json`, and rows that a page with a next page would have. */
+  /** Number of rows in `bytes`, and number of rows that would prove a next page. */
   count: number;
   wanted: number;
   /** Number of the shop's last change, from the rows' snapshot. */
   changeCount: number;
 }
 
-/** Extra rows of a query: the cursor's row before the page, and one row after it. */
+/** Returns how many extra rows a query reads: the cursor's row before the page, and one row after the page. */
 export function edgeRowCount(after: Position | null): number {
   return after === null ? 1 : 2;
 }
@@ -69,8 +72,8 @@ export function cutPage(
 }
 
 /**
- * The position of a row, without parsing. The id is the first field. The sort field's name occurs once, because quotes
- * in strings are escaped.
+ * Reads the position of a row without parsing the row. The id is the first field. The sort field's name occurs once,
+ * because quotes in strings are escaped.
  */
 function positionOf(row: Buffer, dateStart: string): Position {
   const date = row.lastIndexOf(dateStart) + dateStart.length;

@@ -3,30 +3,28 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES } from "../port/pages.ts";
 
-/** @returns the earliest span that a reader may have missed. @param at the time when it last read everything */
+/** @returns the earliest span that a reader may have missed. @param at when the reader last read everything */
 export function firstSpan(at: number): number {
   return Math.floor(at / SPAN_MS) - 1;
 }
 
-/** Rows scanned for one page. This takes milliseconds, in which SQLite blocks the program. */
+/** Maximum of rows scanned for one page. The scan takes milliseconds, during which SQLite blocks the program. */
 export const SCANNED_ROWS = 5_000;
-/** Changes scanned for one page. Each needs a look-up of its row. */
+/** Maximum of changes scanned for one page. Each change needs a look-up of its row. */
 export const SCANNED_CHANGES = 1_000;
 
-/**
- * Where an engine reads candidates for a filter: all rows, single rows by id or gid, or rows of a contract or customer.
- */
+/** Rows that an engine reads for a filter: all rows, single rows by id or gid, or rows of a contract or customer. */
 export type ScanPath = "all" | "id" | "orderGid" | "contractId" | "customerId";
 
-/** The path with the fewest rows, and its key. */
+/** Chooses the path with the fewest rows. @returns the path, and the value to search */
 export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   const path = (["id", "orderGid", "contractId", "customerId"] as const).find((name) => filter[name] !== undefined);
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
 /**
- * Texts that the JSON of a matching row contains: always four, empty without a filter. They occur only in their own
- * field, because quotes in strings are escaped and line items have other fields.
+ * Returns the texts that the JSON of a matching row contains: always four, empty without a filter. They occur only in
+ * their own field: quotes in strings are escaped, and line items have other fields.
  */
 export function wantedTexts({ id, orderGid, customerId, contractId, status }: RowFilter): string[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
@@ -40,20 +38,20 @@ export function wantedTexts({ id, orderGid, customerId, contractId, status }: Ro
 
 /** A scanned row. */
 export interface ScannedRow extends Position {
-  /** Null for the end of the scan, if more may follow. The same row can be listed before with its JSON. */
+  /** null marks the end of a scan that more rows may follow. The same row may come before this, with its JSON. */
   json: string | null;
 }
 
 /** A page of scanned rows. */
 interface ScannedPage {
   rows: Uint8Array<ArrayBuffer>;
-  /** Its last row; null without rows. */
+  /** The page's last row; null without rows. */
   last: Position | null;
   /** The next page begins after this row; null on the last page. */
   end: Position | null;
 }
 
-/** The rows that fit into a page. */
+/** Takes the rows that fit into a page. */
 export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPage {
   const texts: string[] = [];
   let bytes = 0;
@@ -69,7 +67,7 @@ export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPag
   return page(null);
 }
 
-/** A page in the order of last changes. @param changeCount from the scan's snapshot */
+/** Makes a page in the order of last changes. @param changeCount from the scan's snapshot */
 export function changePageOf(scanned: Iterable<ScannedRow>, limit: number, changeCount: number): ChangePage {
   const { rows, last, end } = pageOf(scanned, limit);
   return { rows, changeCount, reached: (end ?? last)?.at ?? changeCount, hasMore: end !== null };

@@ -3,16 +3,16 @@ import type { Topic } from "../../domain/events/event.ts";
 import type { TriggerHandle } from "../../domain/events/trigger.ts";
 import type { Plan } from "../../domain/shop.ts";
 
-/** The stored state of a shop that a commit needs. */
+/** What a commit needs to know of a shop, as it is stored. */
 export interface StoredState {
   plan: Plan;
   url: string | null;
-  /** JSON; null without an endpoint. */
+  /** JSON array; null without an endpoint. */
   topics: string | null;
-  /** JSON. */
+  /** JSON array. */
   triggers: string;
   secretVersion: number | null;
-  /** SQLite has 0 and 1 for booleans. */
+  /** SQLite returns 0 or 1 for booleans. */
   isConnected: number | boolean;
   changeCount: number;
   spanNumber: number;

@@ -4,8 +4,8 @@ import type { ShopRef } from "../../domain/shop.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
 /**
- * Calls `use` with searches for all redacted people: the given ones, and new ones for people without one. The new ones
- * end afterwards. Without a redaction it searches nothing.
+ * Calls `use` with searches for all redacted people. Reuses the given searches, and starts searches for the missing
+ * people. Ends the started ones afterwards. Without a redaction it searches nothing.
  */
 export async function withSearches<T>(
   submissions: readonly Submission[],

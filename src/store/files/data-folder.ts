@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 
 /**
- * Makes a folder and its missing parents. Each is synced in its parent before anything is written into it: otherwise a
- * power cut could remove the folder with acknowledged data.
+ * Makes a folder and its missing parents. Syncs each new folder's parent before anything is written into the new
+ * folder. Otherwise a power cut could remove the folder with acknowledged data.
  * @throws SdsError `failed`
  */
 export function makeFolder(folder: string): void {
@@ -26,8 +26,8 @@ export function makeFolder(folder: string): void {
 }
 
 /**
- * @returns whether the folder exists; false also if a part of its path is a file
- * @throws SdsError `failed` if it is not a folder or cannot be read
+ * @returns whether the folder exists; also false if a part of its path is a file
+ * @throws SdsError `failed` if the path is not a folder or cannot be read
  */
 export function hasFolder(folder: string): boolean {
   try {

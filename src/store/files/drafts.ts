@@ -3,31 +3,32 @@ import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * The path of a draft: a file is written there first, so that its target is whole or missing. The name is random, so a
- * killed process's draft blocks nobody.
+ * Returns a path for a draft. A file is first written as a draft, so its target is whole or missing. The name is
+ * random, so the draft of a killed process blocks no other process.
  */
 export function draftPath(target: string, random: (bytes: number) => Uint8Array): string {
   return `${target}.${random(8).toHex()}.partial`;
 }
 
-/** Whether this is the name of any file's draft. */
+/** Whether this is the name of a draft, whatever its target. */
 export function isDraftName(name: string): boolean {
   return /\.[0-9a-f]{16}\.partial$/.test(name);
 }
 
 /**
- * The suffix of draftPath, and SQLite's suffixes after it. Older versions named a key's draft `.new`, or `.PID.new`.
+ * Matches what follows the target's name: the suffix of draftPath, and SQLite's suffixes after that. Older versions
+ * named a key's draft `.new`, or `.PID.new`.
  */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 
-/** Removes all drafts of a file. Call only while no process writes one. */
+/** Removes all drafts of a file. Call this only while no process writes a draft of the file. */
 export function removeDrafts(target: string): void {
   const [folder, own] = [dirname(target), basename(target)];
   try {
     for (const name of readdirSync(folder))
       if (name.startsWith(own) && DRAFT_END.test(name.slice(own.length))) rmSync(join(folder, name), { force: true });
   } catch (thrown) {
-    // A folder that this user cannot read or write has no draft of ours.
+    // A user who cannot read or write this folder has left no draft in it.
     if (!["EACCES", "EPERM", "EROFS"].includes(codeOf(thrown))) throw thrown;
   }
 }
@@ -48,7 +49,10 @@ export function publishDraft(draft: string, target: string, link: typeof linkSyn
   }
 }
 
-/** Reserves the name with an empty file first: a rename alone could overwrite another process's file. */
+/**
+ * Renames without hard links. Reserves the target's name with an empty file first, because a rename alone could
+ * overwrite another process's file.
+ */
 function renameWithoutLinks(draft: string, target: string): void {
   closeSync(openSync(target, "wx", 0o600));
   try {

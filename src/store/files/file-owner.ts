@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * Gives a file that root made to the owner of the data: otherwise one command by root would lock out the user of
+ * Gives a file that root made to the owner of the data. Otherwise one command by root would lock out the user of
  * `serve`. SQLite does the same for the log beside a database. Only root can change owners.
  * @param beside a file or folder whose owner to copy
  */
@@ -12,8 +12,8 @@ export function giveToOwner(fd: number, beside: Pick<Stats, "uid" | "gid">): voi
 }
 
 /**
- * Makes an empty file that only the folder's owner can read. An existing file is not opened: closing a database file
- * would end this process's other locks on it.
+ * Makes an empty file that only the folder's owner can read. Does not open an existing file: closing a database file
+ * would release this process's other locks on it.
  */
 export function makeOwnedFile(path: string): void {
   let fd: number;

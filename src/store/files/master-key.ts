@@ -15,8 +15,8 @@ export interface MasterKey {
 
 /**
  * Reads the master key, or makes it on first use.
- * @param expected fingerprint of the key of the stored secrets; undefined if nothing is sealed yet. With a fingerprint
- *   no new key is made, because it could not open the stored secrets.
+ * @param expected fingerprint of the key that sealed the stored secrets; undefined if nothing is sealed yet. With a
+ *   fingerprint no new key is made, because a new key could not open the secrets.
  * @throws SdsError `failed`
  */
 export async function openMasterKey(
@@ -40,12 +40,15 @@ export async function openMasterKey(
       `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
     );
   }
-  // A process that still writes a draft finds this key and uses it.
+  // Removing drafts is safe: a process that still writes a draft finds this key and uses it.
   removeDrafts(path);
   return key;
 }
 
-/** @returns undefined if the file is missing. @throws SdsError `failed` if it is unreadable or not a master key */
+/**
+ * Reads the master key. @returns undefined if the file is missing. @throws SdsError `failed` if it is unreadable or not
+ * a master key
+ */
 export async function readMasterKey(path: string): Promise<MasterKey | undefined> {
   if (!existsSync(path)) return undefined;
   let text: string;
@@ -54,7 +57,7 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   } catch (thrown) {
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  // A kill can leave an empty file on a file system without links. Replacing it could hide the loss of a used key.
+  // Without hard links, a killed process can leave an empty file. Replacing it could hide the loss of a used key.
   if (text === "")
     throw new SdsError(
       "failed",
@@ -67,7 +70,7 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
 }
 
-/** The file is whole or missing. If several processes make a key, the first one stays. */
+/** Makes the key file, whole or not at all. If several processes make a key, the first one stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {
@@ -82,7 +85,7 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
     try {
       publishDraft(draft, path);
     } catch (thrown) {
-      // Another process was first, and may have removed our draft.
+      // Another process made the key first, and may have removed our draft.
       if (!existsSync(path)) throw thrown;
     }
     syncFolder(dirname(path));

@@ -5,7 +5,7 @@ const NONCE_BYTES = 12;
 
 /**
  * Seals secrets with AES-256-GCM under the master key. The purpose is the additional data, so a secret opens only for
- * its purpose.
+ * the purpose it was sealed for.
  */
 export interface Vault {
   /** Identifies the master key without revealing it. */
@@ -13,12 +13,12 @@ export interface Vault {
   seal(secret: string, purpose: string): Promise<Uint8Array>;
   /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
-  /** Like `open`, with a cache of the last secret for each purpose: comparing costs less than decrypting. */
+  /** Like `open`, but caches the last secret of each purpose: comparing costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 
 /**
- * Opens the vault with the master key in a file, or makes the key on first use.
+ * Opens the vault with the master key in a file. Makes the key on first use.
  * @param expected as in `openMasterKey`
  * @throws SdsError `failed`
  */

@@ -1,14 +1,14 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 
-/** The connection of a shop to the platform. Times in epoch milliseconds. */
+/** A shop's connection to the platform. Times in epoch milliseconds. */
 interface Connection {
   kind: ConnectionKind;
   scopes: string[];
   expiresAt: number | null;
   connectedAt: number;
-  /** The first connection of the shop. Changes from before queue no events. */
+  /** Time of the shop's first connection. Earlier changes queue no events. */
   eventsSince: number;
-  /** Why the platform refuses the connection, and the remedy; null while it accepts it. */
+  /** Why the platform refuses the connection, and the remedy; null while the platform accepts it. */
   trouble: string | null;
 }
 
@@ -20,11 +20,14 @@ export interface ConnectionStore {
   /** Connects a shop, or connects it again. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Reserves the renewal of the tokens for one process: a refresh token ends soon after its first use.
-   * @returns whether this process may renew, until `until`
+   * Reserves the renewal of the tokens for one process, until `until`: a refresh token ends soon after its first use.
+   * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /** Stores the renewed pair of tokens and ends the renewal. The trouble stays until the platform accepts them. */
+  /**
+   * Stores the renewed pair of tokens and ends the renewal. Keeps the trouble until the platform accepts the new
+   * tokens.
+   */
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;
@@ -32,6 +35,6 @@ export interface ConnectionStore {
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
   /** Sets `trouble`. @returns whether it changed */
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
-  /** Forgets the tokens of a connection from before a time. @returns whether any existed */
+  /** Forgets a shop's tokens if it was connected before a time. @returns whether there were any */
   disconnect(shopId: number, before: number): Promise<boolean>;
 }

@@ -2,15 +2,15 @@ import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
 /**
- * Customers' requests for their data. The commit that removes their platform webhooks from the inbox adds them
- * (`Submission.dataRequests`).
+ * Customers' requests for their data. Platform webhooks bring them. The commit that removes such a webhook from the
+ * inbox stores its request (`Submission.dataRequests`).
  */
 export interface DataRequestStore {
-  /** Open requests, the first due first. */
+  /** Returns open requests, the first due first. */
   open(shopId: number): Promise<DataRequest[]>;
-  /** Marks all open requests of a customer as answered. @returns their number */
+  /** Marks all open requests of a customer as answered. @returns how many */
   answer(shopId: number, customer: string, now: number): Promise<number>;
-  /** Shops with open requests due before a time, with their number and the first one. */
+  /** Returns shops with open requests due before a time: how many requests, and the first due one. */
   dueBefore(time: number): Promise<{ shop: ShopRef; count: number; first: DataRequest }[]>;
   /** Removes requests answered before a time. */
   forgetAnswered(before: number): Promise<void>;

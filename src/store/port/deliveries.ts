@@ -17,7 +17,7 @@ export interface Delivery {
   topic: string;
   test: boolean;
   status: DeliveryStatus;
-  /** Total of all rounds. */
+  /** Number of attempts in all rounds. */
   attempts: number;
   nextAttemptAt: number | null;
   lastStatusCode: number | null;
@@ -32,7 +32,7 @@ export interface Attempt extends Pick<Outcome, "statusCode" | "error"> {
   duration: number;
   /** null for a shop without an endpoint, and for attempts of older versions. */
   url: string | null;
-  /** The beginning of the answer's body; null without an answer, after a redaction, and as for `url`. */
+  /** The beginning of the answer's body. null without an answer, after a redaction, and where `url` is null. */
   answer: string | null;
 }
 
@@ -42,10 +42,10 @@ export interface DeliveryDetails extends Delivery {
   history: Attempt[];
 }
 
-/** A delivery that only this process may attempt until its lease ends. */
+/** A delivery that only this process may attempt until the lease ends. */
 export interface Claim {
   id: string;
-  /** Its number in the order of queueing. */
+  /** Position in the order of queueing. */
   number: number;
   kind: DeliveryKind;
   shopId: number;
@@ -53,26 +53,26 @@ export interface Claim {
   body: string;
   topic: string;
   test: boolean;
-  /** The newest version when it was queued. */
+  /** Version of the newest signing secret when the delivery was queued. */
   secretVersion: number;
   /** The shop's newest signing secret now. */
   newestSecret: NewestSecret;
   /** The shop's current URL; null without an endpoint. */
   url: string | null;
-  /** Attempts so far, over all rounds. */
+  /** Attempts so far, in all rounds. */
   attempts: number;
-  /** Attempts in this round so far. */
+  /** Attempts so far, in this round. */
   round: number;
   lease: string;
 }
 
-/** A shop with due deliveries, and the kind of its longest due one. */
+/** A shop with due deliveries, and the kind of the delivery that has been due longest. */
 export interface DueShop {
   shopId: number;
   kind: DeliveryKind;
 }
 
-/** The pace of an endpoint, from its attempts. */
+/** The pace of an endpoint. The sender learns it from the attempts. */
 export interface EndpointPace {
   shopId: number;
   url: string;
@@ -88,11 +88,11 @@ export interface AttemptResult {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** The new pace of a webhook's endpoint. Stored only while the endpoint has the claim's URL. */
+  /** The new pace of a webhook's endpoint. Stored only if the endpoint still has the claim's URL. */
   pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
 }
 
-/** The result of one transaction of the sender. */
+/** What one transaction of the sender recorded and claimed. */
 interface RecordedAndClaimed {
   recorded: AttemptResult[];
   claimed: Claim[];
@@ -104,27 +104,26 @@ interface DeliveryFilter {
   kind?: DeliveryKind;
 }
 
-/** What the sender needs. */
+/** Operations for the sender. */
 export interface DeliveryQueue {
-  /** Shops with due deliveries, by ascending id. */
+  /** Returns shops with due deliveries, by ascending id. */
   dueShops(now: number): Promise<DueShop[]>;
-  /** The paces of all endpoints with an attempt. */
+  /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
    * Makes deliveries due that were planned while the clock was ahead. These are plans and leases after `latest`, and
-   * first attempts after now. Works in steps; after an interruption the next call continues.
+   * first attempts after now. Works in steps: after an interruption the next call continues.
    * @param latest the latest time that a correct clock can have planned
    * @returns the number of deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;
   /**
-   * Records ended attempts and claims the next deliveries, in one transaction. Does not record an attempt if another
-   * process took over its lease.
-   * @param claimsByShop the most deliveries to claim for each shop. All claims of a shop have the kind of its longest
-   *   due delivery.
+   * Records ended attempts and claims the next deliveries, in one transaction. Does not record an attempt whose lease
+   * another process took over. All claims of a shop have the kind of its longest due delivery.
+   * @param claimsByShop the most deliveries to claim for each shop
    * @param waits see `afterAttempt`
-   * @param leaseLimits the most leased deliveries of a shop in all processes together; a missing shop has no limit. An
-   *   engine for one machine ignores it.
+   * @param leaseLimits the most leased deliveries of a shop in all processes together. A missing shop has no limit. An
+   *   engine for one machine ignores the limits.
    */
   recordAndClaim(
     ended: readonly AttemptResult[],
@@ -136,24 +135,24 @@ export interface DeliveryQueue {
   ): Promise<RecordedAndClaimed>;
 }
 
-/** What operators and merchants need. */
+/** Operations for operators and merchants. */
 export interface DeliveryLog {
-  /** Newest first. */
+  /** Lists deliveries, newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */
   show(shopId: number, id: string): Promise<DeliveryDetails>;
-  /** Retries by hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
+  /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /** Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`). */
   countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
-  /** Counts dead deliveries that were queued since a time. @param kind default: both */
+  /** Counts dead deliveries queued since a time. @param kind default: both */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
   /**
-   * Retries dead deliveries in steps. After an interruption the next call retries the rest.
+   * Retries dead deliveries in steps: after an interruption the next call continues.
    * @returns the number of retried deliveries
    */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
-  /** Queues a test event, even of a topic that the shop did not choose. @returns the delivery's id */
+  /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /** Removes deliveries that succeeded before a time, in steps. After an interruption the next call continues. */
   prune(before: number): Promise<void>;
@@ -162,14 +161,14 @@ export interface DeliveryLog {
 export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}
 
 /**
- * The sent body, if a redaction may have changed the stored body since; else null. The answer to a changed body is not
- * kept, because it may repeat removed data.
+ * Returns the sent body if a redaction may have changed the stored body since; else null. For a changed body the answer
+ * is not stored, because the answer may repeat removed data.
  */
 export function changeableBody({ claim }: AttemptResult): string | null {
   return holdsReward(claim) ? claim.body : null;
 }
 
-/** @param kind undefined for all */
+/** Returns the kinds to search. @param kind undefined for all */
 export function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
   return kind === undefined ? DELIVERY_KINDS : [kind];
 }

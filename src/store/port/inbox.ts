@@ -1,30 +1,30 @@
 /** A verified platform webhook, before it is stored in the inbox. Times in epoch milliseconds. */
 export interface Receipt {
   shopId: number;
-  /** The platform's id, which detects repetitions; null if missing. */
+  /** The platform's id of the webhook, which detects repetitions; null if missing. */
   webhookId: string | null;
   topic: string;
   /** Webhooks about one subject are processed one after another. */
   subject: string;
-  /** Whether processing queries the platform. */
+  /** Whether processing the webhook queries the platform. */
   needsPlatform: boolean;
   body: string;
   triggeredAt: number;
-  /** How long it waits for others about its subject; default 0. */
+  /** How long the webhook waits for others about its subject. Default: 0. */
   waitMs?: number;
-  /** Whether it goes before all items of its queue that are not urgent. */
+  /** Whether the webhook goes before all items of its queue that are not urgent. */
   isUrgent?: boolean;
 }
 
-/** When urgent items are due: before all others. */
+/** Due time of urgent items: before all others. */
 const URGENT_AT = 0;
 
-/** When a webhook that is received now is due. */
+/** Returns when a webhook that arrives now is due. */
 export function dueAtOf({ waitMs = 0, isUrgent = false }: Receipt, now: number): number {
   return isUrgent ? URGENT_AT : now + waitMs;
 }
 
-/** The waiting items of one shop that need the platform, or those that do not. */
+/** The waiting items of one shop that need the platform, or its waiting items that do not. */
 export interface InboxQueue {
   shopId: number;
   needsPlatform: boolean;
@@ -41,7 +41,7 @@ export interface InboxItem {
   attempts: number;
 }
 
-/** A due item, with its subject. */
+/** A due item of a queue. */
 export interface DueItem {
   number: number;
   subject: string;
@@ -50,7 +50,7 @@ export interface DueItem {
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
 export type InboxStatus = (typeof INBOX_STATUSES)[number];
 
-/** An item in a list. */
+/** An item as operators list it. */
 export interface InboxEntry {
   number: number;
   topic: string;
@@ -62,44 +62,47 @@ export interface InboxEntry {
   nextAttemptAt: number | null;
 }
 
-/** What comes in, and what is due. */
+/** Operations that store webhooks and find due items. */
 export interface InboxQueues {
   /**
-   * Stores new webhooks. When it resolves, they are on the disk.
-   * @returns for each whether it is new
+   * Stores new webhooks. When the promise resolves, they are on the disk.
+   * @returns for each receipt whether it is new
    */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
-  /** Queues with due items, by shop. */
+  /** Returns the queues with due items, by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
-  /** The due items of a queue: urgent ones first, then the longest due ones. */
+  /** Returns due items of a queue: urgent ones first, then those that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
    * Makes items due that were planned while the clock was ahead. Works in steps.
-   * @param latest the latest times that this clock can have planned: for the first attempt, and for a further one
+   * @param latest the latest times that this clock can have planned: for the first attempt, and for a further attempt
    * @returns the number of items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
-  /** Items of a queue about one subject, due or not, by number. Of more than `limit`, the first due ones. */
+  /**
+   * Returns items of a queue about one subject, due or not, by number. If there are more than `limit`, returns those
+   * that are due first.
+   */
   waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
 }
 
 export interface InboxItems {
-  /** Subjects of a shop's waiting items. */
+  /** Returns the subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
-  /** The items that still exist among these numbers, by number. */
+  /** Returns the items with these numbers that still exist, by number. */
   read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
-  /** Counts a failed attempt. @param nextAttemptAt null: only a retry by hand attempts it again */
+  /** Counts a failed attempt. @param nextAttemptAt null: only a retry by hand attempts the items again */
   postpone(shopId: number, numbers: readonly number[], error: string, nextAttemptAt: number | null): Promise<void>;
-  /** Newest first. */
+  /** Lists items, newest first. */
   list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
   count(shopId: number): Promise<Record<InboxStatus, number>>;
-  /** When the shop's last webhook was received, in epoch milliseconds. null after a week without any. */
+  /** Returns when the shop's last webhook arrived, in epoch milliseconds. null if none arrived for a week. */
   lastReceivedAt(shopId: number): Promise<number | null>;
-  /** Retries one by hand, now. @throws SdsError `not_found` */
+  /** Retries an item by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
-  /** Retries all that failed. @returns the number of items */
+  /** Retries all failed items. @returns how many */
   retryFailed(shopId: number, now: number): Promise<number>;
-  /** Forgets ids of webhooks from before a time, in steps. After an interruption the next call continues. */
+  /** Forgets the ids of webhooks received before a time, in steps. After an interruption the next call continues. */
   forgetReceipts(before: number): Promise<void>;
 }
 

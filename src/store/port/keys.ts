@@ -15,17 +15,20 @@ export interface KeyOwner {
 }
 
 export interface KeyStore {
-  /** @throws SdsError `conflict` if the same key is stored already, revoked ones included */
+  /** @throws SdsError `conflict` if the same key exists, even if it is revoked */
   add(shopId: number, key: ApiKey, hash: Uint8Array): Promise<void>;
-  /** Keys that are not revoked, oldest first. */
+  /** Lists keys that are not revoked, oldest first. */
   list(shopId: number): Promise<ApiKey[]>;
-  /** @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke. */
+  /**
+   * @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke a
+   *   key.
+   */
   find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
   /**
    * Revokes a key: the next request with it is refused.
    * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
    */
   revoke(shopId: number, idOrFingerprint: string, now: number): Promise<ApiKey & { revokedAt: number }>;
-  /** Notes when keys were last used, by key id, epoch milliseconds. A later time that is stored stays. */
+  /** Notes when keys were last used. Keeps a stored time that is later. @param uses epoch milliseconds by key id */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }

@@ -1,44 +1,44 @@
-/** What a node says of itself, for operators. */
+/** How a node describes itself to operators. */
 export interface NodeDescription {
-  /** Where it listens. */
+  /** Address where the node listens. */
   address: string;
-  /** The name of its machine, and its process there; null for a node of a version that did not tell them. */
+  /** The node's machine and process. null for a node of an older version that does not report them. */
   host: string | null;
   processId: number | null;
   version: string;
 }
 
-/** A node: a running `serve` on a database that several may share. */
+/** A node: a `serve` process. Several nodes may share the database. */
 export interface NodeStatus extends NodeDescription {
   id: string;
   /** Epoch milliseconds of the database's clock. */
   startedAt: number;
   heartbeatAt: number;
   isAlive: boolean;
-  /** How many shops it works for. */
+  /** Number of shops that the node works for. */
   shops: number;
 }
 
-/** Partitions whose leases change. */
+/** Partitions whose leases this node changes. */
 export interface LeaseChange {
-  /** Renewed, or taken where the lease of another node ended. */
+  /** Partitions to renew, or to take after another node's lease ended. */
   wanted: readonly number[];
-  /** Renewed, and not taken where another node has had the lease since. */
+  /** Partitions to renew only. They are not taken back from another node. */
   held: readonly number[];
   released: readonly number[];
 }
 
-/** Nodes and their work. Times are of the database's clock: the clocks of the nodes differ. */
+/** Nodes and their leases. Times are of the database's clock, because the clocks of the nodes differ. */
 export interface NodeStore {
-  /** Of this process; another one at each start. */
+  /** Id of this process. Each start has a new one. */
   readonly id: string;
   describe(node: NodeDescription): void;
-  /** Notes that this node is alive. @returns the ids of all nodes that are, this one included */
+  /** Notes that this node is alive. @returns the ids of all live nodes, this one included */
   beat(): Promise<string[]>;
-  /** Changes the leases of this node. @returns the partitions that it has now */
+  /** Changes the leases of this node. @returns the partitions that it now has */
   lease(change: LeaseChange, leaseMs: number): Promise<number[]>;
-  /** Gives all leases back, and removes the node. */
+  /** Releases all leases, and removes the node. */
   leave(): Promise<void>;
-  /** All nodes, and how often partitions were handed over. */
+  /** Returns all nodes, and how often partitions were handed over. */
   status(): Promise<{ nodes: NodeStatus[]; handOvers: number }>;
 }

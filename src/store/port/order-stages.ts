@@ -1,4 +1,4 @@
-/** An order as a load found it: JSON without its lines. */
+/** An order that a load has read: JSON without its lines. */
 export interface StagedOrder {
   gid: string;
   json: string;
@@ -10,28 +10,28 @@ export interface StagedLine {
   json: string;
 }
 
-/** A whole order, with its lines in the order of their numbers. */
+/** A whole order, with its lines sorted by number. */
 interface OrderWithLines {
   order: string;
   lines: string[];
 }
 
 /**
- * Orders that a load has read before their contracts. They stay until the load ends, and hold no data about people. A
- * stage is one such collection. Only a complete stage can be read, so an order never lacks some of its lines.
+ * Stages of orders. A stage holds orders that a load reads before their contracts. It stays until the load ends, and
+ * holds no data about people. Only a complete stage can be read, so an order never lacks lines.
  */
 export interface OrderStageStore {
   /** @returns the number of the new stage; undefined if the shop was removed */
   begin(shopId: number): Promise<number | undefined>;
   /**
-   * Adds orders and lines, in any order. What is there already is replaced.
+   * Adds orders and lines, in any order. Replaces those that exist.
    * @returns false if the stage was removed; then nothing is added
    */
   add(shopId: number, stage: number, orders: readonly StagedOrder[], lines: readonly StagedLine[]): Promise<boolean>;
-  /** Makes a stage readable. @returns false if it was removed */
+  /** Makes a stage readable. @returns false if the stage was removed */
   complete(shopId: number, stage: number): Promise<boolean>;
-  /** An order of the newest complete stage; undefined without the order or without such a stage. */
+  /** Returns an order of the newest complete stage; undefined without such an order or stage. */
   find(shopId: number, orderGid: string): Promise<OrderWithLines | undefined>;
-  /** Removes the stages of a shop with numbers below `before`, in steps. Removes all its stages without `before`. */
+  /** Removes the stages of a shop with numbers below `before`, in steps. Without `before`, removes all its stages. */
   remove(shopId: number, before?: number): Promise<void>;
 }

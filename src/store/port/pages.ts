@@ -3,15 +3,15 @@ import type { NamedRow, RowFilter } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
 import type { Awaitable } from "../../lib/waits.ts";
 
-/** The most rows of a page. */
+/** Maximum of rows in a page. */
 export const MAX_PAGE_ROWS = 250;
-/** The most bytes of a page's rows together with their commas, unless a single row is larger. */
+/** Maximum of bytes of a page's rows with their commas. A single row may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 interface Rows {
   /**
-   * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller, who may
-   * overwrite the rest.
+   * The rows' JSON joined by commas, ready to be sent. This is a part of a buffer that the caller owns and may
+   * overwrite.
    */
   rows: Uint8Array<ArrayBuffer>;
   /** The number of the shop's last change, in the same snapshot as the rows. */
@@ -24,9 +24,9 @@ export interface RowPage extends Rows {
 }
 
 export interface ChangePage extends Rows {
-  /** The change number up to which the page is complete: its last row's, or a later one. */
+  /** Change number up to which the page is complete: the number of its last row, or a later one. */
   reached: number;
-  /** Whether unscanned changes follow. */
+  /** Whether changes follow that were not scanned. */
   hasMore: boolean;
 }
 
@@ -38,15 +38,16 @@ export interface PageRow {
 /** A page ends before `limit` rows if the next row would exceed MAX_PAGE_BYTES. Its first row may have any size. */
 export interface PageStore {
   /**
-   * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
+   * Returns a page of rows, newest first. Rows of one sort date are sorted by id, descending (docs/api.md,
+   * "Pagination").
    * @param limit up to MAX_PAGE_ROWS
    * @param after the page begins after this row; null for the first page
    * @returns undefined if this shop and resource have no row `after`
    */
   list(shopId: number, resource: Resource, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
-   * A page of matching rows, in the order of `list`. It scans a limited number of rows, so even an empty page may have
-   * a next page.
+   * Returns a page of matching rows, in the order of `list`. Scans a limited number of rows, so a next page may follow
+   * even an empty page.
    * @returns undefined as for `list`
    */
   listFiltered(
@@ -57,16 +58,16 @@ export interface PageStore {
     after: Position | null,
   ): Awaitable<RowPage | undefined>;
   /**
-   * Rows changed after a change, in the order of their last changes (docs/copies.md). It scans a limited number of
-   * them, as `listFiltered` does.
+   * Returns rows changed after a change, in the order of their last changes (docs/copies.md). Scans a limited number of
+   * rows, as `listFiltered` does.
    * @param after a change number
    */
   changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
-  /** The newest row with that id or gid; undefined without one. */
+  /** Returns the newest row with this id or gid; undefined without such a row. */
   find(shopId: number, resource: Resource, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
-   * The number of a change at most a minute before a time, and never after it. What a reader could not see at that time
-   * has a higher number, except commits longer than SPAN_MS.
+   * Returns the number of a change at most a minute before a time, and never after it. Changes that a reader could not
+   * see at that time have higher numbers. Only commits longer than SPAN_MS are an exception.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

@@ -14,6 +14,6 @@ export interface PersonExport {
 }
 
 export interface PersonStore {
-  /** @returns undefined for an unknown customer */
+  /** Exports a person's data. @returns undefined for an unknown customer */
   export(shop: ShopRef, gid: string): Promise<PersonExport | undefined>;
 }

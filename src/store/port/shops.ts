@@ -10,7 +10,7 @@ export interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
-/** The data that each post to the intake needs. */
+/** What each post to the intake needs: the shop and its secret. */
 export interface IntakeSecret {
   shop: Shop;
   /** Signs the posts of the shop's billing system. */
@@ -18,9 +18,9 @@ export interface IntakeSecret {
 }
 
 /**
- * The removal of a shop goes in steps, because it may take long. After `beginRemoval` only `removing` finds the shop.
- * All other operations behave as if it were gone, also for callers that found it before. After an interruption,
- * `removeSome` continues in any process.
+ * Shops. The removal of a shop works in steps, because it may take long. After `beginRemoval` only `removing` finds the
+ * shop. All other operations then treat the shop as missing, also for callers that found it before. After an
+ * interruption any process may continue with `removeSome`.
  */
 export interface ShopStore {
   /** @throws SdsError `conflict` for an existing domain, or one in removal */
@@ -32,11 +32,11 @@ export interface ShopStore {
   set(domain: string, change: ShopChange): Promise<Shop>;
   /** @throws SdsError `not_found` */
   settings(shopId: number): Promise<ShopSettings>;
-  /** The number of mirrored rows of each resource. */
+  /** Returns the number of mirrored rows of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
   /**
-   * Sets the plan of the platform's app subscription, unless the operator fixed one.
-   * @returns whether it changed
+   * Sets the plan of the platform's app subscription, unless the operator fixed a plan.
+   * @returns whether the plan changed
    */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
@@ -46,11 +46,11 @@ export interface ShopStore {
    * @returns the shop; undefined for an unknown one
    */
   beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
-  /** Shops in removal, in the order of their marks. */
+  /** Returns the shops in removal, in the order in which they were marked. */
   removing(): Promise<ShopRef[]>;
   /**
-   * Removes some rows of a shop in removal, in one short transaction. The last one removes the platform webhook that
-   * requested the removal, its id, and the shop's row.
+   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's row, and the
+   * platform webhook that requested the removal with its id.
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;

@@ -17,8 +17,8 @@ import type { WebhookStore } from "./webhooks.ts";
 export const EPOCH_BYTES = 32;
 
 /**
- * The port to the database, as whole operations. It is asynchronous and never hands out a transaction, so that either
- * engine can implement it. Every method may throw StoreError, and SdsError where documented.
+ * The port to the database. Each method is a whole operation, and asynchronous. The port never hands out a transaction,
+ * so that both engines can implement it. Every method may throw StoreError, and SdsError where documented.
  */
 export interface Store {
   shops: ShopStore;
@@ -35,16 +35,16 @@ export interface Store {
   dataRequests: DataRequestStore;
   sessions: SessionStore;
   settingsPage: SettingsPageStore;
-  /** Nodes that share the database; null for an engine of one machine. */
+  /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;
   /**
-   * Random bytes that authenticate checkpoints. They stay the same while change numbers only grow. A restore replaces
-   * them.
+   * Random bytes that authenticate checkpoints. They stay the same as long as change numbers only grow. A restore
+   * replaces them.
    */
   epoch: Uint8Array;
   /** Rejects if the database cannot be read or written. */
   check(): Promise<void>;
-  /** Truncates the write-ahead log of SQLite; nothing for PostgreSQL. */
+  /** Truncates SQLite's write-ahead log. Does nothing for PostgreSQL. */
   checkpoint(): Promise<void>;
   close(): Promise<void>;
 }

@@ -13,21 +13,21 @@ export interface WebhookStore {
    * @throws SdsError `not_found` for a removed shop
    */
   set(shopId: number, change: Partial<WebhookSettings>, now: number): Promise<WebhookSettings>;
-  /** Removes URL and topics. The secrets stay for queued deliveries. */
+  /** Removes URL and topics. Keeps the secrets for queued deliveries. */
   clear(shopId: number): Promise<void>;
   /**
-   * The current secret. The first call makes it.
+   * Returns the current secret. The first call makes it.
    * @throws SdsError `not_found` for a removed shop
    */
   secret(shopId: number, now: number): Promise<string>;
   /** @throws SdsError `failed` for an unknown version */
   secretOf(shopId: number, version: number): Promise<string>;
-  /** All secrets, newest first: older ones still sign older deliveries. */
+  /** Returns all secrets, newest first. Older secrets still sign older deliveries. */
   secrets(shopId: number): Promise<string[]>;
-  /** The end of the former secret's overlap; null without one. */
+  /** Returns when the overlap of the former secret ends; null without an overlap. */
   overlapEndsAt(shopId: number): Promise<number | null>;
   /**
-   * Makes a new secret for deliveries queued from now on, and returns it. Ends an earlier overlap.
+   * Makes and returns a new secret, for deliveries queued from now on. Ends an earlier overlap.
    * @param overlapMs how long the former secret also makes `webhook-signature`
    * @throws SdsError `not_found` for a removed shop
    */

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import ipaddr from "ipaddr.js";
 import { messageOf, SdsError } from "../../domain/error.ts";
 
-/** Address of a PostgreSQL server, and the login. */
+/** Address of a PostgreSQL database, and the login. */
 export interface ServerAddress {
   host: string;
   port: number;
   /** Path of the server's socket; null for TCP. */
   socketPath: string | null;
   user: string;
-  /** May be empty: some servers need no password. */
+  /** May be empty, because some servers need no password. */
   password: string;
   database: string;
   /** null without TLS. With TLS the certificate must be valid for the host. */
@@ -19,19 +19,19 @@ export interface ServerAddress {
 }
 
 const DEFAULT_PORT = 5432;
-/** libpq's parameters of an address. */
+/** libpq's address parameters that sds knows. */
 const PARAMETERS = ["sslmode", "sslrootcert", "host"];
 const EXAMPLE = "postgres://sds@db.example.com/sds";
-/** libpq's value of `sslrootcert` for the program's default authorities. */
+/** libpq's value of `sslrootcert` for the default certificate authorities. */
 const USUAL_AUTHORITIES = "system";
 
 /**
- * Reads a database address. Messages never repeat it, because it may hold a password.
- * @param passwordFile a file in the form of libpq's .pgpass, for an address without a password
+ * Parses a database address. Error messages never repeat the address, because it may hold a password.
+ * @param passwordFile a file in libpq's .pgpass format, used if the address has no password
  * @throws SdsError `invalid`
  */
 export function parseServerAddress(text: string, passwordFile: string | null): ServerAddress {
-  // `URL` refuses a user without a host, but the address of a socket has no host.
+  // `URL` refuses a user without a host. But the address of a socket has no host.
   const withoutHost = /^(postgres(?:ql)?:\/\/[^/?#@]*@)(?=[:/?]|$)/i;
   const hasHost = !withoutHost.test(text.trim());
   const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));
@@ -60,7 +60,10 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
   };
 }
 
-/** Messages do not repeat names of parameters: a password may contain a `?`. */
+/**
+ * Parses the parameters. Error messages do not repeat their names: if a password contains a `?`, the rest of it looks
+ * like a parameter.
+ */
 function parametersOf(url: URL): Map<string, string> {
   const parameters = new Map(url.searchParams);
   if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
@@ -76,7 +79,7 @@ function hostOf(url: URL): string {
   return host;
 }
 
-/** The database's name in messages: without user and password. */
+/** Names a database in messages, without user and password. */
 export function nameOf({ host, port, socketPath, database }: ServerAddress): string {
   return socketPath === null
     ? `postgres://${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`
@@ -92,8 +95,8 @@ function decoded(part: string): string {
 }
 
 /**
- * Only a checked certificate stops an attacker between us and the server, so another machine needs one. libpq's
- * `require` accepts any certificate.
+ * Chooses TLS. Another machine needs a checked certificate: only this stops an attacker between us and the server.
+ * libpq's `require` accepts any certificate.
  */
 function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tls"] {
   const isLocal = isLoopback(host);
@@ -127,7 +130,7 @@ function readCertificates(file: string): string {
 }
 
 /**
- * The password of the first matching line; "" without one. See libpq, "The Password File".
+ * Returns the password of the first matching line; "" without a match. See libpq, "The Password File".
  * @param wanted accepted values of host, port, database and user
  */
 function passwordFrom(file: string | null, wanted: readonly (readonly string[])[]): string {

@@ -3,45 +3,49 @@ import type { ServerAddress } from "./address.ts";
 
 export interface ConnectionOptions {
   address: ServerAddress;
-  /** How long the server may be silent. The server's limits are shorter, so it cancels slow statements first. */
+  /**
+   * How long the server may be silent. The server's own limits are shorter, so the server cancels slow statements
+   * first.
+   */
   deadlineMs: number;
   /**
-   * Whether a pooler may serve each transaction by another connection, or refuses a connection's settings. Then nothing
-   * is prepared, and each transaction sets its limits.
+   * Whether a pooler serves each transaction by another connection, or refuses a connection's settings. Then sds
+   * prepares no statements, and each transaction sets its own limits.
    */
   isPooled: boolean;
 }
 
 /**
- * A node that is cut off or paused in a transaction holds its locks at most this long, so that other nodes respond
- * within a second. The node retries such a transaction.
+ * A node may be cut off or paused in a transaction. The server ends the transaction and its locks after this time, so
+ * other nodes respond within a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
-/** The server ends connections of a dead node after a minute instead of two hours. */
+/** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
 /** A connection without an answer for this long is dead, even if a statement may take longer. */
 const LONGEST_SILENCE_MS = 10_000;
 
-/** Settings of each transaction: its limits, in milliseconds. */
+/** Returns the settings that each transaction needs: its limits in milliseconds, and `jit`. */
 export function neededSettings(deadlineMs: number): Record<string, string> {
   const lockMs = Math.ceil(deadlineMs * 0.4);
   return {
     statement_timeout: String(Math.ceil(deadlineMs * 0.8)),
     lock_timeout: String(lockMs),
     idle_in_transaction_session_timeout: String(Math.min(lockMs, MAX_IDLE_MS)),
-    // Compiling a statement takes a second, and a new database makes the planner overestimate rows.
+    // With `jit` the server compiles large statements, which takes a second. In a new database the planner
+    // overestimates rows, and would compile small ones too.
     jit: "off",
   };
 }
 
-/** Settings of a connection. */
+/** Returns the settings of a connection. */
 export function connectionSettings({ address, deadlineMs }: ConnectionOptions): Record<string, string> {
   const keepalive = address.socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(silenceMsOf(deadlineMs)) };
   return { application_name: "sds", ...neededSettings(deadlineMs), ...keepalive };
 }
 
-/** A pool of the driver with one connection, opened by the first statement. */
+/** Opens a pool of the driver with one connection. The first statement opens the connection. */
 export function connect(options: ConnectionOptions): SQL {
   const { address, deadlineMs, isPooled } = options;
   const { host, port, socketPath, user, password, database, tls } = address;
@@ -66,7 +70,10 @@ function silenceMsOf(deadlineMs: number): number {
   return Math.min(deadlineMs, LONGEST_SILENCE_MS);
 }
 
-/** The statements that begin a transaction. Behind a pooler they include its settings, which end with it. */
+/**
+ * Returns the statements that begin a transaction. Behind a pooler they include the settings, which end with the
+ * transaction.
+ */
 export function beginText(deadlineMs: number): string {
   const settings = Object.entries(neededSettings(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
   return ["BEGIN", ...settings].join("; ");

@@ -1,20 +1,20 @@
 import type { SQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 
-/** A pool in which one operation at a time uses a connection. Connections open on demand. */
+/** A pool of connections. Only one operation at a time uses a connection. Connections open on demand. */
 export interface ConnectionPool {
   /**
-   * Takes a connection until `giveBack`. First come, first served.
+   * Takes a connection until `giveBack`. Callers are served in the order of their calls.
    * @throws StoreError `busy` if no connection is free in time
    */
   take(waitMs: number): Promise<SQL>;
-  /** Must follow each `take`, once. */
+  /** Call this once after each `take`. */
   giveBack(connection: SQL): void;
   /** Closes a connection at once, with its running statement. */
   discard(connection: SQL): void;
   /** Closes idle connections. */
   discardIdle(): void;
-  /** Closes all connections. Waits briefly for running statements. */
+  /** Closes all connections, after a short wait for running statements. */
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ interface PoolWaiter {
 
 /** @param connect opens a pool of the driver with one connection. @param count the most connections */
 export function createConnectionPool(connect: () => SQL, count: number): ConnectionPool {
-  /** Last in, first out: so only as many connections open as are needed. */
+  /** Last in, first out, so that few connections open. */
   const idle: SQL[] = [];
   const open = new Set<SQL>();
   const waiting: PoolWaiter[] = [];

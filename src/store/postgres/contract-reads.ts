@@ -9,7 +9,7 @@ interface ContractReadRow {
   orders: string;
 }
 
-/** Stored readings of contracts, by gid. */
+/** Returns the stored readings of contracts, by gid. */
 export async function contractReads(
   queries: Queries,
   shopId: number,
@@ -29,7 +29,7 @@ export async function contractReads(
   );
 }
 
-/** Notes readings in their order, in the transaction of their records. @param before the stored readings */
+/** Stores readings in their order, in the transaction of their records. @param before the stored readings */
 export async function noteReads(
   tx: Queries,
   shopId: number,
@@ -53,7 +53,7 @@ export async function noteReads(
   );
 }
 
-/** Gids of the contracts that have this order. */
+/** Returns the gids of the contracts that have this order. */
 export async function contractsOfOrder(queries: Queries, shopId: number, orderGid: string): Promise<string[]> {
   const rows = await queries.all<{ json: string }>(
     `SELECT json FROM subscriptions WHERE shop_id = $1::bigint AND id IN (

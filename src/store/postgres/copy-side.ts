@@ -6,7 +6,7 @@ import { isSomeNodeAlive } from "./nodes.ts";
 
 export const TYPES: Record<ColumnKind, string> = { number: "bigint", text: "text", flag: "boolean", bytes: "bytea" };
 
-/** Reads the rows of a source or target. */
+/** Makes the side of a source or target that reads its rows. */
 export function postgresSide(tx: LongTransaction, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -53,9 +53,9 @@ function whereText({ where }: CopiedTable): string {
 }
 
 /**
- * A query for the next rows in the order of an index, up to a number of bytes. The server knows lengths without reading
- * values that it stores out of line.
- * @param isAfter whether the query has a key to begin after
+ * Returns a query for the next rows, in the order of an index, up to a number of bytes. The server knows the lengths of
+ * values that it stores out of line without reading them.
+ * @param isAfter whether the query begins after a key
  */
 function batchText(table: CopiedTable, isAfter: boolean): string {
   const { stored, order, expression } = placeIn("postgres", table);
@@ -87,8 +87,8 @@ function rowOf(table: CopiedTable, found: Record<string, Value>): CopiedRow {
 export const LOCKED = [...new Set(COPIED_TABLES.map((table) => placeIn("postgres", table).stored)), ...NOT_COPIED];
 
 /**
- * Locks out all writers until the transaction ends, heartbeats of nodes included. It must precede the first query,
- * which takes the snapshot.
+ * Locks out all writers until the transaction ends, even heartbeats of nodes. Call this before the first query, because
+ * that query takes the snapshot.
  * @throws SdsError `failed` if the database is in use
  */
 export async function lockWriters(tx: LongTransaction, name: string, mode: "SHARE" | "EXCLUSIVE"): Promise<void> {

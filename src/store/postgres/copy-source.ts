@@ -13,15 +13,15 @@ import { startError } from "./start-errors.ts";
 
 export interface CopySourceOptions {
   address: ServerAddress;
-  /** Epoch milliseconds. The server's clock must be near. */
+  /** Returns epoch milliseconds. The server's clock must be near this clock. */
   now: () => number;
   random: (bytes: number) => Uint8Array;
   sleep: (ms: number) => Promise<void>;
 }
 
 /**
- * Opens a database for a copy. Locks out writers until `close`.
- * @throws SdsError `not_found` without data, `failed` if it is in use
+ * Opens a database as the source of a copy. Locks out writers until `close`.
+ * @throws SdsError `not_found` without data, `failed` if the database is in use
  */
 export async function openPostgresSource(options: CopySourceOptions): Promise<CopySide> {
   const { address } = options;
@@ -38,7 +38,7 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
 }
 
 /**
- * Upgrades the tables, as every command does. Makes them in a target.
+ * Upgrades the tables of a source, as every command does. Makes the tables in an empty target.
  * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or has a
  *   newer schema
  */

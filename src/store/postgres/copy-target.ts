@@ -15,7 +15,8 @@ import { type CopySourceOptions, prepare } from "./copy-source.ts";
 import { beginLong, type LongTransaction } from "./long-transaction.ts";
 
 /**
- * Begins a copy. A mark of an unfinished copy is committed first; then one transaction copies all and removes the mark.
+ * Begins a copy. First commits a mark of an unfinished copy. Then a single transaction copies all rows and removes the
+ * mark.
  * @throws SdsError `conflict` for a database with rows, `failed` if it is in use or has another schema
  */
 export async function openPostgresTarget(options: CopySourceOptions): Promise<CopyTarget> {
@@ -46,10 +47,10 @@ export async function openPostgresTarget(options: CopySourceOptions): Promise<Co
 
 async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> {
   const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
-  // A node may have run on the empty database: it left the fingerprint of its own key.
+  // A node may have run on the empty database. It left the fingerprint of its own key there.
   const [meta] = COPIED_TABLES;
   await tx.all(`DELETE FROM meta WHERE ${meta?.where}`);
-  // An interrupted copy leaves dead rows.
+  // An interrupted copy leaves dead rows; TRUNCATE removes them.
   await tx.all(`TRUNCATE ${LOCKED.filter((table) => table !== "meta").join(", ")}`);
   return {
     ...postgresSide(tx, name),
@@ -71,7 +72,7 @@ async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> 
     },
 
     async finish() {
-      // Without this the planner has no statistics of the new rows for a minute.
+      // Without ANALYZE the planner has no statistics of the new rows for a minute.
       const tables = new Set(COPIED_TABLES.map((table) => placeIn("postgres", table).stored));
       await tx.all(`ANALYZE ${[...tables].join(", ")}`);
       await tx.all("DELETE FROM meta WHERE name = $1::text", [UNFINISHED_COPY]);
@@ -82,7 +83,7 @@ async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> 
   };
 }
 
-/** An INSERT of many rows, with an array for each column. */
+/** Returns an INSERT or UPDATE of many rows, with an array for each column. */
 function writeText(table: CopiedTable): string {
   const { stored, isPart, written, filled } = placeIn("postgres", table);
   const columns = written.map(({ column }) => column);
@@ -104,7 +105,7 @@ function kindOf({ columns }: CopiedTable, column: string): ColumnKind {
   return columns[column] ?? "text";
 }
 
-/** @throws SdsError `failed` for a text that PostgreSQL cannot store */
+/** Checks texts before they are written. @throws SdsError `failed` for a text that PostgreSQL cannot store */
 function checkTexts(table: CopiedTable, rows: readonly CopiedRow[], name: string): void {
   const names = Object.keys(table.columns);
   for (const row of rows) {

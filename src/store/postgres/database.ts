@@ -13,36 +13,36 @@ export { type Parameter, pipeline, type Queries } from "./queries.ts";
 export interface Database extends Queries {
   /**
    * Runs a transaction (READ COMMITTED: each statement sees earlier commits). Retries after a conflict with another
-   * transaction, and after a lost connection before COMMIT. So `work` must have no effect outside of it.
+   * transaction, and after a connection lost before COMMIT. So `work` must have no effect outside of the transaction.
    */
   transaction<T>(work: (tx: TransactionQueries) => Promise<T>): Promise<T>;
-  /** Waits briefly for running operations. Later ones are refused. */
+  /** Waits briefly for running operations, and refuses later ones. */
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions extends ConnectionOptions {
-  /** The most connections. */
+  /** Maximum of connections. */
   connections: number;
   /** How long an operation waits for a free connection, or for an unreachable server. */
   waitMs: number;
   sleep: (ms: number) => Promise<void>;
 }
 
-/** Runs of a transaction that conflicts with others. */
+/** Maximum of attempts of a transaction that conflicts with others. */
 const MAX_RUNS = 6;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 /**
- * Idle connections are closed at most once in this time. Otherwise every write would close them while a server is
+ * Minimum time between two closings of the idle connections. Otherwise every write would close them while a server is
  * read-only, which may last hours.
  */
 const DISCARD_PAUSE_MS = 1_000;
-/** Matches statements that surely only read. */
+/** Matches statements that certainly only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
 
 /**
- * Connections to a PostgreSQL server. Each operation has a deadline, because a network may drop packets silently. A
- * missed deadline closes the idle connections too.
+ * Opens connections to a PostgreSQL server. Each operation has a deadline, because a network may drop packets silently.
+ * A missed deadline also closes the idle connections.
  */
 export function openConnections(options: DatabaseOptions): Database {
   const { deadlineMs, isPooled } = options;
@@ -55,7 +55,7 @@ export function openConnections(options: DatabaseOptions): Database {
       last = undefined;
       return connections.use(
         async (connection, heard) => {
-          // An unreserved connection would reconnect by itself, outside of the transaction.
+          // A connection that is not reserved would reconnect by itself, outside of the transaction.
           const reserved = await connection.reserve();
           last = createTransaction(reserved, begin, work, heard);
           return last.result().finally(() => reserved.release());
@@ -94,7 +94,8 @@ interface Connections {
   /** Runs work on a free connection. Calls `giveUp` if the deadline passes without an answer. */
   use<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp?: () => void): Promise<T>;
   /**
-   * @param isSafeToRepeat whether, after this error, nothing can have been committed
+   * Runs work, and retries it where this is safe. @param isSafeToRepeat whether an error proves that nothing was
+   * committed
    * @throws StoreError
    */
   retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T>;
@@ -107,7 +108,7 @@ function createConnections(options: DatabaseOptions): Connections {
   let isClosed = false;
   let discardedAt = Number.NEGATIVE_INFINITY;
 
-  /** Idle connections use the same broken network, or lead to a server that was replaced. */
+  /** Closes idle connections: they use the same broken network, or lead to a server that was replaced. */
   function discardIdle(): void {
     const now = performance.now();
     if (now - discardedAt < DISCARD_PAUSE_MS) return;

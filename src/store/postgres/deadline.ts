@@ -1,16 +1,16 @@
 import { StoreError } from "../port/store-error.ts";
 
-/** A limit for the wait for an answer. */
+/** A time limit for an answer. */
 export interface Deadline {
-  /** Rejects with StoreError `lost` at the end of the time. */
+  /** Rejects with StoreError `lost` when the time is over. */
   passed: Promise<never>;
   isPassed(): boolean;
-  /** Restarts the time, after an answer. */
+  /** Starts the time again. Call this after an answer. */
   extend(): void;
   clear(): void;
 }
 
-/** After the whole process was paused, answers that have arrived are still read for this long. */
+/** If the whole process was paused, answers may have arrived. They are still read for this long. */
 const GRACE_MS = 20;
 
 export function createDeadline(deadlineMs: number, onPassed: () => void): Deadline {

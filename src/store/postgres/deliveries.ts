@@ -4,10 +4,10 @@ import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
 
-/** Rows in one transaction after a clock change, so that nobody waits long for it. */
+/** Rows in one transaction of `bringForward`. It is small, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** The first planned delivery of each shop, by one index seek for each shop. */
+/** Selects the first planned delivery of each shop, by one index seek for each shop. */
 const FIRST_PLANNED = `WITH RECURSIVE planned AS (
   (
     SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > 0 AND claimable_at IS NOT NULL
@@ -20,13 +20,13 @@ const FIRST_PLANNED = `WITH RECURSIVE planned AS (
   ) AS next
 ) SELECT * FROM planned`;
 
-/** Position of a delivery in the plan of its shop. */
+/** Position of a delivery in its shop's plan. */
 interface DuePosition {
   at: number;
   number: number;
 }
 
-/** A step of `bringForward`, with the position of its last delivery. */
+/** Result of a step of `bringForward`, with the position of the step's last delivery. */
 interface Step extends DuePosition {
   planned: number;
   brought: number;
@@ -89,7 +89,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Makes due the too late ones of a shop's next planned deliveries. */
+/** Reads some of a shop's planned deliveries, and makes due those that are planned too late. */
 function bringSomeForward(
   db: Database,
   shopId: number,
@@ -97,8 +97,8 @@ function bringSomeForward(
   latest: number,
   now: number,
 ): Promise<Step | undefined> {
-  // New deliveries were queued, or retried by hand, and not claimed since then. The update checks again, because
-  // another process may have changed the delivery since the statement began.
+  // `pending` without a lease: a new delivery or one retried by hand, and not claimed since. The UPDATE checks again,
+  // because another process may have changed the delivery since the statement began.
   return db.get<Step>(
     `WITH planned AS (
        SELECT number, claimable_at FROM deliveries

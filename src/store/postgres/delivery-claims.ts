@@ -5,16 +5,16 @@ import type { Queries } from "./database.ts";
 /** The claims to make for one shop. */
 interface ShopClaims {
   shopId: number;
-  /** The most deliveries to claim. */
+  /** Maximum of deliveries to claim. */
   count: number;
-  /** The most leased deliveries in all processes together; null without a limit. */
+  /** Maximum of leased deliveries in all processes together; null without a limit. */
   limit: number | null;
   lease: string;
 }
 
 /**
- * Locks the queues of shops: one process at a time counts and claims in them. Later statements see the claims of
- * earlier processes.
+ * Locks the queues of shops, so that one process at a time counts and claims in them. Later statements see the claims
+ * of earlier processes.
  * @returns the domains by shop id, without shops in removal
  */
 export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promise<Map<number, string>> {
@@ -28,8 +28,9 @@ export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promi
 }
 
 /**
- * Claims due deliveries of shops with locked queues. All claims of a shop have the kind of its longest due delivery.
- * @param domains the result of `lockQueues`: other shops get no claims
+ * Claims due deliveries of shops whose queues are locked. All claims of a shop have the kind of its longest due
+ * delivery.
+ * @param domains the result of `lockQueues`; other shops get no claims
  */
 export async function claimDeliveries(
   tx: Queries,
@@ -40,7 +41,7 @@ export async function claimDeliveries(
 ): Promise<Claim[]> {
   const asked = claims.filter(({ shopId }) => domains.has(shopId));
   if (asked.length === 0) return [];
-  // An array of numbers keeps the planner from a scan of the whole table.
+  // `ARRAY(…)` of numbers keeps the planner from a scan of the whole table.
   const claimed = await tx.all<Omit<Claim, "domain" | "newestSecret"> & NewestSecret>(
     `WITH chosen AS MATERIALIZED (
        SELECT asked.shop_id, asked.lease, newest.version, newest.overlap_ends_at, ARRAY(

@@ -3,8 +3,8 @@ import { type AttemptResult, changeableBody, type EndpointPace } from "../port/d
 import type { Queries } from "./database.ts";
 
 /**
- * Records ended attempts whose lease this process still has.
- * @returns the recorded ones
+ * Records ended attempts if this process still has their lease.
+ * @returns the recorded attempts
  */
 export async function recordResults(
   tx: Queries,
@@ -12,9 +12,10 @@ export async function recordResults(
   waits: readonly number[],
 ): Promise<AttemptResult[]> {
   if (results.length === 0) return [];
-  // The lock order of redactions. The server may still choose another: a deadlock is possible then, and retried.
+  // Sorted in the lock order of redactions. The server may still choose another order. Then a deadlock is possible, and
+  // the transaction is retried.
   const ended = results.toSorted((a, b) => a.claim.shopId - b.claim.shopId || a.claim.number - b.claim.number);
-  // The lease keeps the delivery as it was claimed.
+  // While a process has the lease, the delivery does not change, so the claim is still correct.
   const after = ended.map(({ claim, outcome, startedAt, duration }) => {
     const state = afterAttempt(claim, outcome, startedAt, waits);
     return { ...state, endedAt: state.nextAttemptAt === null ? startedAt + duration : null };
@@ -54,7 +55,7 @@ export async function recordResults(
       ended.map(({ startedAt }) => startedAt),
       ended.map(({ duration }) => duration),
       ended.map(({ outcome }) => outcome.url ?? null),
-      // The driver quotes long texts in an array character by character.
+      // As JSON, because the driver quotes long texts in an array character by character.
       JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
       JSON.stringify(ended.map(changeableBody)),
     ],
@@ -70,7 +71,7 @@ export async function keepPaces(tx: Queries, recorded: readonly AttemptResult[])
     if (pace === undefined || claim.url === null) continue;
     const { shopId, url } = claim;
     const key = `${shopId} ${url}`;
-    // An attempt without a timeout keeps the time of the last one.
+    // An attempt without a timeout keeps the time of the last timeout.
     paces.set(key, { shopId, url, pace: pace.pace, timedOutAt: pace.timedOutAt ?? paces.get(key)?.timedOutAt ?? null });
   }
   if (paces.size === 0) return;

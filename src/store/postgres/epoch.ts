@@ -6,15 +6,15 @@ import { readMeta } from "./migrate.ts";
 
 interface StoredEpoch {
   epoch: string;
-  /** The oid of the database that made it; null if not noted. */
+  /** The database that made the epoch; null if it was not noted. */
   madeIn: string | null;
-  /** The oid of this database. */
+  /** This database: the server's identifier and the oid. */
   database: string;
 }
 
 /**
- * The epoch of the database. pg_restore fills another database, so that one gets a new epoch. A restore in place cannot
- * be noticed (docs/scaling.md, "Backup").
+ * Returns the database's epoch, or makes one. pg_restore fills another database, so the restored database gets a new
+ * epoch. A restore in place cannot be noticed (docs/scaling.md, "Backup").
  */
 export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Uint8Array> {
   const stored = await readEpoch(db);
@@ -32,15 +32,15 @@ function readEpoch(queries: Queries): Promise<StoredEpoch | undefined> {
   );
 }
 
-/** Several nodes may start at once: the first one makes the epoch. */
+/** Makes the epoch. Several nodes may start at once: the first one makes it, the others read it. */
 function makeEpoch(db: Database, made: string): Promise<string> {
   return db.transaction(async (tx) => {
     await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
-    // A statement that waited for a lock sees other rows as of its start, so it needs a second one.
+    // A statement that waited for a lock sees other rows as they were at its start. So a second statement reads them.
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;
-    // A new database, or one from `sds copy`, has no oid noted: its epoch stays.
+    // A new database, or one from `sds copy`, has no database noted. Its epoch stays.
     const kept = madeIn === null ? epoch : made;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
     await tx.run(
@@ -52,7 +52,7 @@ function makeEpoch(db: Database, made: string): Promise<string> {
   });
 }
 
-/** @throws SdsError `unavailable` if the database was restored since it was opened */
+/** Checks the epoch. @throws SdsError `unavailable` if the database was restored since it was opened */
 export async function checkEpochStays(db: Database, epoch: Uint8Array): Promise<void> {
   if ((await readMeta(db, "epoch")) === epoch.toHex()) return;
   throw new SdsError("unavailable", "The database was restored from a backup: start this program again.");

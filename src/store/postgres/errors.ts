@@ -1,13 +1,16 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
 import { StoreError } from "../port/store-error.ts";
 
-/** SQLSTATE, which the driver calls `errno`; "" for other errors. */
+/** Returns the SQLSTATE, which the driver calls `errno`; "" for other errors. */
 export function sqlState(thrown: unknown): string {
   const { errno } = (thrown ?? {}) as { errno?: unknown };
   return typeof errno === "string" && /^[0-9A-Z]{5}$/.test(errno) ? errno : "";
 }
 
-/** Whether a statement failed only because an earlier one of its transaction did. It hides the reason. */
+/**
+ * Whether a statement failed only because an earlier statement of its transaction failed. Such an error hides the
+ * reason.
+ */
 export function isConsequence(thrown: unknown): boolean {
   return sqlState(thrown) === "25P02";
 }
@@ -17,14 +20,14 @@ export function isRepeatable(thrown: unknown): boolean {
   return ["40001", "40P01"].includes(sqlState(thrown));
 }
 
-/** An untrusted certificate, or no TLS. */
+/** Error codes for an untrusted certificate, or a server without TLS. */
 const TLS_CODES = /^(ERR_POSTGRES_TLS_|ERR_TLS_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
 const SIGN_IN_CODES = /^ERR_POSTGRES_(AUTH|SASL|CHANNEL_BINDING|UNKNOWN_AUTH|UNSUPPORTED_AUTH|INVALID_SERVER_)/;
 const NETWORK_CODES = /^(ERR_POSTGRES_(CONNECTION_|(IDLE|LIFETIME)_TIMEOUT|(INVALID|UNEXPECTED)_MESSAGE)|ECONN|EPIPE)/;
 
 /**
- * Whether the connection failed before anything was sent: no listener, no answer, a server that starts or stops, or too
- * many connections.
+ * Whether the connection failed before anything was sent. Reasons are: no listener, no answer, a server that starts or
+ * stops, too many connections.
  */
 export function isUnreachable(thrown: unknown): boolean {
   const state = sqlState(thrown);
@@ -37,12 +40,12 @@ export function isReadOnly(thrown: unknown): boolean {
   return sqlState(thrown) === "25006";
 }
 
-/** Whether the server ended an idle transaction. It did not run later statements. */
+/** Whether the server ended the transaction because it was idle. Then it did not run later statements. */
 export function wasIdleTooLong(thrown: unknown): boolean {
   return sqlState(thrown) === "25P03";
 }
 
-/** Whether the connection is lost: network, a stopping server (57P01, 57P02), a terminated session. */
+/** Whether the connection is lost, because of the network, a stopping server (57P01, 57P02) or a terminated session. */
 export function isConnectionLost(thrown: unknown): boolean {
   if (isUnreachable(thrown)) return true;
   const state = sqlState(thrown);
@@ -60,7 +63,7 @@ export function isTlsRefusal(thrown: unknown): boolean {
   return TLS_CODES.test(codeOf(thrown));
 }
 
-/** Converts the driver's errors to errors of the port. Other errors stay as they are. */
+/** Converts the driver's errors to errors of the port. Returns other errors unchanged. */
 export function storeErrorOf(thrown: unknown): unknown {
   if (thrown instanceof SdsError || thrown instanceof StoreError) return thrown;
   const state = sqlState(thrown);

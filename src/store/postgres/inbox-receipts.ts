@@ -2,9 +2,9 @@ import { dueAtOf, type Receipt } from "../port/inbox.ts";
 import type { Database } from "./database.ts";
 
 /**
- * Stores new platform webhooks, numbered in their order, by one statement and so one round trip. `FOR KEY SHARE` on the
- * shops waits for the mark of a removal.
- * @returns for each whether it is new
+ * Stores new platform webhooks, numbered in their order. Uses one statement, so it needs one round trip. `FOR KEY
+ * SHARE` on the shops waits for a removal that is marking them.
+ * @returns for each receipt whether it is new
  */
 export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {
   const first = withoutRepetitions(receipts);
@@ -50,7 +50,7 @@ export async function receiveWebhooks(db: Database, receipts: readonly Receipt[]
   return receipts.map((_, place) => places.has(place));
 }
 
-/** The receipts with their indexes, without repetitions. */
+/** Removes repetitions. @returns the remaining receipts with their indexes */
 function withoutRepetitions(receipts: readonly Receipt[]): { receipt: Receipt; place: number }[] {
   const seen = new Set<string>();
   return receipts

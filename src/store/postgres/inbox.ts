@@ -2,10 +2,10 @@ import type { DueItem, InboxItem, InboxQueue, InboxQueues } from "../port/inbox.
 import type { Database } from "./database.ts";
 import { receiveWebhooks } from "./inbox-receipts.ts";
 
-/** Items in one transaction of `bringForward`, so that nobody waits long for it. */
+/** Items in one transaction of `bringForward`. It is small, so that other transactions wait only briefly. */
 const ITEMS_PER_STEP = 200;
 
-/** The first waiting item of each queue, by one index seek for each queue. */
+/** Selects the first waiting item of each queue, by one index seek for each queue. */
 const FIRST_WAITING = `WITH RECURSIVE waiting AS (
   (
     SELECT shop_id, needs_platform, next_attempt_at FROM inbox WHERE shop_id > 0 AND next_attempt_at IS NOT NULL
@@ -19,7 +19,7 @@ const FIRST_WAITING = `WITH RECURSIVE waiting AS (
   ) AS next
 ) SELECT * FROM waiting`;
 
-/** The columns of an `InboxItem`. */
+/** Selects the columns of an `InboxItem`. */
 const ITEM = `number::float8 AS number, shop_id::float8 AS "shopId", topic, subject, body,
   triggered_at::float8 AS "triggeredAt", attempts::float8 AS attempts`;
 
@@ -72,7 +72,7 @@ export function inboxQueues(db: Database): InboxQueues {
   };
 }
 
-/** @returns the number of items that it made due */
+/** Makes some of a shop's items due. @returns how many */
 function bringSomeForward(
   db: Database,
   shopId: number,
@@ -81,7 +81,7 @@ function bringSomeForward(
 ): Promise<number> {
   const isTooLate = `next_attempt_at > $2::bigint
     AND next_attempt_at > CASE WHEN attempts = 0 THEN $3::bigint ELSE $4::bigint END`;
-  // The update checks again, because another process may have changed the item since the statement began.
+  // The UPDATE checks again, because another process may have changed the item since the statement began.
   return db.run(
     `UPDATE inbox SET next_attempt_at = $2::bigint WHERE shop_id = $1::bigint AND ${isTooLate}
        AND number = ANY(ARRAY(

@@ -5,7 +5,7 @@ import { type Database, pipeline, type Queries } from "./database.ts";
 import { applySubmissions } from "./mirror.ts";
 import { lockShops } from "./mirror-locks.ts";
 
-/** Parts of one commit. Each has up to 25 records. */
+/** Parts applied in one commit. Each part has up to 25 records. */
 const PARTS_PER_COMMIT = 8;
 
 interface LeftOverBody {
@@ -15,8 +15,8 @@ interface LeftOverBody {
 
 /**
  * Applies, in their order, the bodies of the intake that an earlier version accepted and did not finish. Removes bodies
- * that it did not store whole. Each part is applied in the commit that removes it. So several processes may do this at
- * once, even a node of the earlier version, and after a kill the next process applies the rest.
+ * that the earlier version did not store whole. The commit that applies a part also removes it. So several processes
+ * may do this at once, even a node of the earlier version. After a kill the next process applies the rest.
  * @throws SdsError `failed` for a record that is refused
  */
 export async function applyLeftOverBodies(
@@ -40,7 +40,7 @@ async function oldestBody(db: Database): Promise<LeftOverBody | undefined> {
   return { number, shop };
 }
 
-/** Applies the next parts of a body. Removes the body if nothing of it is left, or may be applied. */
+/** Applies the next parts of a body. Removes the body when it has no more parts, or when it must not be applied. */
 async function applySome(
   tx: Queries,
   { number, shop }: LeftOverBody,

@@ -4,17 +4,17 @@ import { connect } from "./connect.ts";
 import type { Parameter } from "./database.ts";
 import { isConnectionLost, sqlState } from "./errors.ts";
 
-/** A transaction on its own connection, without an operation's deadline. */
+/** A transaction on its own connection. No deadline of an operation limits it. */
 export interface LongTransaction {
   all<T>(text: string, parameters?: readonly (Parameter | readonly unknown[])[]): Promise<T[]>;
   commit(): Promise<void>;
-  /** Closes the connection, which rolls back. */
+  /** Closes the connection. Without `commit` this rolls back. */
   close(): Promise<void>;
 }
 
 const STATEMENT_MS = 600_000;
 const CONNECT_MS = 20_000;
-/** The server's limit for a lost client, and for a lock. */
+/** Limits for a statement, for a lost client, and for a lock. */
 const SETTINGS = {
   statement_timeout: `${STATEMENT_MS}ms`,
   idle_in_transaction_session_timeout: `${STATEMENT_MS}ms`,
@@ -23,16 +23,17 @@ const SETTINGS = {
 };
 
 /**
+ * Begins a transaction.
  * @param mode such as ISOLATION LEVEL REPEATABLE READ
- * @throws SdsError `failed`; so do all statements
+ * @throws SdsError `failed`; its statements throw the same
  */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  // The connection has no limits, because the transaction sets its own.
+  // `isPooled` gives the connection no limits, because the transaction sets its own.
   const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 
-  /** A network may drop packets silently: without this a statement could hang forever. */
+  /** Limits the wait for a statement. A network may drop packets silently, so the statement could hang forever. */
   async function guarded<T>(statement: () => Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(new Error("it does not answer")), STATEMENT_MS + 10_000);
@@ -46,7 +47,7 @@ export async function beginLong(address: ServerAddress, mode: string): Promise<L
   }
 
   try {
-    // A pool would silently reconnect outside of the transaction.
+    // A connection that is not reserved would silently reconnect outside of the transaction.
     const connection = await guarded(() => sql.reserve());
     const run = (text: string, parameters: readonly unknown[] = []) =>
       guarded<unknown[]>(() => connection.unsafe(text, [...parameters]) as Promise<unknown[]>);

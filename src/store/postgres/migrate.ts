@@ -3,17 +3,17 @@ import type { Database, Queries } from "./database.ts";
 import { sqlState } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** "sds1" marks tables of this program. */
+/** Value of the row `application` of `meta`. It marks tables of this program. */
 const APPLICATION = "sds1";
-/** An arbitrary, constant number: the advisory lock of upgrades. */
+/** Number of the advisory lock of upgrades. It is arbitrary, and must never change. */
 const UPGRADE_LOCK = 0x73647331;
-/** A program accepts a schema one version newer, for rolling upgrades. */
+/** A program accepts a schema that is one version newer, for rolling upgrades. */
 const NEWER_VERSIONS = 1;
 
 /**
- * The schema version; 0 without tables.
+ * Reads the schema version; 0 without tables.
  * @param name the database's name in messages
- * @throws SdsError `failed` for another program's or a too new schema
+ * @throws SdsError `failed` for another program's schema, or one that is too new
  */
 export async function checkVersion(queries: Queries, name: string): Promise<number> {
   const tables = await queries.all<{ name: string }>(
@@ -34,7 +34,7 @@ export async function checkVersion(queries: Queries, name: string): Promise<numb
   return version;
 }
 
-/** The mark of the program that made the tables; undefined for another program. */
+/** Reads the mark of the program that made the tables; undefined for another program's tables. */
 async function readApplication(queries: Queries): Promise<string | undefined> {
   try {
     return await readMeta(queries, "application");
@@ -45,12 +45,12 @@ async function readApplication(queries: Queries): Promise<string | undefined> {
 }
 
 /**
- * Upgrades the schema in one transaction. If several programs try at once, one does it and the others wait.
- * @param db with long limits: an upgrade may take minutes
+ * Upgrades the schema in one transaction. If several programs try at once, one upgrades it and the others wait.
+ * @param db with long limits, because an upgrade may take minutes
  */
 export async function migrate(db: Database, name: string, migrations: readonly string[] = MIGRATIONS): Promise<void> {
   await db.transaction(async (tx) => {
-    // Released by the end of the transaction. The next program then finds the upgraded schema.
+    // The end of the transaction releases the lock. The next program then finds the upgraded schema.
     await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [UPGRADE_LOCK]);
     const version = await checkVersion(tx, name);
     if (version >= migrations.length) return;
@@ -60,7 +60,7 @@ export async function migrate(db: Database, name: string, migrations: readonly s
   });
 }
 
-/** @throws SdsError `unavailable` if a too new program has upgraded the schema since this one started */
+/** @throws SdsError `unavailable` if a program that is too new has upgraded the schema since this one started */
 export async function checkVersionStays(queries: Queries): Promise<void> {
   const version = Number(await readMeta(queries, "schema"));
   if (version <= MIGRATIONS.length + NEWER_VERSIONS) return;

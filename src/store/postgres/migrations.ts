@@ -3,8 +3,8 @@ import changesAndOverlap from "./migrations/0002_changes_and_overlap.sql" with {
 import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "text" };
 
 /**
- * Append only: a database in the field has run the first entries of this list; the row `schema` of its table meta
- * counts them. During an upgrade, a node may run beside one that lacks the last entry. So each entry only adds.
- * Anything that the older program needs is removed an entry later.
+ * Append only: a database in the field has run the first entries of this list. The row `schema` of its table `meta`
+ * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry only
+ * adds. What the older program needs is removed one entry later.
  */
 export const MIGRATIONS: readonly string[] = [tables, changesAndOverlap, noLargeBodies];

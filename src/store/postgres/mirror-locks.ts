@@ -7,9 +7,10 @@ type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
 /**
- * Locks shops for changes of their mirrors until the transaction ends: first their counters, then their rows, each by
- * ascending id. So commits of a shop are serial, change numbers follow the order of commits, and no removal begins. A
- * removal locks in the opposite order, but this does not lock shops in removal. All statements are sent at once.
+ * Locks shops for changes of their mirrors until the transaction ends. Locks first their counters, then their rows,
+ * each by ascending id. So commits of a shop are serial, and change numbers follow the order of commits. No removal of
+ * these shops can begin. A removal locks in the opposite order. This causes no deadlock, because shops in removal are
+ * not locked here. All statements are sent at once.
  * @returns the states of existing shops, without those in removal
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
@@ -44,7 +45,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // Locked rows exist. This form finds each by its key.
+  // The rows are locked, so they exist. An upsert finds each of them by its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
@@ -65,9 +66,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   );
 }
 
-/**
- * Notes the number of changes before each new span. After `sds copy` the note may exist (copy/tables.ts).
- */
+/** Notes the number of changes before each new span. After `sds copy` this note may exist already (copy/tables.ts). */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

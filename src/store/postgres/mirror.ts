@@ -26,20 +26,20 @@ import { removeAnswers, writeTexts } from "./texts.ts";
 
 interface CommitInput {
   shops: Map<number, LoadedShop>;
-  /** Stored readings of contracts, by shop. */
+  /** Stored readings of contracts, by shop id. */
   reads: Map<number, Map<string, StoredRead>>;
 }
 
-/** Idle time allowed in a transaction that redacts. */
+/** How long a transaction that redacts may be idle. */
 const REDACTING_MS = 4_000;
 
-/** @param node the id of this process */
+/** @param node id of this process */
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
 
   /**
-   * Sent after this transaction has locked the shops. If another node takes over a lease after the check, its commit
-   * waits for these locks.
+   * Checks the leases after this transaction has locked the shops. Another node may take over a lease after the check.
+   * Then its commit waits for these locks.
    */
   const checksOf = (tx: Queries, submissions: readonly Submission[], searches: readonly TextSearch[]) => [
     checkLeases(
@@ -101,7 +101,7 @@ interface CommitOptions {
   random: (bytes: number) => Uint8Array;
   /** Reads the stored texts about redacted people. */
   textsOf?: (keys: CommitKeys) => Promise<StoredText[]>;
-  /** Sends more statements after the locks of the shops. */
+  /** Sends more statements, after the statements that lock the shops. */
   beside?: () => Promise<unknown>[];
 }
 
@@ -117,14 +117,14 @@ export async function applySubmissions(
   return plan.results;
 }
 
-/** Redacting all texts about people can take seconds without a statement. */
+/** Allows more idle time: redacting all texts about people can take seconds without a statement. */
 async function allowIdle(tx: Queries): Promise<void> {
   await tx.run("SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", [String(REDACTING_MS)]);
 }
 
 /**
- * Locks the shops of the submissions and loads their data. All statements are sent at once, except the one for
- * customers of loaded contracts. The result lacks shops whose removal began since the caller found them.
+ * Locks the shops of the submissions and loads their data. Sends all statements at once, except the one for customers
+ * of loaded contracts. The result lacks shops whose removal began since the caller found them.
  */
 async function load(
   tx: Queries,
@@ -155,7 +155,10 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Sends everything at once. The order of shops is the same on all nodes, because it locks deliveries. */
+/**
+ * Writes planned changes. Sends all statements at once. Shops are in the same order on all nodes, because this locks
+ * deliveries.
+ */
 async function write(
   tx: Queries,
   planned: readonly ShopChanges[],
@@ -176,7 +179,7 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // Before the texts, because this locks the deliveries in order.
+      // This comes before the texts, because it locks the deliveries in order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),
@@ -189,7 +192,7 @@ async function removeFromInbox(tx: Queries, shopId: number, numbers: readonly nu
 }
 
 /**
- * Inserts new deliveries of a shop, due now, in their order, inside the caller's transaction.
+ * Inserts new deliveries of a shop, due now, in their order. Runs in the caller's transaction.
  * @param now epoch milliseconds
  */
 async function insertDeliveries(
@@ -219,7 +222,7 @@ async function insertDeliveries(
   );
 }
 
-/** Adds requests of a shop in the caller's transaction, except those that are there already. */
+/** Adds a shop's data requests in the caller's transaction. Skips requests that exist already. */
 async function insertDataRequests(tx: Queries, shopId: number, requests: readonly DataRequest[]): Promise<void> {
   if (requests.length === 0) return;
   await tx.run(

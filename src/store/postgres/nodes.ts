@@ -3,7 +3,7 @@ import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
 import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
-/** The database's clock in epoch milliseconds. */
+/** SQL of the database's clock in epoch milliseconds. */
 const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 5_000;
@@ -12,20 +12,20 @@ const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} -
 /** How long a dead node stays listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
 
-/** Whether a `serve` uses the database, or was killed a moment ago. */
+/** Whether a `serve` uses the database, or was killed within the last seconds. */
 export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<boolean> {
   const alive = await all<{ id: string }>(`${ALIVE_NODES} LIMIT 1`);
   return alive.length > 0;
 }
 
 /**
- * Refuses a node's commit for shops that another node has taken over.
+ * Refuses a node's commit for shops whose lease it lost to another node.
  * @throws StoreError `conflict`
  */
 export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
   if (shopIds.length === 0) return;
   const partitions = [...new Set(shopIds.map(partitionOf))];
-  // It may fail: no other node works yet.
+  // `get` may return undefined: no other node works yet.
   const leased = await tx.get<{ n: number }>(
     "SELECT count(*)::float8 AS n FROM work_leases WHERE partition = ANY($1::bigint[]) AND node = $2::text",
     [partitions, node],
@@ -36,7 +36,7 @@ export async function checkLeases(tx: Queries, node: string, shopIds: readonly n
 
 type NodeLocation = Pick<NodeDescription, "address" | "host" | "processId">;
 
-/** One column has all parts, because nodes of older versions know only this one. */
+/** Formats address, host and process for one column, because nodes of older versions know only this column. */
 function formatLocation({ address, host, processId }: NodeLocation): string {
   return host === null ? address : `${address} on ${host}, process ${processId}`;
 }
@@ -47,8 +47,8 @@ function parseLocation(text: string): NodeLocation {
 }
 
 /**
- * @param beats connections for heartbeats: a node that waits long there counts as dead
- * @param id of this node
+ * @param beats connections for heartbeats only: a node whose heartbeat waits long counts as dead
+ * @param id id of this node
  */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
   let described = { location: "", version: "" };
@@ -71,7 +71,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
          ${ALIVE_NODES} AND id <> $1::text`,
         [id, described.location, described.version, REMEMBERED_MS],
       );
-      // The statement does not see its own insert, so count it.
+      // The statement does not see its own insert, so this node is added here.
       return [id, ...alive.map((node) => node.id)];
     },
 

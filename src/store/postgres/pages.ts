@@ -9,7 +9,7 @@ import { CHANGE_COUNT } from "./shop-counts.ts";
 
 interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
-  /** Rows read, and rows joined. */
+  /** Number of rows read, and number of rows joined. */
   n: number;
   joined: number;
   changeCount: number;
@@ -17,7 +17,7 @@ interface PageQueryRow {
 
 /** The joined rows of a page with large rows. */
 interface CutPageRow extends Omit<PageQueryRow, "n"> {
-  /** Rows of the page, after the cursor's row. */
+  /** Number of rows of the page, without the cursor's row. */
   fitting: number;
 }
 
@@ -27,9 +27,9 @@ const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsO
 >;
 
 /**
- * The server joins a page's rows to one text, so no row becomes a JavaScript object. page-cut.ts removes the extra
- * rows. Nearly all pages have only small rows, and stay within the bound of bytes. For a large row, a second statement
- * joins as many rows as fit.
+ * Reads pages. The server joins a page's rows to one text, so no row becomes a JavaScript object. page-cut.ts removes
+ * the extra rows. Nearly all pages have only small rows, and stay within MAX_PAGE_BYTES. If a row is large, a second
+ * statement joins as many rows as fit.
  */
 export function pageStore(db: Database): PageStore {
   return {
@@ -100,8 +100,8 @@ function statementsOf(resource: Resource) {
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
-    // The page's first row always fits, whatever its size. Later rows are read up to and including the first row that
-    // does not fit. That row proves that more follow.
+    // The page's first row always fits, whatever its size. The query reads later rows up to the first row that does not
+    // fit, and includes it. That row proves that more follow.
     fitting: `SELECT ${joining}, (count(*) FILTER (
         WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})
       ))::int4 AS fitting
@@ -114,7 +114,7 @@ function statementsOf(resource: Resource) {
       ) AS sized
       WHERE place <= $5::int4 + 1 OR bytes_to - size <= ${MAX_PAGE_BYTES}`,
     byId: one("id"),
-    // Only orders have this column. Several rows may share a gid.
+    // Only orders have the column `gid`. Several orders may share a gid.
     byGid: one(resource === "orders" ? "gid" : "NULL"),
   };
 }

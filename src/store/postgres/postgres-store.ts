@@ -25,32 +25,35 @@ import { startError } from "./start-errors.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
-  /** The data folder, which is made for a new master key. */
+  /** The data folder. It is made if a new master key goes there. */
   folder?: string;
   masterKeyFile: string;
   random: (bytes: number) => Uint8Array;
-  /** Epoch milliseconds. The server's clock must be near. */
+  /** Returns epoch milliseconds. The server's clock must be near this clock. */
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   /** How long the server may be silent. */
   deadlineMs?: number;
-  /** Whether a database without data is refused; else it gets the tables. */
+  /** Whether to refuse a database without data. Otherwise the tables are made. */
   mustExist?: boolean;
 }
 
 const CONNECTIONS = 10;
-/** How long the server may be silent. */
+/** Default of how long the server may be silent. */
 export const DEADLINE_MS = 10_000;
-/** A node whose server says nothing must be able to try again before its leases end (src/cluster/membership.ts). */
+/**
+ * Deadline of a heartbeat. If the server does not answer, a node must be able to try again before its leases end
+ * (src/cluster/membership.ts).
+ */
 const BEAT_DEADLINE_MS = 2_000;
 const WAIT_MS = 5_000;
-/** Who asks whether the database works, such as a balancer, does not wait for a failover. */
+/** Callers that check the database, such as a load balancer, do not wait for a failover. */
 const CHECK_WAIT_MS = 1_000;
 const SLOW_DEADLINE_MS = 600_000;
 export const UPGRADE_DEADLINE_MS = 3_600_000;
 
 /**
- * The engine for several machines: a PostgreSQL server, 15 or later.
+ * Opens the engine for several machines: a PostgreSQL server, 15 or later.
  * @throws SdsError `failed` with what is wrong with the server, the database or the master key; `not_found` if the
  *   database must have data and has none
  */
@@ -76,13 +79,14 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
       const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
       await migrate(upgrade, name).finally(() => upgrade.close());
     }
-    // A node with a newer program has done it, and its schema may lack the tables.
+    // If the schema is newer, a node with a newer program has applied the bodies. The newer schema may lack their
+    // tables.
     if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);
-    // A node whose connections are all busy is not dead.
+    // Heartbeats have their own connection, because a node whose connections are all busy is not dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
     const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
     const checks = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs, waitMs: CHECK_WAIT_MS });
-    // What is stored about a person is searched for in all rows of a shop.
+    // For exports: they search all rows of a shop for data about a person.
     const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
     const vault = await openOwnVault(db, options);
     return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), options);
@@ -100,12 +104,12 @@ export function noData(name: string): SdsError {
 }
 
 /**
- * Opens the vault with the key whose fingerprint the database stores. For a new database, uses the key in the file, or
- * makes one, and stores its fingerprint.
+ * Opens the vault with the key whose fingerprint the database stores. A new database has no fingerprint yet. Then this
+ * reads or makes the key file, and stores the key's fingerprint.
  */
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const expected = await readMeta(db, "master_key");
-  // Nothing else needs the data folder. No other folder is made: its path may be wrong.
+  // The data folder is needed only for a new key. Another folder is never made, because its path may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
   if (expected === undefined && isWithin && !existsSync(file)) makeFolder(folder);
   const vault = await openVault(file, expected, random);
@@ -114,7 +118,7 @@ async function openOwnVault(db: Database, { folder, masterKeyFile: file, random 
     vault.fingerprint,
   ]);
   const named = await readMeta(db, "master_key");
-  // Another process may have named another key in the meantime.
+  // Another process may have stored another key's fingerprint in the meantime.
   return named === vault.fingerprint ? vault : openVault(file, named, random);
 }
 
@@ -143,7 +147,7 @@ function storeOf(
       );
     },
     async checkpoint() {
-      // The server looks after its own log.
+      // A PostgreSQL server truncates its log itself.
     },
     async close() {
       await Promise.all([db, beats, checks, slow].map((each) => each.close()));

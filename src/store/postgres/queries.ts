@@ -1,12 +1,12 @@
 import type { SQL } from "bun";
 import { isConsequence } from "./errors.ts";
 
-/** A parameter. The text casts each one: `$1::bigint`. */
+/** A parameter of a statement. The statement's text casts it: `$1::bigint`. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
 
 /**
- * Statements. Each text is prepared once on each connection, so values are parameters with a cast, never part of the
- * text. Numbers are selected as `::float8`, because the driver returns bigint as text.
+ * Runs statements. Each connection prepares each text once. So values are parameters with a cast, and never part of the
+ * text. Select numbers as `::float8`, because the driver returns bigint as text.
  */
 export interface Queries {
   all<T>(text: string, parameters?: readonly Parameter[]): Promise<T[]>;
@@ -16,7 +16,7 @@ export interface Queries {
   run(text: string, parameters?: readonly Parameter[]): Promise<number>;
 }
 
-/** Rows, with the properties that the driver adds. */
+/** Rows of a result, with the properties that the driver adds. */
 export type QueryResult = unknown[] & { count: number; command: string };
 
 export type Ask = (text: string, parameters: readonly Parameter[]) => Promise<QueryResult>;
@@ -24,7 +24,7 @@ export type Ask = (text: string, parameters: readonly Parameter[]) => Promise<Qu
 /** Sends a statement, without waiting for earlier answers on the connection. */
 export async function send(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<QueryResult> {
   if (parameters.length > 0) return (await sql.unsafe(text, parameters.map(sized))) as QueryResult;
-  // The driver pipelines and prepares a template, but not `unsafe` without parameters.
+  // The driver pipelines and prepares a template. It does not do this for `unsafe` without parameters.
   return (await sql(Object.defineProperty([text], "raw", { value: [text] }) as never)) as QueryResult;
 }
 
@@ -33,7 +33,10 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
   return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/** The driver types small and large numbers differently, so the server would prepare each text twice. */
+/**
+ * Makes integers bigints. The driver gives small and large numbers different types, so the server would prepare each
+ * text twice.
+ */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }
@@ -53,8 +56,8 @@ export function queriesOf(ask: Ask): Queries {
 }
 
 /**
- * Waits for statements that were sent together. After a failure the server refuses the later ones, and this throws the
- * reason of the first.
+ * Waits for statements that were sent together. After a failure the server refuses the later statements. This throws
+ * the error of the first failed statement.
  */
 export async function pipeline<const T extends readonly Promise<unknown>[]>(
   statements: T,

@@ -3,7 +3,7 @@ import { PgDialect } from "drizzle-orm/pg-core/dialect";
 import type { QuietDatabase, StatementValue } from "../quiet/quiet-database.ts";
 import type { Database, Parameter, Queries } from "./database.ts";
 
-/** Casts each parameter by its type, so each text has one combination of types and stays prepared once. */
+/** Casts each parameter by its type. So a text always has the same parameter types, and stays prepared once. */
 class PostgresDialect extends PgDialect {
   override escapeParam(index: number, value?: unknown): string {
     const type = typeOf(value);
@@ -57,7 +57,7 @@ export function quietDatabase(db: Database): QuietDatabase {
   };
 }
 
-/** Converts what the driver returns for a bigint. All our numbers are below 2^53. */
+/** Converts bigints, which the driver returns for some columns, to numbers. All our numbers are below 2^53. */
 function numbered<T>(row: Record<string, unknown>): T {
   for (const [column, value] of Object.entries(row)) if (typeof value === "bigint") row[column] = Number(value);
   return row as T;

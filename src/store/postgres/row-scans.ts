@@ -7,11 +7,11 @@ import { MAX_PAGE_BYTES } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
-/** A SELECT of `at`, `id`, `json` and the columns of its order. The shop is $1. */
+/** A SELECT of `at`, `id`, `json`, and its order. The shop is $1. */
 interface ScanText {
   rows: string;
   order: string;
-  /** The most scanned rows. */
+  /** Maximum of scanned rows. */
   scannedRows: number;
 }
 
@@ -23,7 +23,7 @@ const COLUMNS: Record<ScanPath, string> = {
   customerId: "customer_id",
 };
 
-/** Rows with the value $4 in a column, in the order of a list. */
+/** Scans rows with the value $4 in a column, in the order of a list. */
 export function listScan(resource: Resource, path: ScanPath): ScanText {
   const { sort } = PAGE_SORT[resource];
   return {
@@ -34,7 +34,7 @@ export function listScan(resource: Resource, path: ScanPath): ScanText {
   };
 }
 
-/** Rows in the order of their last changes. */
+/** Scans rows in the order of their last changes. */
 export function changeScan(resource: Resource): ScanText {
   return {
     rows: `SELECT changes.number AS at, changes.id, json FROM changes
@@ -52,7 +52,7 @@ interface ScanRequest {
   shopId: number;
   /** The scan begins after this row. */
   behind: Position;
-  /** The value of the searched column. */
+  /** Value to find in the searched column. */
   value: string;
   filter: RowFilter;
   limit: number;
@@ -63,10 +63,10 @@ interface ScanHit {
   changeCount: number;
 }
 
-/** `place` is null without rows. */
+/** `place` is the row's position in the scan; null without rows. */
 type ScanQueryRow = Position & { json: string | null; place: number | null; changeCount: number };
 
-/** Reads matching rows, and the shop's change count in the same snapshot. */
+/** Reads matching rows. Reads the shop's change count in the same snapshot. */
 export async function scan(
   queries: Queries,
   text: ScanText,
@@ -78,16 +78,16 @@ export async function scan(
   const last = rows.at(-1);
   const isCut = last?.place === text.scannedRows;
   return {
-    // The last scanned row may match too.
+    // The last scanned row may match too. Then it is listed twice.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
     changeCount: found[0]?.changeCount ?? 0,
   };
 }
 
 /**
- * Reads rows one by one until enough of them match. So the limit follows the window's order: after ORDER BY `place`,
- * which is the same order, the server would read all rows first. The first row that does not fit is read too, because
- * it proves that more follow.
+ * Reads rows one by one until enough of them match. So the limit must follow the window's order. ORDER BY `place` is
+ * the same order, but the server would read all rows first. The query also reads the first row that does not fit,
+ * because it proves that more follow.
  */
 function scanText({ rows, order, scannedRows }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
@@ -108,7 +108,7 @@ function scanText({ rows, order, scannedRows }: ScanText): string {
     ORDER BY place`;
 }
 
-/** Whether the row exists with this sort date. */
+/** Whether a row exists with this id and sort date. */
 export async function hasRow(queries: Queries, resource: Resource, shopId: number, at: Position): Promise<boolean> {
   const found = await queries.get(
     `SELECT 1 AS one FROM ${resource} WHERE shop_id = $1::bigint AND id = $2::text

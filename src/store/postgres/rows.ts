@@ -23,7 +23,7 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/** Finds rows one by one, by their keys: for a join the server may scan a table without statistics. */
+/** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
 const FOUND = {
   customers: lookUp("customers", "json, profile_as_of::float8, consent_as_of::float8"),
   subscriptions: lookUp(
@@ -51,8 +51,8 @@ const UPSERTS = {
 };
 
 /**
- * Loads the rows of a commit in two steps: the customers of loaded contracts come second. All statements of the first
- * step are sent before this returns.
+ * Loads the rows of a commit in two steps. The second step loads the customers of loaded contracts. All statements of
+ * the first step are sent before this returns.
  * @returns rows by shop id
  */
 export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
@@ -68,7 +68,7 @@ export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promis
   return loaded;
 }
 
-/** Inserts rows, or replaces rows of the same id. */
+/** Inserts rows, or replaces rows with the same id. */
 export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Promise<void> {
   const byTable = new Map<MirrorTable, MirrorValue[][]>();
   for (const { shopId, row, changeNumber } of rows) {
@@ -89,7 +89,7 @@ export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Prom
   );
 }
 
-/** Loads the rows with these ids, and notes the missing ones. */
+/** Loads the rows with these ids. Notes missing rows as null. */
 async function load(
   tx: Queries,
   table: keyof typeof FOUND,
@@ -147,20 +147,21 @@ function lookUp(table: "customers" | "subscriptions" | "orders", columns: string
 }
 
 /**
- * The shop, the change number, and MIRROR_COLUMNS. Orders also have the platform's gid, to find them by it.
+ * Returns the columns to write: the shop, the change number, and MIRROR_COLUMNS. Orders also have the platform's gid,
+ * because orders are found by it.
  */
 function columnsOf(table: MirrorTable): string[] {
   const { key, values } = MIRROR_COLUMNS[table];
   return ["shop_id", "change_number", ...key, ...values, ...(table === "orders" ? ["gid"] : [])];
 }
 
-/** An INSERT with an array for each column. */
+/** Returns an upsert of many rows, with an array for each column. */
 function upsert(table: MirrorTable): string {
   const columns = columnsOf(table);
   const arrays = columns.map((column, index) =>
     column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
   );
-  // The sort date is not part of this key, and never changes.
+  // This key lacks the sort date, which never changes.
   const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
   const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
   return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})

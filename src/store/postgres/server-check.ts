@@ -7,16 +7,16 @@ import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.t
 import { sendScript } from "./queries.ts";
 
 const MIN_VERSION = 150_000;
-/** The largest accepted clock error: one node's lease is compared with another node's clock. */
+/** Maximum of the clock error: one node compares another node's lease with its own clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
-/** Readings of the clock before it counts as wrong: an answer may be late. */
+/** The clock is read this often before it counts as wrong, because an answer may be late. */
 const CLOCK_READINGS = 3;
-/** Comparisons of the server processes of two connections. */
+/** How often the server processes of two connections are compared. */
 const ROUNDS = 4;
 
 /** The result of the check. */
 export interface ServerKind {
-  /** Whether a pooler sits in between. */
+  /** Whether a pooler is between sds and the server. */
   isPooled: boolean;
 }
 
@@ -30,14 +30,15 @@ export async function checkServer(address: ServerAddress, deadlineMs: number, no
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // A pooler may refuse a connection's settings. The second attempt without them shows whether that was the reason.
+    // A pooler may refuse a connection's settings. A second attempt without settings shows whether they were the
+    // reason.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
   await sessionsAreShared({ ...options, isPooled: true }, now);
   return { isPooled: true };
 }
 
-/** @returns whether connections are shared, or have lost their settings */
+/** @returns whether a pooler shares the connections, or has dropped their settings */
 async function sessionsAreShared(options: ConnectionOptions, now: () => number): Promise<boolean> {
   const [first, second] = [connect(options), connect(options)];
   const deadline = createDeadline(options.deadlineMs, () => {});
@@ -60,14 +61,14 @@ async function sessionsAreShared(options: ConnectionOptions, now: () => number):
   }
 }
 
-/** Prepares nothing: a pooler may mix up prepared statements. */
+/** Runs a query for one row. Prepares nothing, because a pooler may mix up prepared statements. */
 async function queryOne<T>(connection: SQL, text: string): Promise<T> {
   return (await sendScript(connection, text))[0] as T;
 }
 
 export interface ServerFacts {
   version: string;
-  /** 180004 for 18.4. */
+  /** For example 180004 for 18.4. */
   versionNumber: string;
   encoding: string;
   readOnly: string;
@@ -91,7 +92,7 @@ export function checkFacts({ version, versionNumber, encoding, readOnly }: Serve
     throw new SdsError("failed", `${name} can only be read, as a replica is: name the server that takes writes`);
 }
 
-/** The round trip's time does not count as clock error. */
+/** Compares the clocks. Does not count the time of the round trip as clock error. */
 async function checkClock(connection: SQL, name: string, now: () => number): Promise<void> {
   let difference = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < CLOCK_READINGS; reading += 1) {
@@ -114,8 +115,8 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
 }
 
 /**
- * Whether a pooler shares connections: one server process for both of ours, or several for one. Prepared statements
- * would then mix the answers of clients.
+ * Whether a pooler shares connections: one server process serves both of ours, or several serve one. Prepared
+ * statements would then mix the answers of clients.
  */
 async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   const seen = connections.map(() => new Set<string>());
@@ -129,7 +130,7 @@ async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   return processes.length !== connections.length || new Set(processes).size !== connections.length;
 }
 
-/** A pooler may also drop a connection's settings silently. */
+/** Whether a connection kept its settings: a pooler may drop them silently. */
 async function hasSettings(connection: SQL, deadlineMs: number): Promise<boolean> {
   const needed = Object.entries(neededSettings(deadlineMs));
   const names = needed.map(([name]) => `'${name}'`).join(", ");

@@ -4,8 +4,8 @@ import { nameOf, type ServerAddress } from "./address.ts";
 import { isConnectionLost, isRefused, isTlsRefusal, sqlState } from "./errors.ts";
 
 /**
- * Describes an error of opening the database: the problem and the remedy. Quotes the server, which never repeats a
- * password, for unknown problems.
+ * Describes an error of opening the database, with the remedy. For unknown problems it quotes the server, which never
+ * repeats a password.
  */
 export function startError(thrown: unknown, address: ServerAddress): unknown {
   if (thrown instanceof SdsError) return thrown;

@@ -6,12 +6,12 @@ import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
-/** Rows stored after the search began; the transaction searches those. */
+/** Marks the end of what a search reads. The transaction searches the rows that are stored later. */
 interface SearchSnapshot {
-  /** The highest delivery and inbox numbers at the start. Texts stored later have higher numbers. */
+  /** The highest numbers of deliveries and inbox items at the start. Texts stored later have higher numbers. */
   delivery: number;
   inbox: number;
-  /** A later reward may have any id, but it has a higher change number. */
+  /** The shop's change count at the start. A reward stored later may have any id, but it has a higher change number. */
   changes: number;
 }
 
@@ -19,12 +19,12 @@ interface TextHits extends SearchSnapshot {
   keys: Record<TextPlace, Set<TextKey>>;
 }
 
-/** The most texts of a statement. A platform webhook may have megabytes. */
+/** Maximum of texts in a statement. A platform webhook may have megabytes. */
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**
- * Searches texts about people before the transaction that redacts them: inside it, other commits of the shop would
- * wait. Redactions are rare, so this reads every text of the shop and needs no index.
+ * Searches texts about people before the transaction that redacts them. In that transaction the search would make other
+ * commits of the shop wait. Redactions are rare, so this reads every text of the shop and needs no index.
  */
 export function textSearches(db: Database) {
   const founds = new WeakMap<TextSearch, TextHits>();
@@ -38,8 +38,8 @@ export function textSearches(db: Database) {
     },
 
     /**
-     * Current texts of the searches, and matching texts stored since, in the caller's transaction. All statements are
-     * sent before this returns.
+     * Reads the texts to redact, in the caller's transaction: the current texts of the searches, and matching texts
+     * stored since. All statements are sent before this returns.
      */
     async read(
       tx: Queries,
@@ -80,8 +80,8 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
 }
 
 /**
- * Waits for transactions that add texts. After that, all texts up to these numbers are visible. Later texts get higher
- * numbers, because a transaction locks the shop before its text gets a number.
+ * Takes the snapshot. Waits for transactions that add texts, so that all texts up to these numbers are visible. Later
+ * texts get higher numbers, because a transaction locks the shop before its text gets a number.
  */
 function snapshotOf(db: Database, { id }: ShopRef): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {
@@ -106,7 +106,7 @@ function unseen(place: TextPlace, found: readonly TextHits[]) {
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** Possible current keys: another redaction may have renamed a reward. */
+/** Returns the keys that these texts may have now. Another redaction may have renamed a reward. */
 function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;

@@ -10,11 +10,11 @@ interface TextColumns {
   key: string;
   keyType: "text" | "bigint";
   text: string;
-  /** Condition on the index columns between the shop and the key. */
+  /** SQL condition on the index columns between the shop and the key. */
   where: string;
 }
 
-/** Columns with texts that may contain personal data. */
+/** The columns with texts that may contain personal data. */
 const PLACES: Record<TextPlace, TextColumns> = {
   delivery: {
     table: "deliveries",
@@ -33,7 +33,7 @@ const STATEMENTS = {
   inbox: statementsOf(PLACES.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** A range of keys, without `above`, up to and with `upTo`, and of changes after `changedAfter`. */
+/** A range of keys after `above`, up to and including `upTo`, with changes after `changedAfter`. */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;
@@ -41,7 +41,7 @@ interface TextRange {
   changedAfter?: number;
 }
 
-/** The last key of a slice of `size` texts; undefined if fewer are left. */
+/** Returns the last key of a slice of `size` texts; undefined if fewer texts remain. */
 export async function endOfSlice(
   queries: Queries,
   shopId: number,
@@ -52,7 +52,10 @@ export async function endOfSlice(
   return (await queries.get<{ key: TextKey }>(STATEMENTS[place].end, [shopId, above, size]))?.key;
 }
 
-/** Texts of a range that contain a name of these people, or a longer name with it inside. */
+/**
+ * Returns the texts of a range that contain a name of these people. A longer name may contain such a name too, so
+ * callers check again.
+ */
 export async function textsInRange(
   queries: Queries,
   shop: ShopRef,
@@ -69,7 +72,7 @@ export async function textsInRange(
   return found.map((each) => ({ place, ...each }));
 }
 
-/** The current texts of the existing keys. */
+/** Returns the current texts of those keys that exist. */
 export async function textsOf(
   queries: Queries,
   shopId: number,
@@ -81,7 +84,7 @@ export async function textsOf(
   return found.map((each) => ({ place, ...each }));
 }
 
-/** Replaces texts, and the keys of rewards, in the caller's transaction. */
+/** Replaces texts, and keys of rewards, in the caller's transaction. */
 export async function writeTexts(tx: Queries, shopId: number, changes: readonly TextChange[]): Promise<void> {
   await pipeline(
     TEXT_PLACES.map(async (place) => {
@@ -95,7 +98,7 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
 }
 
 /**
- * Removes receivers' answers to these deliveries, in the caller's transaction. Locks the deliveries first: this waits
+ * Removes receivers' answers to these deliveries, in the caller's transaction. Locks the deliveries first. So it waits
  * for attempts that are being recorded, and removes their answers too.
  */
 export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
@@ -118,13 +121,13 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
-  // A running search may be past the reward's new key. The new change number makes the search read the reward again.
+  // A running search may already be past the reward's new key. The new change number makes it read the reward again.
   const renumbered =
     keyType === "bigint"
       ? ""
       : `, change_number = CASE WHEN changed.before = changed.after THEN ${table}.change_number
            ELSE (SELECT change_count + 1 FROM shop_changes WHERE shop_id = $1::bigint) END`;
-  // OFFSET 0 makes the server read a long text once, and not for each name.
+  // OFFSET 0 makes the server read a long text once, instead of once for each name.
   const search = (bound: string) =>
     `SELECT key, text FROM (
        SELECT ${read}, ${text} || '' AS text ${range}${changed}${bound} OFFSET 0

@@ -3,25 +3,25 @@ import { StoreError } from "../port/store-error.ts";
 import { isConnectionLost, isConsequence, isRepeatable } from "./errors.ts";
 import { type Queries, type QueryResult, queriesOf, send, sendScript } from "./queries.ts";
 
-/** A run of a transaction. */
+/** One attempt to run a transaction. */
 export interface Transaction<T> {
-  /** Resolves to the work's result after COMMIT. Afterwards the connection is outside of any transaction. */
+  /** Resolves to the result of the work after COMMIT. Then the connection is outside of any transaction. */
   result(): Promise<T>;
   /** Whether COMMIT may have reached the server. */
   isCommitting(): boolean;
-  /** Stops sending statements. */
+  /** Refuses further statements. */
   abandon(): void;
 }
 
-/** The queries of a transaction. */
+/** Runs statements of a transaction. */
 export interface TransactionQueries extends Queries {
   /** Runs statements without parameters, separated by semicolons. */
   script(text: string): Promise<void>;
 }
 
 /**
- * @param connection reserved for this transaction
- * @param begin statements that begin it; "BEGIN" alone is sent together with the first statements
+ * @param connection a connection reserved for this transaction
+ * @param begin statements that begin the transaction. "BEGIN" alone is sent together with the first statements.
  * @param heard called at each answer
  */
 export function createTransaction<T>(
@@ -58,7 +58,7 @@ export function createTransaction<T>(
     began.catch(() => undefined);
     const result = await work(queries);
     await began;
-    // After a failure the server cannot commit, even if the work ignored it.
+    // After a failed statement the server cannot commit, even if the work ignored the error.
     if (failures.length > 0) throw failures[0];
     isCommitting = true;
     const { command } = await ask(() => send(connection, "COMMIT", []));
@@ -66,7 +66,7 @@ export function createTransaction<T>(
     return result;
   }
 
-  /** The work's error, unless an earlier one requires a retry. */
+  /** Returns the work's error, or an earlier error that requires a retry. */
   function reasonOf(thrown: unknown): unknown {
     const first = failures.find((failure) => !isConsequence(failure));
     const isFirst = isConsequence(thrown) || isRepeatable(first) || isConnectionLost(first);
@@ -81,7 +81,7 @@ export function createTransaction<T>(
         return await run();
       } catch (thrown) {
         const reason = reasonOf(thrown);
-        // A failure here means a lost connection.
+        // If ROLLBACK fails, the connection is lost.
         if (!isOver && !isConnectionLost(reason)) await ask(() => send(connection, "ROLLBACK", []));
         throw reason;
       } finally {
