@@ -14,10 +14,16 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** Codes of all refusals: of the API, of commands and of the settings page. HTTP and exit statuses follow from it. */
+/**
+ * Codes of all refusals: of the API, of commands and of the settings page. The code decides the HTTP status and the
+ * exit status.
+ */
 export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 
-/** An error with a message for users. Any other thrown error is a defect: users see `internal`, the log the details. */
+/**
+ * An error with a message for users. Any other thrown error is a defect: users see `internal`, and the log has the
+ * details.
+ */
 export class SdsError extends Error {
   override readonly name = "SdsError";
   readonly code: ErrorCode;
@@ -28,12 +34,12 @@ export class SdsError extends Error {
   }
 }
 
-/** The code of an error of the system or SQLite; empty without a code. */
+/** Returns the code of an error of the system or SQLite; empty without a code. */
 export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
-/** The message of any thrown value. */
+/** Returns the message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -2,8 +2,8 @@ import { CryptoHasher } from "bun";
 import { base32 } from "../lib/text.ts";
 
 /**
- * Derives internal ids from the shop's domain and the platform's identity of the object, so that a rebuilt mirror has
- * the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
+ * Derives an internal id from the shop's domain and the platform's identity of the object. So a rebuilt mirror has the
+ * same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));
@@ -17,14 +17,12 @@ export function subscriptionId(domain: string, gid: string): string {
   return derive("sub_", domain, "subscription", gid);
 }
 
-/**
- * An order is identified by its contract, source and cycle number, because a declined attempt has no platform order.
- */
+/** Identifies an order by its contract, source and cycle number, because a declined attempt has no platform order. */
 export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
 
-/** Replaces a sender's own id that holds personal data. Equal ids get equal results. */
+/** Returns the replacement of a sender's own id that holds personal data. Equal ids get equal replacements. */
 export function redactedId(id: string): string {
   return derive("redacted_", id);
 }
@@ -36,7 +34,7 @@ export interface ShopIds {
   order(contractGid: string, source: string, cycleNumber: number): string;
 }
 
-/** For one commit. It remembers ids, because a commit needs most of them twice: to load rows and to decide. */
+/** Derives ids for one commit. It caches them, because a commit needs most ids twice: to load rows and to decide. */
 export function createShopIds(domain: string): ShopIds {
   const known = new Map<string, string>();
   function remembered(name: string, derived: () => string): string {
@@ -45,7 +43,7 @@ export function createShopIds(domain: string): ShopIds {
     return id;
   }
   return {
-    // Gids of different objects differ.
+    // Gids of different objects differ, so the gid alone is the key.
     customer: (gid) => remembered(gid, () => customerId(domain, gid)),
     subscription: (gid) => remembered(gid, () => subscriptionId(domain, gid)),
     order: (contractGid, source, cycleNumber) =>
@@ -53,12 +51,12 @@ export function createShopIds(domain: string): ShopIds {
   };
 }
 
-/** A random id from 15 bytes, such as `key_…`. */
+/** Makes a random id from 15 bytes, such as `key_…`. */
 export function randomId(prefix: string, random: (bytes: number) => Uint8Array): string {
   return prefix + base32(random(15));
 }
 
-/** An id of 6 bytes of time and 9 random bytes. Later ids sort last, so their index grows at its end. */
+/** Makes an id from 6 bytes of time and 9 random bytes. Later ids sort last, so their index grows at its end. */
 export function timeOrderedId(prefix: string, now: number, random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.alloc(15);
   bytes.writeUIntBE(now, 0, 6);

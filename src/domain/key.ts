@@ -16,7 +16,7 @@ const KEY = /^cad_pk_[0-9a-f]{48}$/;
 const BEARER = /^[Bb][Ee][Aa][Rr][Ee][Rr] (cad_pk_[0-9a-f]{48})$/;
 const FINGERPRINT_LENGTH = "cad_pk_".length + 8;
 
-/** `cad_pk_` and 48 hexadecimal digits from 24 random bytes (docs/api.md, "Authentication"). */
+/** Makes a key: `cad_pk_` and 48 hexadecimal digits from 24 random bytes (docs/api.md, "Authentication"). */
 export function generateKey(random: (bytes: number) => Uint8Array): string {
   return `cad_pk_${random(24).toHex()}`;
 }
@@ -25,23 +25,26 @@ export function isKey(text: string): boolean {
   return KEY.test(text);
 }
 
-/** Reads a key that an older system made. @throws SdsError `invalid` */
+/** Checks a key that an older system made. @throws SdsError `invalid` */
 export function parseKey(text: string): string {
   if (isKey(text)) return text;
   throw new SdsError("invalid", "the key must be cad_pk_ and 48 lower-case hexadecimal digits");
 }
 
-/** The key in an Authorization header (docs/api.md, "Authentication"); undefined for any other form. */
+/** Returns the key in an Authorization header (docs/api.md, "Authentication"); undefined for any other form. */
 export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];
 }
 
-/** SHA-256, the only stored form of a key. A key has 192 random bits, so salt or stretching would add nothing. */
+/**
+ * Hashes a key with SHA-256. Only the hash is stored. A key has 192 random bits, so salt or stretching would add
+ * nothing.
+ */
 export function hashKey(key: string): Uint8Array {
   return SHA256.hash(key) as Uint8Array;
 }
 
-/** The first characters of a key: they tell keys apart, and are useless to an attacker. */
+/** Returns the first characters of a key. They tell keys apart, and are useless to an attacker. */
 export function fingerprintOf(key: string): string {
   return key.slice(0, FINGERPRINT_LENGTH);
 }
@@ -58,7 +61,7 @@ export function parseLabel(text: string): string {
   );
 }
 
-/** The stored entry of a new key. @throws SdsError `invalid` for the label */
+/** Makes the stored entry of a new key. @throws SdsError `invalid` for the label */
 export function describeKey(
   key: string,
   label: string,

@@ -2,7 +2,10 @@ import { memoize } from "../lib/text.ts";
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Intl is slow. */
+/**
+ * Returns the digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Cached,
+ * because Intl is slow.
+ */
 const minorDigits = memoize(1_000, (currency) => {
   const format = new Intl.NumberFormat("en", { style: "currency", currency });
   return format.resolvedOptions().maximumFractionDigits ?? 2;
@@ -16,9 +19,9 @@ interface MinorUnits {
 }
 
 /**
- * Reads an amount as the platform writes it, a decimal string, without floating point. A fraction of a minor unit is
- * rounded, half a unit to the even number.
- * @returns undefined for a negative amount, one that is too large to be exact, or anything else
+ * Reads an amount as the platform writes it, a decimal string, without floating point. Rounds a fraction of a minor
+ * unit; half a unit is rounded to the even number.
+ * @returns undefined for a negative amount, an amount that is too large to be exact, or anything else
  */
 export function minorUnits(amount: string, currency: string): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);

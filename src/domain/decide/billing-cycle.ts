@@ -11,8 +11,8 @@ import { isOlder } from "./subscription.ts";
 const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
- * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so counting finds the
- * new attempts: those beyond the number that the mirror knows from any source.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle. The new attempts are
+ * those beyond the number of attempts that the mirror knows from any source.
  */
 export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
@@ -72,7 +72,7 @@ interface OrderChange {
   record: BillingCycleRecord;
 }
 
-/** One event for each attempt that is new, with the order as it was after that attempt. */
+/** Returns one event for each new attempt, with the order as it was after that attempt. */
 function eventsOf(
   contract: SubscriptionRow,
   { before, after, ended, charge, record }: OrderChange,
@@ -121,7 +121,7 @@ function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
 }
 
-/** Attempts after the charge change nothing: the platform declines to charge an order twice. */
+/** Drops the attempts after the charge. They change nothing, because the platform declines to charge an order twice. */
 function upToCharge(ended: readonly BillingAttempt[]): readonly BillingAttempt[] {
   const index = ended.findIndex(isCharge);
   return index === -1 ? ended : ended.slice(0, index + 1);
@@ -134,8 +134,8 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
 type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
 /**
- * The order's state after its attempts. After a new attempt, the retry plan decides. Otherwise the stored state stays,
- * because the intake may have given more details than the platform.
+ * Returns the order's state after its attempts. After a new attempt, the retry plan decides. Without a new attempt, the
+ * stored state stays: the intake may have given more details than the platform.
  */
 function retryStateAfter(
   before: OrderRow | undefined,
@@ -155,7 +155,7 @@ function retryStateAfter(
   return retryStateOf(last, ended.length, declinedPayments, record);
 }
 
-/** The state after a declined attempt. @param declinedPayments see `afterDecline` */
+/** Returns the order's state after a declined attempt. @param declinedPayments see `afterDecline` */
 function retryStateOf(
   decline: Decline,
   attemptCount: number,
@@ -177,7 +177,7 @@ interface OpenCycle {
   skipped: boolean;
   /** Whether an earlier record of the cycle had more attempts. */
   outdated: boolean;
-  /** Whether the contract has ended, so that declined attempts are not tried again. */
+  /** Whether the contract has ended. Declined attempts are not tried again then. */
   abandoned: boolean;
 }
 
@@ -200,7 +200,7 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
- * active again. If the intake did not say, false marks an abandoned order among uncollectible orders.
+ * active again. If the intake gave no value, false marks an abandoned order among uncollectible orders.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,
@@ -211,7 +211,7 @@ function plannedExhaustion(
   return retriesExhausted ?? (becomesUncollectible ? false : null);
 }
 
-/** The money of a charged order: an older record must not change it. */
+/** Returns the stored money of a charged order, because an older record must not change it. */
 function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
   return before?.charged === true ? before.resource : undefined;
 }

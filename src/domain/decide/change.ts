@@ -10,8 +10,8 @@ import { decideOrder } from "./order.ts";
 import { decideSubscription } from "./subscription.ts";
 
 /**
- * Decides what a record changes in the mirror. Pure. Reads only rows that `keysOf` names, and customers of loaded
- * contracts.
+ * Decides what a record changes in the mirror. Pure. Reads only the rows that `keysOf` names, and the customers of
+ * loaded contracts.
  * @param now epoch milliseconds
  */
 export function decide(before: MirrorView, record: MirrorRecord, now: number): Decision {
@@ -33,7 +33,10 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
   }
 }
 
-/** The mirror has a reward once, by its sender's id. A redaction may have replaced the id by its hash. */
+/**
+ * Adds a reward. The mirror stores each reward once, by its sender's id. A redaction may have replaced the id by its
+ * hash.
+ */
 function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
@@ -46,7 +49,9 @@ function decideReward(mirror: MirrorView, record: RewardRecord, now: number): De
   };
 }
 
-/** The mirror has a finished cancellation flow once, by its sender's id. Refused for an unknown contract. */
+/**
+ * Adds a finished cancellation flow. The mirror stores each flow once, by its sender's id. Refuses an unknown contract.
+ */
 function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));

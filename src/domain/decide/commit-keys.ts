@@ -3,7 +3,7 @@ import type { MirrorRecord } from "../records/platform-records.ts";
 import type { OccurrenceType } from "../rows.ts";
 import type { ShopRef } from "../shop.ts";
 
-/** The rows of one shop that a commit loads before it decides, by internal id. */
+/** Names the rows of one shop that a commit loads before it decides, by internal id. */
 export interface CommitKeys {
   shop: ShopRef;
   ids: ShopIds;
@@ -12,13 +12,13 @@ export interface CommitKeys {
   orders: Set<string>;
   /** Ids that the senders gave, by type. */
   occurrences: Record<OccurrenceType, Set<string>>;
-  /** Gids of people to redact: stored texts that mention them are loaded too. */
+  /** Gids of people to redact. Stored texts that mention these people are loaded too. */
   redactedPeople: Set<string>;
 }
 
 /**
- * The keys of all records, one entry for each shop. Records do not name the customer of a stored contract, so engines
- * load the customers of loaded contracts in a second step.
+ * Returns the keys of all records, one entry for each shop. Records do not name the customer of a stored contract. So
+ * engines load the customers of loaded contracts in a second step.
  */
 export function keysOf(submissions: readonly { shop: ShopRef; records: readonly MirrorRecord[] }[]): CommitKeys[] {
   const byShop = new Map<number, CommitKeys>();

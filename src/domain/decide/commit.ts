@@ -12,24 +12,24 @@ import type { CommitKeys } from "./commit-keys.ts";
 import type { Decision } from "./decision.ts";
 import { type LoadedRows, ShopSnapshot } from "./snapshot.ts";
 
-/** Records of one shop that are applied together or not at all. */
+/** Records of one shop. The commit applies all of them or none. */
 export interface Submission {
   shop: ShopRef;
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** Complete readings of contracts that gave the records. The same commit notes them; they change no row. */
+  /** Complete readings of contracts that gave the records. The same commit notes the readings; they change no row. */
   reads?: readonly ContractRead[];
-  /** Data requests that the same platform webhooks brought. A known request changes nothing. */
+  /** Data requests that the same platform webhooks brought. A data request that is already stored changes nothing. */
   dataRequests?: readonly DataRequest[];
   /**
-   * Earlier events are not queued. Epoch milliseconds; by default 0, so that all events are queued. Infinity queues no
-   * event. An event without a time of its source happens now.
+   * Events before this time are not queued. Epoch milliseconds; by default 0, so that all events are queued. Infinity
+   * queues no event. An event without a time of its source counts as happening now.
    */
   eventsSince?: number;
   /**
-   * Whether the commit is refused once another node works for the shop. A node that was paused could otherwise write
-   * old data over newer data of the other node.
+   * Whether to refuse the commit if another node works for the shop by then. A node that was paused could otherwise
+   * overwrite newer data of the other node with old data.
    */
   isNodeWork?: boolean;
 }
@@ -38,9 +38,9 @@ export interface Submission {
 export interface ContractRead {
   /** The contract's gid. */
   contract: string;
-  /** Epoch milliseconds. */
+  /** Start of the reading, epoch milliseconds. */
   beganAt: number;
-  /** Gids of the orders that were read too. An order that the mirror has as charged is read only after a change. */
+  /** Gids of the orders that were read too. If the mirror has an order as charged, it is read only after a change. */
   orders: readonly string[];
 }
 
@@ -52,16 +52,16 @@ export type CommitResult =
 export type ResourceCounts = Record<Resource, number>;
 
 /**
- * Changes are counted for each span of this length, so that readers can ask for changes since a time. Readers get one
- * extra span (`changeBefore`), because commits become visible late: a commit takes a while, and its node's clock can be
- * late. Both together must be shorter than a span. The longest wait is a command's wait for SQLite's lock
- * (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
+ * Length of a span. Changes are counted for each span, so that readers can ask for changes since a time. Readers read
+ * one extra span (`changeBefore`), because commits become visible late: a commit takes a while, and its node's clock
+ * can be late. Both delays together must be shorter than a span. The longest delay is a command's wait for SQLite's
+ * lock (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
  */
 export const SPAN_MS = 30_000;
 
-/** The state of a shop that a commit needs beside its rows. */
+/** The state of a shop that a commit needs in addition to its rows. */
 export interface ShopState extends EventTargets {
-  /** How many changes the shop has had. Each row has the number of its last change. */
+  /** How many changes the shop has had. Each row stores the number of its last change. */
   changeCount: number;
   /** The last span in `change_spans`, counted since 1970; 0 if there is no span yet. */
   spanNumber: number;
@@ -87,9 +87,9 @@ export interface ShopChanges {
   /** The change count before `spanNumber`; null if the span is not new. */
   countBeforeSpan: number | null;
   deliveries: NewDelivery[];
-  /** Numbers of the items that leave the inbox. */
+  /** Numbers of the inbox items that leave the inbox. */
   inboxNumbers: number[];
-  /** Readings to note, in order. */
+  /** Readings of contracts to note, in order. */
   reads: ContractRead[];
   dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
@@ -111,11 +111,11 @@ export interface CommitPlan {
 
 /**
  * Plans a whole commit: applies the submissions in order to the loaded rows, and lists everything to write. Pure: each
- * engine calls it between its reads and its one write. Any grouping of the same submissions into commits ends in the
- * same mirror, events and redacted texts.
+ * engine calls it between its reads and its one write. The same submissions can be grouped into commits in any way: the
+ * mirror, events and redacted texts are the same.
  * @param shops by shop id; a missing shop was removed
  * @param now epoch milliseconds
- * @param newId gives a new delivery id
+ * @param newId returns a new delivery id
  */
 export function planCommit(
   submissions: readonly Submission[],
@@ -135,22 +135,22 @@ export function planCommit(
   return { results, changes: [...drafts.values()].map((draft) => draft.changes()) };
 }
 
-/** Refuses records of a shop that was removed after its domain was looked up. */
+/** Refuses a submission, because the shop was removed after its domain was looked up. */
 function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
   return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${domain}` } };
 }
 
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
 
-/** A redaction applies to all stored texts, and to the deliveries and rewards that the commit added before it. */
+/** A redaction. It applies to all stored texts, and to the deliveries and rewards that the commit added before it. */
 interface PlannedRedaction {
   redaction: Redaction;
-  /** How many deliveries and rewards the commit added before. */
+  /** How many deliveries and rewards the commit added before the redaction. */
   deliveries: number;
   rewards: number;
 }
 
-/** The changes of one shop, submission by submission. */
+/** Collects the changes of one shop, submission by submission. */
 class ShopDraft {
   private readonly shop: ShopRef;
   private readonly state: ShopState;
@@ -195,7 +195,7 @@ class ShopDraft {
   }
 
   private applyRecord(record: MirrorRecord, eventsSince: number): Decision {
-    // A redaction needs the person's data, so it is planned before the row is emptied.
+    // A redaction needs the person's data, so it is planned before the customer's row is emptied.
     if (record.type === "redaction") this.planRedaction(record);
     const decision = decide(this.snapshot, record, this.now);
     if ("refused" in decision) return decision;
@@ -259,7 +259,7 @@ class ShopDraft {
     return { ...delivery, body: redact({ place: "delivery", key: delivery.id, text: delivery.body }, redactions).text };
   }
 
-  /** The stored texts that name a redacted person, without inbox items that this commit removes. */
+  /** Redacts the stored texts that name a redacted person, except inbox items that this commit removes. */
   private redactedTexts(): TextChange[] {
     return this.storedTexts
       .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))

@@ -5,7 +5,9 @@ import type { CustomerRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
 
-/** A customer of whom we know only the gid: a contract or a reward names them before their own record arrives. */
+/**
+ * Returns a customer of whom we know only the gid: a contract or a reward named them before their own record arrived.
+ */
 export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
   return {
     kind: "customer",
@@ -26,7 +28,10 @@ export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerR
   };
 }
 
-/** Absent fields keep what is stored. Data of the platform that is older than the stored data changes nothing. */
+/**
+ * Applies a customer record. Absent fields keep the stored values. The platform's data changes nothing if it is older
+ * than the stored data.
+ */
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
@@ -59,19 +64,19 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 
 /** How far the platform's clock may be ahead of ours. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
-/** A change cannot be dated further in the future than this. */
+/** No change can be dated further in the future than this. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a future time, because later data could not replace this data otherwise. A time in the far future counts as
- * now, so that it does not block the changes of the next hour either.
+ * Limits a future time: otherwise later data could not replace this data. A time in the far future counts as now, so
+ * that it does not block the changes of the next hour.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;
   return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_CHANGE_AHEAD_MS);
 }
 
-/** The customer with more or fewer contracts. */
+/** Returns the customer with a changed number of contracts. */
 export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
   const subscriptionCount = row.resource.subscriptionCount + difference;
   return { ...row, resource: { ...row.resource, subscriptionCount } };
@@ -80,7 +85,7 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
 /** Empties the customer's own row. `redactionOf` covers the texts that name the customer. */
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
-  // An unknown customer gets a row too, so that older data of the platform is not used when it arrives.
+  // An unknown customer gets a row too, so that older data of the platform is ignored when it arrives.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
   const after: CustomerRow = {

@@ -12,17 +12,20 @@ export interface MirrorView {
   hasOccurrence(type: OccurrenceType, id: string): boolean;
 }
 
-/** The rows that a record changes and its events, both empty if it says nothing new; or why it is refused. */
+/**
+ * The rows that a record changes and its events, or why the record is refused. Rows and events are empty if the record
+ * says nothing new.
+ */
 export type Decision = { rows: Row[]; events: Event[] } | { refused: Refusal };
 
 export const NOTHING: Decision = { rows: [], events: [] };
 
-/** An absent field keeps what is stored. */
+/** Returns the stored value if the field is absent. */
 export function keep<T>(given: T | undefined, stored: T): T {
   return given === undefined ? stored : given;
 }
 
-/** Compares rows as JSON. So every row must be made with its fields in the order of its interface. */
+/** Compares rows as JSON. So every row must have its fields in the order of its interface. */
 export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }

@@ -8,7 +8,7 @@ function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);
 }
 
-/** Whether the order is paid, at once or after a decline. */
+/** Whether the order was paid, at once or after a decline. */
 export function isCharged(status: Order["status"] | undefined): boolean {
   return status === "PAID" || status === "RECOVERED";
 }
@@ -18,7 +18,7 @@ export function isDeclined(status: Order["status"] | undefined): boolean {
   return status === "FAILED" || status === "UNCOLLECTIBLE";
 }
 
-/** An order as the billing system reports it. Also counts the contract's cycles. Refused for an unknown contract. */
+/** Applies an order that the billing system reported, and counts the contract's cycles. Refuses an unknown contract. */
 export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);
@@ -41,7 +41,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   );
 }
 
-/** An order of the contract, with its fields in the order of the API's answer. */
+/** Makes an order of the contract, with its fields in the order of the API's answer. */
 export function orderOf(
   { resource: { id: contractId, customerId } }: SubscriptionRow,
   fields: Omit<Order, "contractId" | "customerId" | "totalCents">,
@@ -53,7 +53,9 @@ export function orderOf(
   return { ...identity, status, lines, ...money, billedAt: fields.billedAt };
 }
 
-/** Writes the order, and its contract if the cycles or the last order change. @param events called after a change */
+/**
+ * Writes the order. Writes its contract too if the cycles or the last order change. @param events called after a change
+ */
 export function orderDecision(
   contract: SubscriptionRow,
   before: OrderRow | undefined,
@@ -65,15 +67,17 @@ export function orderDecision(
   return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events: events() };
 }
 
-/** The gid of a contract's customer. Both rows are written together, so the customer exists. */
+/**
+ * Returns the gid of a contract's customer. The customer's row always exists, because both rows are written together.
+ */
 export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
   return mirror.customer(resource.customerId)?.resource.shopifyId ?? "";
 }
 
 /**
- * The outcome of a new attempt; undefined if the record brings no new attempt. A success counts once. The first decline
- * is new. Later, a decline is new if the source counts more attempts than before. If the source does not count, it is
- * new if it differs from the stored order.
+ * Returns the outcome of a new attempt; undefined if the record brings no new attempt. A success counts once. The first
+ * decline is new. A later decline is new if the source counts more attempts than before. If the source does not count
+ * attempts, a decline is new if it differs from the stored order.
  */
 function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
@@ -81,7 +85,7 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
   if (before === undefined) return "declined";
   const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
   if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
-  // The platform counts the attempts. A source that does not count only adds details to the last attempt.
+  // The platform counts the attempts. A source that does not count attempts only adds details to the last attempt.
   if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
   const given = [
@@ -94,12 +98,17 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
   return given.some((value, index) => value !== stored[index]) ? "declined" : undefined;
 }
 
-/** Attempts before this record, for a source that does not count. A recovery follows at least one failure. */
+/**
+ * Returns the number of attempts before this record, for a source that does not count attempts. A recovery follows at
+ * least one failure.
+ */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }
 
-/** The contract after a change of one of its orders: completed cycles, and the status of the last order. */
+/**
+ * Returns the contract after a change of one of its orders: with the completed cycles and the status of the last order.
+ */
 function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;

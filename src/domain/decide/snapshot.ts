@@ -3,28 +3,31 @@ import type { StoredText } from "../people/redaction.ts";
 import type { CustomerRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../rows.ts";
 import type { MirrorView } from "./decision.ts";
 
-/** What was loaded of one shop. */
+/** What a commit loaded of one shop. */
 export interface LoadedRows {
-  /** By internal id; null where the shop has no such row. */
+  /** Rows by internal id; null if the shop has no such row. */
   rows: Map<string, Row | null>;
-  /** Whether the shop has the occurrence, by `occurrenceKey`. */
+  /** Whether the shop has an occurrence, by `occurrenceKey`. */
   occurrences: Map<string, boolean>;
-  /** Stored texts outside the rows that may name a person who is redacted. */
+  /** Stored texts outside the rows that may name a redacted person. */
   texts: StoredText[];
 }
 
-/** An engine fills it while it loads. */
+/** Returns empty lists, which an engine fills while it loads. */
 export function noRows(): LoadedRows {
   return { rows: new Map(), occurrences: new Map(), texts: [] };
 }
 
-/** Ids of customers for the second load: loaded contracts refer to them, and the first load did not look for them. */
+/**
+ * Returns the ids of customers for the second load. Loaded contracts refer to these customers, but the first load did
+ * not look for them.
+ */
 export function missingCustomers({ rows }: LoadedRows): string[] {
   const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
   return [...new Set(ids)].filter((id) => !rows.has(id));
 }
 
-/** Names an occurrence in `LoadedRows`. */
+/** Returns the key of an occurrence in `LoadedRows`. */
 export function occurrenceKey(type: OccurrenceType, id: string): string {
   return `${type} ${id}`;
 }
@@ -35,9 +38,8 @@ function keyOf(row: Row): string {
 
 /**
  * One shop's mirror during a commit: the loaded rows, with the changes of the commit so far. Changes of a submission
- * stay drafts until `keepDrafts`, so that a refused submission leaves no change.
- *
- * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
+ * stay drafts until `keepDrafts`, so that a refused submission leaves no change. It throws for a row that was not
+ * loaded, because that is a defect of `keysOf`. It returns undefined for a row that the shop does not have.
  */
 export class ShopSnapshot implements MirrorView {
   readonly ids: ShopIds;
@@ -80,7 +82,7 @@ export class ShopSnapshot implements MirrorView {
     this.drafts.clear();
   }
 
-  /** The rows that the commit writes, each once, in the order of their first change. */
+  /** Returns the rows that the commit writes, each once, in the order of their first change. */
   changedRows(): { row: Row; isNew: boolean }[] {
     const { rows, occurrences } = this.loaded;
     return Array.from(this.changed, ([key, row]) => ({ row, isNew: !rows.get(key) && !occurrences.get(key) }));

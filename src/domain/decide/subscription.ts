@@ -6,7 +6,10 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
 
-/** A contract, with the subscription counts of its customer and a former customer. Ignores older revisions. */
+/**
+ * Applies a contract, and updates the subscription counts of its customer and of its former customer. Ignores older
+ * revisions.
+ */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
@@ -25,7 +28,9 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
-/** Compares revisions as numbers: decimal strings of any length, which grow with gaps. */
+/**
+ * Whether a revision is older. Revisions are decimal strings of any length, compared as numbers; they grow with gaps.
+ */
 export function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }
@@ -60,7 +65,7 @@ function subscriptionAfter(
       cancelledAt: keep(record.cancelledAt, impliedCancellation(stored, status, now)),
     },
     revision: keep(record.revision, before?.revision ?? null),
-    // The churn type of one cancellation does not apply to the next.
+    // The churn type of a cancellation does not apply to the next cancellation.
     churnType: keep(record.churnType, status === "CANCELLED" ? (before?.churnType ?? null) : null),
     cyclesGiven,
     renewals,
@@ -70,8 +75,9 @@ function subscriptionAfter(
 }
 
 /**
- * The cancellation date if the source gives no date. It is now if the status becomes CANCELLED, and null if the
- * contract is reactivated. It is also null for a contract that was already cancelled when the mirror first saw it.
+ * Returns the cancellation date if the source gives no date. The date is now if the status becomes CANCELLED. It is
+ * null if the contract is reactivated. It is also null if the contract was already cancelled when the mirror first saw
+ * it.
  */
 function impliedCancellation(
   stored: Subscription | undefined,

@@ -19,17 +19,17 @@ export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
 /** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
 export const DELIVERED_RETENTION_DAYS = 30;
-/** This rule for readers of the log. */
+/** The rule of DELIVERED_RETENTION_DAYS, as a text for readers of the log. */
 export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
 
 /** The state of a delivery. Times in epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus;
-  /** All attempts. */
+  /** Attempts of all rounds. */
   attempts: number;
-  /** Attempts of this round: since the delivery was queued, or retried by hand after its end. */
+  /** Attempts of this round. A round begins when the delivery is queued, or retried by hand after its end. */
   round: number;
-  /** null if no attempt is planned. */
+  /** When the next attempt is made; null if no attempt is planned. */
   nextAttemptAt: number | null;
 }
 
@@ -37,25 +37,25 @@ export interface DeliveryState {
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
-  /** Where the attempt went; left out without a target. */
+  /** The address of the attempt; left out without a target. */
   url?: string;
-  /** The kept part of the answer's body, see `keptAnswer`; left out if the answer did not end. */
+  /** The stored part of the answer's body, see `keptAnswer`; left out if the answer did not end. */
   answer?: string;
 }
 
-/** An attempt keeps this many bytes of the answer's body at most. */
+/** How many bytes of the answer's body an attempt stores at most. */
 export const KEPT_ANSWER_BYTES = 1024;
 
-/** How soon an endpoint answers. A quick endpoint gets more slots than a slow endpoint. */
+/** How fast an endpoint answers. A quick endpoint gets more slots than a slow endpoint. */
 export type Pace = "quick" | "slow";
 
-/** Whether the delivery is dead if the next attempt fails. @param round attempts in this round so far */
+/** Whether the delivery becomes dead if the next attempt fails. @param round attempts in this round so far */
 export function isLastAttempt(round: number, waits: readonly number[]): boolean {
   return round >= waits.length;
 }
 
 /**
- * The state after an attempt.
+ * Returns the state after an attempt.
  * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
  *   attempt.
  * @param waits milliseconds after each attempt of a round, except the last attempt
@@ -74,14 +74,14 @@ export function afterAttempt(
   return { status: "retrying", attempts, round, nextAttemptAt: startedAt + wait };
 }
 
-/** The state after a retry by hand: an ended delivery begins a new round; a planned attempt is made now. */
+/** Returns the state after a retry by hand. An ended delivery begins a new round. A planned attempt is made now. */
 export function afterRetryByHand(state: DeliveryState, now: number): DeliveryState {
   const ended = state.status === "dead" || state.status === "delivered";
   return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
 }
 
 /**
- * The body of a webhook, fixed when it is queued: every attempt and resend sends these bytes (docs/webhooks.md,
+ * Builds the body of a webhook when it is queued. Every attempt and resend sends these bytes (docs/webhooks.md,
  * "Body").
  */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
@@ -89,8 +89,8 @@ export function envelope(id: string, { topic, data }: Event, now: number, shop: 
 }
 
 /**
- * The beginning of an answer's body as text, at most 1,024 bytes of UTF-8. Invalid UTF-8 becomes U+FFFD, and so does
- * U+0000, which PostgreSQL cannot store. A character that the limit would cut is left out.
+ * Returns the beginning of an answer's body as text, at most 1,024 bytes of UTF-8. Invalid UTF-8 becomes U+FFFD, and so
+ * does U+0000, which PostgreSQL cannot store. A character that the limit would cut is left out.
  */
 export function keptAnswer(body: Uint8Array): string {
   const isCut = body.length >= KEPT_ANSWER_BYTES;

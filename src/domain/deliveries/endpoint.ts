@@ -1,15 +1,18 @@
 import ipaddr from "ipaddr.js";
 import { isWithin, type Networks } from "../../lib/networks.ts";
 
-/** Allowed networks without global addresses, for tests and private networks (docs/webhooks.md, "Endpoint"). */
+/**
+ * Networks that endpoints may use although their addresses are not global: for tests and private networks
+ * (docs/webhooks.md, "Endpoint").
+ */
 export type EgressAllow = Networks;
 
 export interface Endpoint {
-  /** The checked URL. Requests go to this object: it is never parsed from text again. */
+  /** The checked URL. Requests use this object: its text is never parsed again. */
   url: URL;
   /** Name or address, without brackets and trailing dot. */
   host: string;
-  /** Whether the host is an address, which needs no look-up. */
+  /** Whether the host is an address and needs no look-up. */
   isAddress: boolean;
   port: number;
 }
@@ -17,11 +20,14 @@ export interface Endpoint {
 const MAX_URL = 2048;
 const REFUSED_SUFFIXES = ["localhost", "local", "internal", "home.arpa", "onion"];
 
-/** Checks the URL; `refusedAddress` checks the addresses of its name. @returns the endpoint, or why it is refused */
+/**
+ * Checks the URL; `refusedAddress` checks the addresses of its host name. @returns the endpoint, or why it is refused
+ */
 export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: Endpoint } | { refused: string } {
   const refuse = (refused: string) => ({ refused });
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
-  // Parsers disagree on these characters: one reads https://a.example\@127.0.0.1/ as a.example, another as 127.0.0.1.
+  // Parsers disagree on these characters: one parser reads https://a.example\@127.0.0.1/ as a.example, another parser
+  // as 127.0.0.1.
   if (/[\\\s\p{Cc}]/u.test(text)) return refuse("the URL has a backslash, a space or a control character in it");
   if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text)))
     return refuse("it is not a URL");
@@ -48,7 +54,7 @@ function refusedName(host: string): string | undefined {
   return host.includes(".") ? undefined : `${host} is not a full host name`;
 }
 
-/** Why requests to this address are refused; undefined if they are allowed. */
+/** Returns why requests to this address are refused; undefined if they are allowed. */
 export function refusedAddress(address: string, protocol: string, allow: EgressAllow): string | undefined {
   const parsed = ipaddr.parse(address);
   if (isWithin(parsed, allow)) return undefined;

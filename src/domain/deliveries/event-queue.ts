@@ -29,10 +29,10 @@ export interface NewDelivery {
 }
 
 /**
- * The deliveries to queue for events. A shop with an endpoint gets webhooks for the topics that it chose. A connected
- * shop gets the triggers that it switched on. A plan without access gets no delivery.
+ * Returns the deliveries to queue for events. A shop with an endpoint gets webhooks for the topics that it chose. A
+ * connected shop gets the triggers that it switched on. A shop whose plan has no access gets no delivery.
  * @param now epoch milliseconds
- * @param newId gives a new delivery id
+ * @param newId returns a new delivery id
  */
 export function deliveriesOf(
   events: readonly Event[],
@@ -50,7 +50,7 @@ export function deliveriesOf(
     }
     const { trigger } = event;
     if (trigger !== undefined && targets.isConnected && targets.triggers.includes(trigger.handle)) {
-      // A trigger has no signature: it is sent with the access token.
+      // A trigger has no signature: it is sent with the shop's access token.
       deliveries.push({
         id: newId(),
         kind: "trigger",
@@ -64,7 +64,7 @@ export function deliveriesOf(
   });
 }
 
-/** One event as a webhook to queue, even if the shop did not choose its topic. @param now epoch milliseconds */
+/** Makes the webhook of one event, even if the shop did not choose its topic. @param now epoch milliseconds */
 export function webhookDelivery(
   id: string,
   event: Event,
@@ -83,7 +83,7 @@ export function webhookDelivery(
   };
 }
 
-/** Whether a delivery's body can hold personal data: rewards have any fields that their sender adds. */
+/** Whether a delivery's body can hold personal data. Senders can add any fields to rewards. */
 export function holdsReward({ topic }: { topic: string }): boolean {
   return topic === REWARD_TOPIC;
 }

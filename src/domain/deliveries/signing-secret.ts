@@ -6,13 +6,13 @@ const MAX_OVERLAP_MS = 30 * 86_400_000;
 
 /** A shop's newest signing secret. */
 export interface NewestSecret {
-  /** null without a secret. The former version is one lower. */
+  /** null without a secret. The former version is `version` - 1. */
   version: number | null;
-  /** Until then the former version signs too, epoch milliseconds; null if it does not. */
+  /** Until this time the former version signs too, epoch milliseconds; null without an overlap. */
   overlapEndsAt: number | null;
 }
 
-/** The versions that sign `webhook-signature` now, newest first (docs/webhooks.md, "Rotation"). */
+/** Returns the versions that sign `webhook-signature` now, newest first (docs/webhooks.md, "Rotation"). */
 export function signingVersions({ version, overlapEndsAt }: NewestSecret, now: number): number[] {
   if (version === null) return [];
   return overlapEndsAt !== null && now < overlapEndsAt ? [version, version - 1] : [version];

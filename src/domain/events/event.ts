@@ -26,12 +26,12 @@ export function parseTopics(names: readonly string[]): Topic[] {
   return TOPIC_NAMES.filter((topic) => names.includes(topic));
 }
 
-/** Something that happened. `data` has its keys in the documented order (docs/webhooks.md, "Topics"). */
+/** An event of the shop. `data` has its keys in the documented order (docs/webhooks.md, "Topics"). */
 export interface Event {
   topic: Topic;
   data: Record<string, unknown>;
   trigger?: Trigger;
-  /** The source's time, epoch milliseconds. An event without a time happened now. */
+  /** The source's time, epoch milliseconds. An event without `at` happened now. */
   at?: number;
 }
 
@@ -43,7 +43,7 @@ interface EventOf<T extends Topic> extends Event {
 export type TopicEvent = { [T in Topic]: EventOf<T> }[Topic];
 
 /**
- * Events of a contract: the mirror first saw it, its status or next billing date changed, it was cancelled.
+ * Returns the events of a contract: first seen, status or next billing date changed, cancelled.
  * @param customer gid of the contract's customer
  */
 export function subscriptionEvents(
@@ -87,13 +87,13 @@ function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary"
   return unpaid ? "involuntary" : "voluntary";
 }
 
-/** "1 month", "2 weeks": for people who build a workflow. */
+/** Returns an interval like "1 month" or "2 weeks", for people who build a workflow. */
 function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow): string {
   return `${intervalCount} ${interval.toLowerCase()}${intervalCount === 1 ? "" : "s"}`;
 }
 
 /**
- * Events of an order.
+ * Returns the events of an order.
  * @param outcome of the new attempt; undefined without a new attempt
  * @param customer gid of the contract's customer
  */
@@ -130,7 +130,9 @@ export function orderEvents(
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
-/** The event of a reward passes the sender's own fields on. A streak with a number as milestone has a trigger. */
+/**
+ * Returns the event of a reward, with the sender's own fields. A streak starts a workflow if its milestone is a number.
+ */
 export function rewardEvent(
   customer_id: string,
   { type: _type, id: _id, customer, source, ...fields }: RewardRecord,
@@ -141,7 +143,7 @@ export function rewardEvent(
   return { ...event, trigger: { handle: "streak-milestone-reached", customer, fields: { Milestone: milestone } } };
 }
 
-/** The event of a finished cancellation flow. */
+/** Returns the event of a finished cancellation flow. */
 export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): TopicEvent {
   const { subscription: contract_id, reason_id, offer_type, accepted, saved } = record;
   return { topic: "cancel_flow.completed", data: { contract_id, customer_id, reason_id, offer_type, accepted, saved } };

@@ -4,15 +4,15 @@ type FieldType = "single_line_text_field" | "number_decimal";
 
 interface TriggerKind {
   name: string;
-  /** When it starts a workflow. */
+  /** The event that starts a workflow. */
   description: string;
-  /** Fields beside the customer. The platform allows only letters and spaces in their names. */
+  /** Fields in addition to the customer. The platform allows only letters and spaces in their names. */
   fields: Record<string, FieldType>;
 }
 
 /**
  * The triggers in the platform's automation tool, by handle (docs/webhooks.md, "Workflow triggers"). The extensions
- * that declare the triggers are written from this table. A handle never changes after the platform knows it.
+ * that declare the triggers are generated from this table. A handle must never change once the platform knows it.
  */
 export const TRIGGERS = {
   "subscription-created": {
@@ -78,8 +78,8 @@ export function parseTriggers(text: string): TriggerHandle[] {
 }
 
 /**
- * The variables of the platform's `flowTriggerReceive` as JSON. The customer's number is inserted as text, because it
- * can be larger than a float can hold.
+ * Writes the variables of the platform's `flowTriggerReceive` as JSON. The customer's number is inserted as text,
+ * because a float cannot hold every such number.
  */
 export function triggerBody({ handle, customer, fields }: Trigger): string {
   const number = customer.slice(customer.lastIndexOf("/") + 1);

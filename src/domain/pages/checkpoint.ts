@@ -3,7 +3,7 @@ import { base32, unbase32 } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { Resource } from "../resources.ts";
 
-/** A checkpoint counts the changes of one resource of a shop. */
+/** The resource of a shop whose changes a checkpoint counts. */
 interface CheckpointScope {
   shopId: number;
   resource: Resource;
@@ -16,10 +16,10 @@ const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]
 
 /**
  * Writes and reads checkpoints (docs/copies.md): `<ISO date>~chg_` and the number of a change. A checkpoint is valid
- * for one shop, resource and key. A restored database has a new key, because its numbers were set back.
+ * for one shop, resource and key. A restored database has a new key, because its change numbers were set back.
  */
 export interface Checkpoints {
-  /** Returns the same text while the scope has the same number. */
+  /** Returns the same text until the number of the scope changes. */
   format(scope: CheckpointScope, number: number): string;
   /** @returns the number of the change; undefined for any text that `format` did not write */
   parse(scope: CheckpointScope, text: string): number | undefined;
@@ -27,7 +27,7 @@ export interface Checkpoints {
 
 /**
  * @param key random bytes that only the database has
- * @param now epoch milliseconds. A checkpoint begins with its own time, which is for people only
+ * @param now epoch milliseconds. A checkpoint begins with its own time, which only people read
  */
 export function createCheckpoints(key: Uint8Array, now: () => number): Checkpoints {
   /** The last checkpoint of each scope. */

@@ -1,6 +1,6 @@
 import { isoUtc } from "../../lib/time.ts";
 
-/** The end of a page: the sort date (epoch milliseconds) and the id of its last row. */
+/** The end of a page: the sort date (epoch milliseconds) and the id of the page's last row. */
 export interface Position {
   at: number;
   id: string;
@@ -8,7 +8,7 @@ export interface Position {
 
 const CURSOR = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~([a-z]{3}_[a-z2-7]{24})$/;
 
-/** `<ISO date>~<id>` (docs/api.md, "Pagination"). */
+/** Writes a cursor: `<ISO date>~<id>` (docs/api.md, "Pagination"). */
 export function formatCursor(position: Position): string {
   return `${isoUtc(position.at)}~${position.id}`;
 }

@@ -10,7 +10,7 @@ export interface RowFilter {
   status?: string;
 }
 
-/** Names a row by its id, or by the gid of an order, which several rows can have. */
+/** Names a row by its id, or by the gid of an order. Several rows can have the same order gid. */
 export type NamedRow = Pick<RowFilter, "id" | "orderGid">;
 
 const INTERNAL_ID = {
@@ -39,7 +39,7 @@ export const FILTERS = {
 export type FilterName = (typeof FILTERS)[Resource][number];
 
 /**
- * The row that an internal id or a gid names.
+ * Returns the filter for the row that an internal id or a gid names.
  * @param domain of the shop
  * @returns undefined for any other text
  */
@@ -51,7 +51,7 @@ export function namedRow(resource: Resource, text: string, domain: string): Name
       return { id: subscriptionId(domain, text) };
     case "customers":
       return { id: customerId(domain, text) };
-    // The internal id of an order does not depend on its gid, which comes with the charge.
+    // The internal id of an order does not depend on its gid, because the gid comes only with the charge.
     case "orders":
       return { orderGid: text };
   }

@@ -7,7 +7,7 @@ export const ANSWERED_RETENTION_DAYS = 30;
 
 /** A customer asked for the data that is stored about them. Times in epoch milliseconds. */
 export interface DataRequest {
-  /** Identifies a request that comes again. */
+  /** Identifies the request if it arrives again. */
   id: string;
   /** The customer's gid. */
   customer: string;
@@ -15,7 +15,7 @@ export interface DataRequest {
   dueAt: number;
 }
 
-/** @param id the platform's; if it is null, customer and time identify the request */
+/** @param id the platform's id; if it is null, customer and time identify the request */
 export function dataRequest(id: string | null, customer: string, requestedAt: number): DataRequest {
   const dueAt = requestedAt + ANSWER_DAYS * 86_400_000;
   return { id: id ?? `${customer} ${requestedAt}`, customer, requestedAt, dueAt };

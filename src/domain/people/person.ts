@@ -9,15 +9,15 @@ const PHONE = /^[-+()./ 0-9]+$/;
 
 /** The known data of a person, to find it in any field. */
 export interface KnownPerson {
-  /** In lower case. */
+  /** E-mail addresses in lower case. */
   emails: string[];
   names: string[];
-  /** Digits only. */
+  /** Telephone numbers, digits only. */
   phones: string[];
 }
 
 /**
- * The person's data in the customer's row and in the request. The two can have different e-mail addresses.
+ * Collects the person's data from the customer's row and from the request. The two can have different e-mail addresses.
  * @param customer undefined for an unknown customer
  */
 export function knownPerson(customer: Customer | undefined, { email, phone }: Contacts = {}): KnownPerson {
@@ -32,7 +32,7 @@ export function knownPerson(customer: Customer | undefined, { email, phone }: Co
 }
 
 /**
- * Replaces the personal data of one person in a JSON value by null. Leaves out fields that are named after the person.
+ * Replaces the personal data of one person in a JSON value by null. Leaves out fields whose name is the person's data.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
@@ -43,14 +43,17 @@ export function withoutPerson(value: unknown, person: KnownPerson, field = ""): 
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
 }
 
-/** Whether a JSON value holds a customer's number or gid anywhere. */
+/** Whether a JSON value has a customer's number or gid at any depth. */
 export function mentions(value: unknown, gid: string): boolean {
   if (typeof value === "string" || typeof value === "number")
     return value === gid || String(value) === gid.slice(gid.lastIndexOf("/") + 1);
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
-/** An e-mail address counts anywhere in a text. A name, a number, or an address without @ must be the whole text. */
+/**
+ * Whether a text is the person's data. An e-mail address is found anywhere in the text. A name, a number, or an address
+ * without @ must be the whole text.
+ */
 function describes(text: string, { emails, names, phones }: KnownPerson): boolean {
   const hasAddress = emails.some((email) => (email.includes("@") ? text.includes(email) : text === email));
   return hasAddress || names.includes(text) || (PHONE.test(text) && phones.includes(digitsOf(text)));

@@ -6,8 +6,8 @@ import type { Customer } from "../resources.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 
 /**
- * Places of personal data outside a customer's own row: bodies of queued webhooks and the answers to them, rewards,
- * and platform webhooks in the inbox.
+ * Where personal data is stored outside a customer's own row: bodies of queued webhooks and the answers to them,
+ * rewards, and platform webhooks in the inbox.
  */
 export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
@@ -22,8 +22,8 @@ export interface StoredText {
 }
 
 /**
- * A text about a person contains one of these. Other texts can contain them too, because the digits of an id can be
- * part of another number.
+ * Returns the search texts of a person: every text about the person contains at least one of them. Other texts can
+ * contain them too, because the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
@@ -41,7 +41,10 @@ const NAMES: Record<TextPlace, RegExp> = {
   inbox: /[0-9]+/g,
 };
 
-/** Searches for texts that may be about one of these people. It reads each text once, for any number of people. */
+/**
+ * Returns a search for texts that may be about one of these people. The search reads each text once, for any number of
+ * people.
+ */
 export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
   const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
   const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
@@ -57,15 +60,15 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 }
 
 /**
- * Removes one person's data from a text. A text that does not name them is returned unchanged (same object). The key of
- * a reward can change.
+ * Removes one person's data from a text. Returns a text unchanged (same object) if it does not name the person. The key
+ * of a reward can change.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
- * Rewards have any fields of their sender, and the inbox has whole payloads of the platform. So a redaction finds
- * personal data by field names and by the person's known data. A queued body changes, and so does its signature: the
- * law is more important than equal bytes.
+ * Returns the redaction of one person. Rewards have any fields of their sender, and the inbox has whole payloads of the
+ * platform. So the redaction finds personal data by field names and by the person's known data. A queued body changes,
+ * and so does its signature: the law is more important than equal bytes.
  * @param before the customer before the redaction
  */
 export function redactionOf(
@@ -82,7 +85,8 @@ export function redactionOf(
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
-    // The body has our own fields only. A new object, because the answer to it can hold personal data.
+    // The body has only our own fields, so it stays. The object is new, because the answer to the webhook can hold
+    // personal data.
     if (stored.place === "delivery" && !holdsReward({ topic: String(value["topic"]) })) return { ...stored };
     const redacted = redactedValue(stored.place, value, person);
     const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
@@ -90,7 +94,7 @@ export function redactionOf(
   };
 }
 
-/** Keeps our own fields: they hold no personal data, but their values can equal a person's name. */
+/** Redacts a value except our own fields: they hold no personal data, but their values can equal a person's name. */
 function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery":
@@ -115,7 +119,9 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/** Replaces a sender's id that holds the person's address or name by its hash, which still finds repeats. */
+/**
+ * Returns the hash of a sender's id if it holds the person's address or name. The hash still finds repeated rewards.
+ */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === null ? redactedId(id) : id;
 }

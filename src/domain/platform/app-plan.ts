@@ -19,7 +19,7 @@ export interface AppSubscription {
 }
 
 /**
- * The plan that a shop has through its subscriptions to the app.
+ * Returns the plan that a shop has through its subscriptions to the app.
  * @param subscriptions empty if the app is not sold through the platform
  * @returns undefined if the platform does not decide the plan
  */
@@ -30,17 +30,17 @@ export function planOf(subscriptions: readonly AppSubscription[]): Plan | undefi
   return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];
 }
 
-/** A frozen subscription (a missed payment) still gives access. */
+/** Whether a subscription gives access. A frozen subscription (a missed payment) still gives access. */
 export function givesAccess({ status }: Pick<AppSubscription, "status">): boolean {
   return status === "ACTIVE" || status === "FROZEN";
 }
 
-/** The plan of a subscription of any status. */
+/** Returns the plan of a subscription of any status. */
 export function planOfSubscription({ name, handle }: Omit<AppSubscription, "status">): Plan | undefined {
   return PLAN_OF_HANDLE.get(handle ?? handleFromName(name));
 }
 
-/** A name written like a handle: `Free + API and webhooks` becomes `free-api-and-webhooks`. */
+/** Writes a name like a handle: `Free + API and webhooks` becomes `free-api-and-webhooks`. */
 function handleFromName(name: string): string {
   return name
     .toLowerCase()

@@ -1,14 +1,14 @@
 /**
- * How a shop gets access tokens: repeatedly with the app's client credentials; one permanent token by hand; or in
- * pairs, where the refresh token gives the next pair.
+ * How a shop gets access tokens. `client_credentials`: repeatedly with the app's credentials. `token`: one permanent
+ * token, given by hand. `refresh`: tokens come in pairs, and the refresh token gives the next pair.
  */
 export type ConnectionKind = "client_credentials" | "token" | "refresh";
 
 export interface Tokens {
   accessToken: string;
-  /** null unless tokens come in pairs. */
+  /** null if tokens do not come in pairs. */
   refreshToken: string | null;
-  /** When the access token expires, epoch milliseconds; null for a permanent one. */
+  /** When the access token expires, epoch milliseconds; null for a permanent token. */
   expiresAt: number | null;
 }
 
@@ -17,12 +17,12 @@ export const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers
 /** Scopes that include another scope. A write scope always includes its read scope. */
 const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_orders"] };
 /**
- * Scopes that we ask a shop for. Without the last three, we cannot see orders older than 60 days, products of order
- * lines, and merges of customers.
+ * Scopes that we ask a shop for. The last three let us see orders older than 60 days, products of order lines, and
+ * merges of customers.
  */
 export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products", "read_customer_merge"];
 
-/** The needed scopes that were not granted. */
+/** Returns the needed scopes that were not granted. */
 export function missingScopes(granted: readonly string[]): string[] {
   return NEEDED_SCOPES.filter(
     (scope) =>

@@ -18,20 +18,20 @@ export interface BulkPart {
   query: string;
   /** The gid of the operation; null until it was started. */
   operation: string | null;
-  /** Everything before this byte of the file is stored. A line begins there. */
+  /** Everything before this byte of the file is stored. A line begins at this byte. */
   offset: number;
-  /** How many customers or orders that is. */
+  /** How many customers or orders are stored. */
   count: number;
-  /** How many the shop had when the load began. */
+  /** How many customers or orders the shop had when the load began. */
   total: number;
-  /** The number of the stage that takes the orders; null before the stage exists. */
+  /** The number of the stage that the orders are written to; null before the stage exists. */
   stage: number | null;
 }
 
 /** The progress of a run: all items before `cursor` in `stage` are in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
-  /** A reconciliation reads changes since then. */
+  /** A reconciliation reads changes since this time, epoch milliseconds. */
   from?: number;
   /** Whether changes queue events. */
   events: boolean;
@@ -39,7 +39,7 @@ export interface SyncRun {
   cursor: string | null;
   /** How many customers the shop had when a load began. */
   customerTotal?: number;
-  /** The unfinished parts that come from bulk operations. Other items come page by page. */
+  /** The unfinished parts that come from bulk operations. All other items come page by page. */
   bulk?: { customers?: BulkPart; orders?: BulkPart };
   counts: SyncCounts;
 }
