@@ -1,8 +1,8 @@
 /**
  * Builds dist/sds, one executable with everything inside. `scripts/build [--target bun-linux-arm64] [--outfile PATH]`
  *
- * `--client` builds only the npm package of src/client, which is also in the executable: dist/client, and its tarball
- * dist/sds-client-VERSION.tgz.
+ * `--client` builds only the npm package of src/client: dist/client, and its tarball dist/sds-client-VERSION.tgz. The
+ * executable contains the tarball too.
  * `--client-types` writes the files in src/client that come from the schemas. Run it after a change of a schema.
  */
 import { rmSync } from "node:fs";

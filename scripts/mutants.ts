@@ -49,7 +49,7 @@ say(`${chosen.length} of ${candidates.length} changes in ${paths.length} files, 
 if (values.list) for (const mutant of chosen) say(describe(mutant));
 else process.exitCode = await judge();
 
-/** @returns the exit status */
+/** Runs the tests without a change, then tries the changes. @returns the exit status */
 async function judge(): Promise<number> {
   const folder = await copyTree();
   try {
@@ -65,7 +65,6 @@ async function judge(): Promise<number> {
   }
 }
 
-/** @returns the exit status */
 async function tryAll(folder: string, tests: readonly TestFile[]): Promise<number> {
   const survivors: Mutant[] = [];
   let tried = 0;
@@ -111,7 +110,7 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
       const by = await failureOf(folder, [file]);
       if (by !== undefined) return by;
     }
-    // This is quicker than the rest of the suite.
+    // The type check is quicker than the rest of the suite.
     if (!(await hasRightTypes(folder))) return "types";
     return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
   } finally {
@@ -120,8 +119,8 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
 }
 
 /**
- * Runs the files. A failure counts if the file that failed does so again by itself: some tests fail by chance on a busy
- * machine.
+ * Runs the test files. A failure counts only if the failed file fails again when it runs alone: some tests fail by
+ * chance on a busy machine.
  */
 async function failureOf(folder: string, files: readonly TestFile[]): Promise<string | undefined> {
   if (files.length === 0) return undefined;
@@ -139,7 +138,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   const failed = files.filter(({ path }) => path === first.file);
   const second = await run(failed.length === 0 ? files : failed);
   if (!second.passed) return first.file ?? "the suite";
-  // The failure seems to be chance. The files after the failed one have not run yet.
+  // The failure was probably chance. The files after the failed one have not run yet.
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),

@@ -1,6 +1,6 @@
 /**
- * scripts/store-database preloads this into the program: its clock is then CLOCK_SHIFT_MS milliseconds ahead, or behind
- * for a negative number.
+ * scripts/store-database preloads this file into the program. The program's clock is then CLOCK_SHIFT_MS milliseconds
+ * ahead. With a negative number it is behind.
  */
 const shiftMs = Number(process.env["CLOCK_SHIFT_MS"] ?? "0");
 const RealDate = Date;

@@ -74,8 +74,8 @@ function storeFile({ data }: OldProgram) {
 }
 
 /**
- * The PostgreSQL database is a copy of the SQLite one, made at real time. The program cannot run on PostgreSQL here,
- * because its shifted clock would differ from the server's.
+ * Copies the SQLite database to PostgreSQL, at real time. The program cannot run on PostgreSQL here, because its
+ * shifted clock would differ from the server's.
  */
 async function storeOnPostgres({ data }: OldProgram) {
   const server = await postgresServer();
@@ -90,7 +90,10 @@ async function storeOnPostgres({ data }: OldProgram) {
   return files;
 }
 
-/** A table without a row would not be tested. @throws Error that names the tables */
+/**
+ * Checks that every table has a row, because an empty table would not be tested.
+ * @throws Error that names the empty tables
+ */
 function checkFilled(data: string): void {
   if (existsSync(join(data, "sds.db-wal")))
     throw new Error("the database has a write-ahead log: a program still has it open");

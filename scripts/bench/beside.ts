@@ -1,7 +1,7 @@
 /**
- * Measures intake, sender and read API beside each other. A client posts one event after the other, alone and while
- * eight connections read pages of 250 rows as fast as they can. The result is how long the client waits. `bun
- * scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
+ * Measures the intake, the sender and the read API while they run at the same time. A client posts one event after the
+ * other: alone, and while eight connections read pages of 250 rows as fast as they can. The result is how long the
+ * client waits. `bun scripts/bench/beside.ts [PROGRAM]` runs only this bench, with an sds that is already built.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -19,14 +19,14 @@ const WALKERS = 8;
 const PAGE_ROWS = 250;
 const ROUNDS = 5;
 const EVENTS_PER_ROUND = 100;
-/** One event is posted in each period, unless the event before takes longer. So both halves get the same load. */
+/** One event is posted in each period, unless the previous event takes longer. So both halves have the same load. */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;
 const DOMAIN = "bench.myshopify.com";
 
 interface Latencies {
   acknowledged: number[];
-  /** From the acknowledgement, which follows the commit at once, to the arrival at the endpoint. */
+  /** Time from the acknowledgement to the arrival at the endpoint. The acknowledgement follows the commit at once. */
   received: number[];
 }
 
@@ -35,7 +35,7 @@ interface Measured {
   beside: Latencies;
   pagesAlone: number;
   pagesBeside: number;
-  /** Processor time of sds for a page, without writers beside. */
+  /** Processor time of sds for one page while no client writes. */
   pageMicroseconds: number;
 }
 
@@ -54,10 +54,10 @@ async function postEvents(server: Server, events: readonly SignedPost[], endpoin
   return latencies;
 }
 
-/** Reads random pages of 250 until `seconds` are over or it is stopped. @returns pages a second */
+/** Starts to read random pages of 250 rows, for `seconds` or until it is stopped. */
 function read(server: Server, key: string, paths: string, seconds: number) {
-  // The readers have a lower priority than the client of the events, or its wait for the processor would be measured
-  // too.
+  // Readers get a lower priority than the client that posts events. Otherwise the client would wait for the processor,
+  // and that wait would be measured too.
   const pinned = ["nice", "-n", "10", "taskset", "-c", "1"];
   const options = ["-t1", `-c${WALKERS}`, `-d${seconds}s`, "--timeout", "30s", "-s", join(BENCH, "load.lua")];
   const wrk = Bun.spawn([...pinned, "wrk", ...options, "-H", `Authorization: Bearer ${key}`, server.url, "--", paths], {
@@ -69,7 +69,7 @@ function read(server: Server, key: string, paths: string, seconds: number) {
   };
 }
 
-/** A copy of a filled shop whose webhooks go to the endpoint. */
+/** Copies a filled shop, and sets the endpoint of its webhooks. */
 async function shopFor(endpoint: string): Promise<{ folder: string; key: string; secret: string; paths: string }> {
   const filled = await shops.filledShop(ROWS);
   const folder = shops.copyFolder(filled.folder, `${filled.folder}-beside`);
@@ -128,7 +128,7 @@ export async function besideReaders(program: string): Promise<Measured> {
   };
 }
 
-/** Adds the rows of the table. */
+/** Adds the results to the table. */
 export function addBeside(table: Table, { alone, beside, pagesAlone, pagesBeside, pageMicroseconds }: Measured): void {
   const goals = [
     ["Acknowledgement of an event beside 8 readers of pages of 250, median", "acknowledged", 0.5, 1.3],

@@ -1,6 +1,6 @@
 /**
- * Measures the least that storing webhooks can cost: inserts the rows of a file into one plain table of a new database,
- * some in each transaction, with the program's own pragmas. Prints the seconds.
+ * Measures the lowest possible cost of storing webhooks: inserts the rows of a file into one plain table of a new
+ * database. Each transaction has ROWS_PER_COMMIT rows, with the program's own pragmas. Prints the seconds.
  * `bun scripts/bench/bodies.ts FILE DATABASE ROWS_PER_COMMIT`
  */
 import { readFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Measures the least that an intake can cost: takes the rows that an intake wrote, and inserts them into the same
- * tables of another database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own
- * pragmas. Prints the seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
+ * Measures the lowest possible cost of an intake: inserts the rows that an intake wrote into the same tables of another
+ * database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own pragmas. Prints the
+ * seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -30,7 +30,7 @@ const start = performance.now();
 for (let done = 0; done < commits; done += 1) {
   into.run("BEGIN IMMEDIATE");
   for (const { rows, insert } of tables) {
-    // Not every event has a customer: the rows are spread evenly.
+    // Not every event has a customer, so the rows of each table are spread evenly over the commits.
     const share = (n: number) => Math.floor((n * rows.length) / commits);
     for (const row of rows.slice(share(done), share(done + 1))) insert.run(...row);
   }

@@ -1,6 +1,6 @@
 /**
- * Measures what keeping a copy costs: 304 answers, single rows, changes, compression, and the cost of the lists of
- * changes for writes. `bun scripts/bench/copies.ts` measures only this, with 1,000,000 contracts.
+ * Measures the cost of keeping a copy: 304 answers, single rows, changes and compression. Also measures how much the
+ * lists of changes slow down writes. `bun scripts/bench/copies.ts` runs only this bench, with 1,000,000 contracts.
  */
 import { Database } from "bun:sqlite";
 import { constants, cpSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ const PAGE_ROWS = 250;
 const LIST = "/api/v1/subscriptions";
 const UPDATES_PER_ROUND = 400;
 const ROUNDS = 7;
-/** Of the rows, in an hour. */
+/** Share of the rows that change in an hour. */
 const CHANGED_SHARE = 0.01;
 const MEGABYTE = 1e6;
 
@@ -78,7 +78,7 @@ async function measureAnswers(table: Table, shop: shops.Shop, server: Server): P
   table.addRemark("Page of 50 with gzip", `${rate(found.gzip)}, plain ${rate(found.full)}`);
 }
 
-/** A copy of a shop's database with a store of its own. */
+/** Copies a shop's database, changes the copy and opens a store on it. */
 async function openCopy(shop: shops.Shop, name: string, change: (db: Database) => void) {
   const folder = join(shop.folder, name);
   rmSync(folder, { recursive: true, force: true });

@@ -30,9 +30,9 @@ const ROUNDS = 3;
 
 const SHOPS = 100;
 const EVENTS_PER_SHOP = 200;
-/** As many attempts at once as sds makes for these shops: 4 for each, the default of SDS_DELIVERY_PER_SHOP. */
+/** As many concurrent attempts as sds makes for these shops: 4 for each shop, the default of SDS_DELIVERY_PER_SHOP. */
 const IN_FLIGHT = SHOPS * 4;
-/** BullMQ is fastest with this many. */
+/** BullMQ is fastest with this concurrency. */
 const QUEUE_CONCURRENCY = 50;
 const FEW = 10_000;
 const MANY = 1_000_000;
@@ -58,7 +58,7 @@ function startSds(folder: string): Promise<Server> {
 
 /**
  * Lets sds send everything that is queued, in a copy of the folder.
- * @returns deliveries per second, from its start to the last record
+ * @returns deliveries per second, from the start of sds to the last recorded delivery
  */
 async function drain(template: string): Promise<number> {
   const folder = copyFolder(template, `${template}-used`);
@@ -70,7 +70,10 @@ async function drain(template: string): Promise<number> {
   return delivered(db) / ((performance.now() - start) / 1_000);
 }
 
-/** Lets sds send the first deliveries of a folder. @returns deliveries per second, and the memory that sds took */
+/**
+ * Lets sds send the first `count` deliveries of a folder.
+ * @returns deliveries per second, and the memory that sds took
+ */
 async function drainSome(folder: string, count: number): Promise<{ perSecond: number; memory: number }> {
   const start = performance.now();
   await using server = await startSds(folder);
@@ -87,7 +90,7 @@ function delivered(db: Database): number {
   );
 }
 
-/** Runs the loop that only signs and posts. @returns deliveries per second, from its start to its end */
+/** Runs posts.ts, which only signs and posts. @returns deliveries per second, from its start to its end */
 async function runLoop(file: string, count: number, endpoint: string): Promise<number> {
   const env = { BUN_CONFIG_MAX_HTTP_REQUESTS: String(IN_FLIGHT + 32) };
   return count / (await runPinned(["bun", join(BENCH, "posts.ts"), file, endpoint, String(IN_FLIGHT)], env)).seconds;
@@ -185,7 +188,7 @@ interface Latency {
   fromRequestMs: number;
 }
 
-/** Sends one event at a time, with a pause after each in which its delivery is recorded. */
+/** Sends one event at a time. In the pause after each event, sds records the delivery. */
 async function latencies(server: Server, receiver: Endpoint, events: readonly SignedPost[]): Promise<Latency[]> {
   const measured: Latency[] = [];
   for (const event of events) {
@@ -252,7 +255,9 @@ async function measureIntake(endpoint: string): Promise<void> {
   table.addRemark("Intake while the same core sends what it queues", rate(median(speeds.sending)));
 }
 
-/** An endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Its answers take as long as from far away. */
+/**
+ * Starts an endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Its answers take as long as from far away.
+ */
 function startFlapping() {
   const answers = () => Math.floor(performance.now() / FLAP_MS) % 2 === 0;
   const server = serve({
@@ -268,7 +273,10 @@ function startFlapping() {
   return { url: String(server.url), [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** Sends events for three timeouts after a cold start. @returns from each request to the receipt, in milliseconds */
+/**
+ * After a cold start, sends events for the length of three timeouts.
+ * @returns milliseconds from each request to its receipt
+ */
 async function healthyLatencies(template: string, receiver: Endpoint, events: SignedPost[]): Promise<number[]> {
   await using server = await startSds(copyFolder(template, `${template}-used`));
   const end = performance.now() + HANGING_MS;
@@ -281,7 +289,10 @@ async function healthyLatencies(template: string, receiver: Endpoint, events: Si
   return measured;
 }
 
-/** The healthy shop is added last, so the others are due first. */
+/**
+ * Measures the latency of a healthy shop, alone and among shops whose endpoints hang or flap. The healthy shop is added
+ * last, so the others are due first.
+ */
 async function measureHanging(): Promise<void> {
   using receiver = new Endpoint();
   using hanging = startHanging();

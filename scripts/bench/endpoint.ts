@@ -15,7 +15,7 @@ export class Endpoint implements Disposable {
   });
   readonly url = String(this.server.url);
 
-  /** Resolves to the time of arrival of the next delivery. */
+  /** Resolves to the arrival time of the next delivery. */
   next(): Promise<number> {
     this.arrival = Promise.withResolvers<number>();
     return this.arrival.promise;

@@ -23,7 +23,7 @@ const ROUNDS = 3;
 const CONNECTIONS = 32;
 /** There are twice as many webhooks: one about each contract and one about its customer. */
 const CONTRACTS = 11_000;
-/** The first webhooks: their time is not counted, because the program has just been started. */
+/** Number of webhooks at the start whose time is not counted, because the program has just started. */
 const WARM_UP = 2_000;
 
 /** More points than a run can spend. */
@@ -32,7 +32,7 @@ const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 const LARGEST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
 /** Enough points to connect, then almost none. So work that reads from the platform waits. */
 const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
-/** Like the plan "Plus", with few points at the start, so that the load has to wait for points from then on. */
+/** Like the plan "Plus", but with few points at the start. So the load has to wait for points. */
 const SYNC_POINTS: Points = { maximumAvailable: 2_000, restoreRate: 1_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
@@ -84,7 +84,7 @@ function count(folder: string): number {
   return db.query<{ count: number }, []>("SELECT count(*) AS count FROM inbox").get()?.count ?? 0;
 }
 
-/** @returns webhooks per second */
+/** Inserts the webhooks into a plain table with bodies.ts. @returns webhooks per second */
 async function commitBodies(posts: PlatformPost[]): Promise<number> {
   const folder = newFolder("bare");
   mkdirSync(folder);
@@ -129,8 +129,8 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
 }
 
 /**
- * Measures how long the inbox takes to become empty while no webhooks arrive and the platform answers as fast as the
- * stand-in can.
+ * Measures how long sds takes to empty its inbox. Meanwhile no webhooks arrive, and the stand-in answers as fast as it
+ * can.
  */
 async function measureDrain(template: string, posts: PlatformPost[]): Promise<void> {
   await withServer(template, UNTHROTTLED, posts, async (server, standIn, folder) => {

@@ -6,10 +6,10 @@ import { type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import { buildProgram, emptyShop, SDS } from "./shops.ts";
 import { machineLine, needTwoCores, rounded, Table } from "./table.ts";
 
-/** The limits of one body. */
+/** The limits of the intake for one body. */
 const BYTES = 1024 * 1024;
 const RECORDS = 250;
-/** As many lines of a contract as fill the body. */
+/** The lines of each contract: so many that 250 contracts fill the body. */
 const LINES = Array.from({ length: 21 }, (_, n) => ({
   variantId: `gid://shopify/ProductVariant/${n + 1}`,
   productId: `gid://shopify/Product/${n + 1}`,
@@ -45,7 +45,7 @@ const BODIES: Record<string, string> = {
   brackets: "[".repeat(BYTES),
 };
 
-/** Posts a body with a program of its own, so that this process measures without pauses. */
+/** Posts a body from a separate program, so that this process measures without pauses. */
 async function post(
   server: Server,
   secret: string,
@@ -61,7 +61,7 @@ async function post(
   return { status, ms: performance.now() - start };
 }
 
-/** Requests a path repeatedly. @returns a function that stops, and returns the longest time of a request */
+/** Requests a path repeatedly. @returns a function that stops the requests, and returns the longest response time */
 function watch(url: string, headers: Record<string, string> = {}): () => Promise<number> {
   let longestMs = 0;
   let goesOn = true;

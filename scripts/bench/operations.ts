@@ -25,7 +25,7 @@ const TIMES = 21;
 const GROUP = 16;
 const LEASE_MS = 15_000;
 
-/** A Markdown table of the statements and round trips of each operation. They are medians, counted on the wire. */
+/** Counts the statements and round trips of each operation on the wire. @returns a Markdown table of the medians */
 export async function operationTable({ server, side, key, paths, posts }: Setting): Promise<string> {
   const counter = await startWireCounter(server.port);
   const throughProxy = server.addressOf("scale").replace(`:${server.port}/`, `:${counter.port}/`);

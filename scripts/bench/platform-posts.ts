@@ -15,11 +15,11 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** How many webhooks have the same millisecond as their time: more than the program can accept in a millisecond. */
+/** Number of webhooks with the same time in milliseconds. The program cannot accept so many in one millisecond. */
 const PER_MILLISECOND = 10;
 
 /**
- * Alternates between a webhook about each contract and one about each customer, with the platform's sample payloads.
+ * Makes a webhook about each contract and each customer, alternately, from the platform's sample payloads.
  * @param now when the last webhook is sent, epoch milliseconds
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
@@ -42,7 +42,10 @@ export function platformPosts(contracts: readonly string[], customers: readonly 
   });
 }
 
-/** The whole request as the platform sends it, signed, so that posting costs almost nothing compared with answering. */
+/**
+ * Makes the bytes of a signed request, as the platform sends it. Posting ready bytes costs almost nothing compared with
+ * answering them.
+ */
 export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost, secret: string): Uint8Array {
   const at = new Date(triggeredAt).toISOString();
   const { headers } = signedWith(secret, {
@@ -71,10 +74,7 @@ export interface Posted {
   latencies: number[];
 }
 
-/**
- * Posts them all over several connections, each with one request at a time.
- * @throws if an answer is not 200
- */
+/** Posts all requests over several connections, each with one request at a time. @throws if an answer is not 200 */
 export async function postAll(url: string, requests: readonly Uint8Array[], connections: number): Promise<Posted> {
   const { hostname, port } = new URL(url);
   const latencies: number[] = [];
@@ -91,7 +91,7 @@ export async function postAll(url: string, requests: readonly Uint8Array[], conn
         return;
       }
       sentAt = performance.now();
-      // The request is small, and the connection has no other.
+      // A small request on an idle connection is always written as a whole.
       if (socket.write(request) !== request.length) reject(new Error("the connection took a part of a request"));
     }
     await connect({

@@ -22,11 +22,11 @@ const PLUS: Points = { maximumAvailable: 20_000, restoreRate: 1_000 };
 /** The points per second of the standard plan. */
 const STANDARD_RATE = 100;
 
-/** Each has one line, a checkout and two renewals. */
+/** Each contract has one line, a checkout and two renewals. */
 const CONTRACTS = values.large ? 100_000 : 5_000;
 const SEEDING = { contracts: CONTRACTS, renewals: 2, linesEach: 1 };
 const RENEWED = 2_000;
-/** The results are calculated for shops of this size. */
+/** The results are extrapolated to shops of this size. */
 const LARGE_SHOP = 1_000_000;
 const BILLING_NIGHT = 50_000;
 

@@ -1,5 +1,5 @@
 /**
- * Measures the least that sending can cost: signs and posts each delivery of a file as the sender does, and records
+ * Measures the lowest possible cost of sending: signs and posts each delivery of a file as the sender does, and records
  * nothing. `bun scripts/bench/posts.ts FILE URL IN_FLIGHT`
  */
 import { readFileSync } from "node:fs";

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The fields after the process name in /proc/PID/stat (see proc_pid_stat(5)); undefined if the process ended. */
+/**
+ * Reads the fields after the process name in /proc/PID/stat (see proc_pid_stat(5)); undefined if the process has ended.
+ */
 function fieldsOf(pid: number): string[] | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ");
@@ -9,7 +11,7 @@ function fieldsOf(pid: number): string[] | undefined {
   }
 }
 
-/** Times are in hundredths of a second. */
+/** Adds up some fields, which are in hundredths of a second. @returns seconds */
 function seconds(fields: readonly string[], from: number, to: number): number {
   return fields.slice(from, to).reduce((sum, field) => sum + Number(field), 0) / 100;
 }

@@ -74,7 +74,7 @@ export function addEmptyShops(
   });
 }
 
-/** Opens the folder with the product's own code, and closes it afterwards: then the whole database is in one file. */
+/** Runs a function on a folder's store, and closes the store. Then the whole database is in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore({
     folder,
@@ -93,7 +93,10 @@ export function databaseOf(folder: string): string {
   return join(folder, "sds.db");
 }
 
-/** Writes the queued deliveries as NDJSON, one of each shop in turn, as the sender takes them. @returns the file */
+/**
+ * Writes the queued deliveries as NDJSON, one of each shop in turn, as the sender takes them.
+ * @returns the file's path
+ */
 export async function sentFile(folder: string): Promise<string> {
   const file = join(FOLDER, "deliveries.ndjson");
   await withStore(folder, async ({ webhooks }) => {

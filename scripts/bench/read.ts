@@ -43,7 +43,7 @@ async function onePage(load: Load): Promise<string> {
   return answer.text();
 }
 
-/** A server that answers every request with a page of this size. */
+/** Starts a server that answers every request with the same page. */
 function startConstant(load: Load): Promise<Server> {
   return startPinnedServer(["bun", join(BENCH, "constant.ts"), `${load.server.url}${onePath(load)}`, load.key]);
 }
@@ -52,7 +52,7 @@ function startBaseline(shop: shops.Shop): Promise<Server> {
   return startPinnedServer(["node", join(BENCH, "baseline/server.js"), shops.baselineOf(shop)]);
 }
 
-/** The speed of the disk is not measured: this reads the files into memory first. */
+/** Reads the files into memory first, so that the speed of the disk is not measured. */
 async function warm(...files: string[]): Promise<void> {
   await $`cat ${files} > /dev/null`.quiet();
 }

@@ -28,7 +28,8 @@ const INTERVALS = ["WEEK", "MONTH", "MONTH", "MONTH"] as const;
 const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Brew, 6 bottles"] as const;
 
 /**
- * A shop's contracts of five years, always the same ones: one line each, and four customers for five contracts.
+ * Makes a shop's contracts of five years, always the same ones. Each contract has one line, and five contracts have
+ * four customers.
  * @param order `random` is a possible order of an export; `dated` is oldest first, evenly spread
  */
 export function* subscriptionRecords(count: number, order: "random" | "dated"): Generator<SubscriptionRecord> {

@@ -40,7 +40,10 @@ const DOMAIN = "bench.myshopify.com";
 /** The costs of one side of a comparison, by operation. */
 type Costs<Name extends string> = Record<Name, Cost>;
 
-/** Runs each in turn, again and again, because the speed of the machine varies. The first round is not counted. */
+/**
+ * Runs the measurements in turn for some rounds, because the speed of the machine varies. The first round is not
+ * counted.
+ */
 async function inTurn<Name extends string>(
   rounds: number,
   runs: Record<Name, (round: number) => Promise<Cost>>,
@@ -58,9 +61,7 @@ async function inTurn<Name extends string>(
   return costs;
 }
 
-/**
- * Fills both engines with the same shop. Its endpoint never answers, so that sending does not count in the measurement.
- */
+/** Fills both engines with the same shop. Its endpoint never answers, so sending is not measured. */
 async function prepareShop(postgres: BenchServer, endpoint: string) {
   const filled = await shops.filledShop(ROWS);
   const folder = shops.copyFolder(filled.folder, "dist/bench/scale");
@@ -100,7 +101,7 @@ async function measurePages(shop: Prepared, limit: number): Promise<Costs<"sqlit
   });
 }
 
-/** @param alone whether each event waits for the one before */
+/** @param alone whether each event waits for the previous event */
 async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: boolean) {
   await using sqlite = await startSide(shops.SDS, shop.sqlite);
   await using postgres = await startSide(shops.SDS, shop.postgres);
@@ -122,7 +123,7 @@ async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: 
   });
 }
 
-/** Posts for one measurement, from these shops in turn. */
+/** Makes the posts of one measurement, from these shops in turn. */
 function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
   const each = Math.ceil((2 * (ROUNDS + 1) * POSTS_PER_ROUND) / senders.length);
   const posts = senders.map(({ domain, secret }) => signedPosts(domain, secret, each).values());
@@ -153,7 +154,7 @@ async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | 
   });
 }
 
-/** Measures a program from its start on. */
+/** Starts sds, and measures its costs from the first operation. */
 async function costOfProgram(side: Side, run: () => Promise<number>): Promise<Cost> {
   await using server = await startSide(shops.SDS, side);
   return await costOf([server], side, async () => {
@@ -233,7 +234,7 @@ const single = await measurePosts(shop, posts, true);
 const many = await measurePosts(shop, posts, false);
 const sent = await measureDeliveries(server);
 const operations = await operationTable({ server, side: shop.postgres, key: shop.key, paths: shop.paths(50), posts });
-// Measured last: the webhooks of these shops are tried again all the time, which would disturb what follows.
+// Measured last: sds keeps retrying the webhooks of these shops, which would disturb later measurements.
 const spread = await measurePosts(shop, postsOf(shop.others), false);
 
 const lines = [

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { $ } from "bun";
 import { listeningUrl } from "../listening-url.ts";
 
-/** Client and server have a core each, so that the client does not slow the server. */
+/** Client and server run on different cores, so that the client does not slow the server. */
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ON_LOAD_CORE = ["taskset", "-c", "1"];
 /** A prefix for commands: the program is killed when the bench ends. */
@@ -25,7 +25,10 @@ export function serveCommand(program: string, folder: string): string[] {
   return [program, "--data", folder, "serve", "--port", "0"];
 }
 
-/** Starts a program that prints `listening on URL` on stderr. It ends with the bench, also after an error. */
+/**
+ * Starts a program that prints `listening on URL` on stderr. The program is killed when the bench ends, also after an
+ * error.
+ */
 export async function startServer(command: string[], env: Record<string, string> = {}): Promise<Server> {
   const program = Bun.spawn([...WITH_BENCH, ...command], {
     env: { ...process.env, SDS_LOG: "error", ...env },
@@ -103,7 +106,7 @@ export interface Load {
   headers?: Record<string, string>;
 }
 
-/** @returns pages per second */
+/** Reads pages with wrk. @returns pages per second */
 export async function ask(
   { server, key, paths, headers = {} }: Load,
   seconds: number,

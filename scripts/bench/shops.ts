@@ -31,7 +31,7 @@ interface Import {
   seconds: number;
 }
 
-/** A copy that a measurement may change. @returns its path */
+/** Copies a folder for a measurement that changes it. @returns the path of the copy */
 export function copyFolder(folder: string, copy: string): string {
   rmSync(copy, { recursive: true, force: true });
   cpSync(folder, copy, { recursive: true });
@@ -63,7 +63,7 @@ export async function importFile(shop: Shop, file: string): Promise<Import> {
   return { lines: printed.read, seconds: (performance.now() - start) / 1_000 };
 }
 
-/** The records as NDJSON. */
+/** Writes the records as NDJSON. @returns the path of the file */
 export async function recordFile(count: number): Promise<string> {
   const file = join(FOLDER, `subscriptions-${count}.ndjson`);
   // The writer overwrites the beginning of an existing file and leaves the rest.
@@ -77,7 +77,7 @@ export async function recordFile(count: number): Promise<string> {
   return file;
 }
 
-/** A shop filled by `sds import`, which takes a while. */
+/** Fills a shop by `sds import`, which takes a while. Later runs use the same shop. */
 export function importedShop(count: number): Promise<Shop & Import> {
   return keep(`imported-${count}`, async (name) => {
     tell(`Importing ${count.toLocaleString("en")} subscriptions, once ...`);
@@ -90,7 +90,9 @@ export function importedShop(count: number): Promise<Shop & Import> {
   });
 }
 
-/** A shop with the rows that an import would write, but inserted in the order of the table, which is quicker. */
+/**
+ * Fills a shop with the rows that an import would write. They are inserted in the order of the table, which is quicker.
+ */
 export function filledShop(count: number): Promise<Shop> {
   return keep(`filled-${count}`, async (name) => {
     tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
@@ -139,7 +141,7 @@ export function firstPage(shop: Shop, limit: number): string {
   return writePaths(shop, `first-${limit}`, [pagePath(limit)]);
 }
 
-/** The last page that is full. */
+/** Makes a file of the path to the last full page. */
 export function lastPage(shop: Shop, limit: number): string {
   return pathFile(shop, `last-${limit}`, limit, `ORDER BY started_at, id LIMIT 1 OFFSET ${limit}`, 1);
 }
@@ -186,7 +188,10 @@ function pagePath(limit: number, cursor?: string): string {
   return `/api/v1/subscriptions?limit=${limit}${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
 }
 
-/** The rows that the mirror would store, by its own decision. Customers are left out, because no bench reads them. */
+/**
+ * Yields the rows that the mirror would store, as the mirror decides them. Customers are left out, because no bench
+ * reads them.
+ */
 function* subscriptionRows(count: number) {
   const nothing = {
     ids: createShopIds(DOMAIN),
@@ -202,7 +207,7 @@ function* subscriptionRows(count: number) {
   }
 }
 
-/** Copies the rows that an import left into a database beside it, in the order in which they were written. */
+/** Copies the rows that an import wrote into a second database beside it, in the order in which they were written. */
 export function writtenRows(shop: Shop): { file: string; count: number; changes: number } {
   const file = join(shop.folder, "rows.db");
   const db = new Database(file, { create: true, strict: true });
@@ -220,7 +225,7 @@ export function writtenRows(shop: Shop): { file: string; count: number; changes:
   return { file, count, changes };
 }
 
-/** The same shop as baseline/server.js keeps it. */
+/** Writes the same shop into the database of baseline/server.js. */
 function fillBaseline(shop: Shop): void {
   const db = new Database(baselineOf(shop), { create: true, strict: true });
   db.run("PRAGMA journal_mode = WAL");
@@ -245,7 +250,7 @@ function fillBaseline(shop: Shop): void {
   db.close();
 }
 
-/** Data that was made once is used again until these sources or the tables change. */
+/** Makes a shop, or reuses the shop of an earlier run until these sources or the tables change. */
 async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
   const file = join(FOLDER, name, "made.json");
   const sources = [

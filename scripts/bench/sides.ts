@@ -14,7 +14,10 @@ export interface Side {
   databaseSeconds(): number;
 }
 
-/** A PostgreSQL server with its own defaults, so a commit is synced to the disk. It ends with the bench. */
+/**
+ * A PostgreSQL server with default settings, so a commit is synced to the disk. The server is killed when the bench
+ * ends.
+ */
 export interface BenchServer {
   side(name: string, folder: string): Side;
   addressOf(name: string): string;
@@ -31,7 +34,7 @@ export interface BenchServer {
 export async function startBenchServer(): Promise<BenchServer> {
   const server: PostgresProcess = await startPostgres({ fsync: "on", full_page_writes: "on", max_connections: 100 });
   const pid = Number(readFileSync(join(server.folder, "data/postmaster.pid"), "utf8").split("\n", 1)[0]);
-  // The server's processes inherit this, so sds has the first core alone.
+  // The server's processes inherit this core. So sds has the first core alone.
   Bun.spawnSync(["taskset", "-cp", "1", String(pid)]);
   const addressOf = (name: string) => Object.assign(new URL(server.url), { pathname: name }).href;
   const admin = new SQL(server.url, { max: 1 });
@@ -73,7 +76,10 @@ export function startSide(program: string, side: Side): Promise<Server> {
   return startPinnedServer(serveCommand(program, side.folder), side.env);
 }
 
-/** For one operation: microseconds of processor time of sds and of the database's server; and operations per second. */
+/**
+ * The cost of one operation: microseconds of processor time of sds and of the database's server. Also operations per
+ * second.
+ */
 export interface Cost {
   sds: number;
   database: number;

@@ -11,7 +11,7 @@ export interface SignedPost {
 /** No contract of a filled shop has such an id. */
 const FIRST_NEW_CONTRACT = 90_000_000_000;
 
-/** Posts of one new contract each, which is one event. */
+/** Makes posts with one new contract each. Each post causes one event. */
 export function signedPosts(domain: string, secret: string, count: number): SignedPost[] {
   return Array.from(subscriptionRecords(count, "random"), (record, index) => {
     const shopifyId = `gid://shopify/SubscriptionContract/${FIRST_NEW_CONTRACT + index}`;
@@ -21,7 +21,7 @@ export function signedPosts(domain: string, secret: string, count: number): Sign
   });
 }
 
-/** @throws if it is not accepted */
+/** @throws if the post is not accepted */
 export async function post({ url }: Pick<Server, "url">, { body, headers }: SignedPost): Promise<void> {
   const answer = await fetch(`${url}/intake`, { method: "POST", body, headers });
   const text = await answer.text();

@@ -39,12 +39,12 @@ export class StandIn implements AsyncDisposable {
     return standIn;
   }
 
-  /** For SDS_PLATFORM_URL. */
+  /** The value for SDS_PLATFORM_URL. */
   get url(): string {
     return `${this.server.url}/{shop}`;
   }
 
-  /** Changes something at the platform, or a setting of the stand-in. @returns its answer, mostly a gid */
+  /** Changes something at the platform, or a setting of the stand-in. @returns the stand-in's answer, mostly a gid */
   async tell(what: string, given: object): Promise<string> {
     const answer = await fetch(`${this.server.url}/control`, {
       method: "POST",
@@ -65,7 +65,7 @@ export class StandIn implements AsyncDisposable {
     return this.look("ids", `shop=${DOMAIN}&kind=${kind}`);
   }
 
-  /** The requests so far. @throws if the platform would have refused a request */
+  /** Returns what the requests have spent so far. @throws if the platform would have refused a request */
   async spent(): Promise<Spent & { throttled: number }> {
     const { invalid, throttled } = await this.look<{ invalid: string[]; throttled: number }>("state", "");
     if (invalid.length > 0) throw new Error(`the platform would not answer: ${invalid[0]}`);

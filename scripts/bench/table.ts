@@ -39,13 +39,16 @@ export class Table {
   }
 }
 
-/** The machine and the day of a measurement. @param programs others that took part, with their versions */
+/**
+ * Names the machine and the day of a measurement.
+ * @param programs other programs that took part, with their versions
+ */
 export function machineLine(...programs: string[]): string {
   const day = new Date().toISOString().slice(0, 10);
   return [`${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}`, ...programs, day].join(", ");
 }
 
-/** @throws Error on a machine with one core: it cannot serve and ask at once */
+/** @throws Error on a machine with one core, because server and client need a core each */
 export function needTwoCores(): void {
   if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other asks");
 }

@@ -1,6 +1,6 @@
 import { createConnection, createServer, type Socket } from "node:net";
 
-/** Requests of programs to a PostgreSQL server. */
+/** How much programs sent to a PostgreSQL server. */
 export interface Said {
   statements: number;
   /** Statements that are sent together are one round trip. */
@@ -8,8 +8,8 @@ export interface Said {
 }
 
 /**
- * A proxy in front of a PostgreSQL server of this machine that counts messages. It holds answers back for a pause.
- * Statements that a client sends during the pause are pipelined.
+ * Starts a proxy in front of a PostgreSQL server on this machine, which counts messages. The proxy delays each answer.
+ * If a client sends more statements during the delay, they are pipelined.
  */
 export async function startWireCounter(port: number): Promise<{ port: number; said: Said; stop(): void }> {
   const said: Said = { statements: 0, roundTrips: 0 };
@@ -40,7 +40,7 @@ export async function startWireCounter(port: number): Promise<{ port: number; sa
 const ANSWER_PAUSE_MS = 5;
 const [EXECUTE, QUERY, READY] = ["E", "Q", "Z"];
 
-/** Passes on both directions of a connection. See PostgreSQL, "Message Formats". */
+/** Forwards both directions of a connection and counts messages. See PostgreSQL, "Message Formats". */
 function countWire(client: Socket, server: Socket, said: Said): void {
   let waiting = 0;
   // The first message of a client has no type.
@@ -65,7 +65,10 @@ function countWire(client: Socket, server: Socket, said: Said): void {
   );
 }
 
-/** Calls back with the type of each message: a letter, then its length in four bytes, which count themselves. */
+/**
+ * Calls `onMessage` with the type of each message. A message has a letter (its type), a length in four bytes, and a
+ * body. The length includes its own four bytes.
+ */
 function createReader(isFirstUntyped: boolean, onMessage: (type: string) => void): (bytes: Buffer) => void {
   let rest = Buffer.alloc(0);
   let isUntyped = isFirstUntyped;

@@ -24,7 +24,10 @@ export async function buildClient(folder: string): Promise<string> {
   return resolve(folder, `sds-client-${version}.tgz`);
 }
 
-/** tsc leaves the imports of `.ts` files in the declarations as they are, and they are not in the package. */
+/**
+ * Replaces `.ts` by `.js` in the imports of a declaration file. tsc keeps `.ts` there, but the package has no `.ts`
+ * sources.
+ */
 async function rewriteImports(path: string): Promise<void> {
   const text = await Bun.file(path).text();
   await Bun.write(path, text.replaceAll(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"'));

@@ -1,8 +1,8 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 
 /**
- * TypeScript types as text, from the schemas that the server validates with. The client's package must not need the
- * library of the schemas.
+ * Writes TypeScript types from the schemas that the server validates with. So the client's package does not need the
+ * schema library.
  */
 
 /** The type name of each schema that is exported as a type of its own. */
@@ -15,7 +15,7 @@ export function interfaceText(name: string, schema: TObject, names: Names): stri
   return `${comment(schema, "")}export interface ${name} ${objectText(schema, names, "")}\n`;
 }
 
-/** The type of a value. @throws Error for a kind of schema that no resource has today */
+/** Writes the type of a schema's value. @throws Error for a kind of schema that no resource has today */
 function typeText(schema: TSchema, names: Names, indent: string): string {
   const name = names.get(schema);
   if (name !== undefined) return name;
@@ -38,7 +38,7 @@ function typeText(schema: TSchema, names: Names, indent: string): string {
   throw new Error(`there is no type for ${JSON.stringify(schema)}`);
 }
 
-/** A schema of fields, in their order. If the schema allows other fields, their type is unknown. */
+/** Writes a type with the schema's fields, in their order. If the schema allows other fields, their type is unknown. */
 function objectText(schema: TObject, names: Names, indent: string): string {
   const inner = `${indent}  `;
   const fields = Object.entries(schema.properties).map(([key, field]) => {

@@ -17,7 +17,7 @@ interface Listed {
   status: string;
 }
 
-/** The output of commands about each shop. */
+/** Runs commands about each shop. @returns their output */
 export async function askCommands(program: OldProgram, domains: string[]): Promise<StoredCommand[]> {
   const answers: StoredCommand[] = [];
   async function ask(...args: string[]): Promise<string> {
@@ -39,7 +39,7 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
     for (const kind of ["webhook", "trigger"]) await ask("delivery", "list", "--kind", kind, ...shop);
     const deliveries = JSON.parse(await ask("delivery", "list", "--limit", "1000", ...shop)) as Listed[];
     const alike = Map.groupBy(deliveries, ({ kind, status }) => `${kind} ${status}`);
-    // All rewards: the redaction of a person changes their bodies.
+    // Show all rewards, because the redaction of a person changes their bodies.
     const shown = [...alike.values()].flatMap((group) => group.slice(0, SHOWN_PER_STATUS));
     const rewards = deliveries.filter(({ topic }) => topic === "loyalty.reward_earned");
     for (const { id } of new Set([...shown, ...rewards])) await ask("delivery", "show", id, ...shop);
@@ -49,7 +49,7 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
   return answers;
 }
 
-/** Every page of every resource with a key, or the refusal. */
+/** Reads every page of every resource with a key. If the server refuses, the result has the refusal. */
 export async function askPages(server: Server, key: string): Promise<StoredRequest[]> {
   const walks = RESOURCES.flatMap((resource) => {
     const path = `/api/v1/${resource}`;

@@ -20,7 +20,7 @@ export interface World {
 
 export type Remembered = Pick<Answers, "shops" | "taken" | "sessionCookie" | "signInPath"> & { revokedKey: string };
 
-/** Attempts follow each other at once, so that a delivery is soon dead. */
+/** Short waits between attempts, so that a delivery is soon dead. */
 const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 /** After this many failed attempts a platform webhook stays in the inbox as failed. */
 const INBOX_ATTEMPTS = 11;

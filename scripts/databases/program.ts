@@ -2,9 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { listeningUrl } from "../listening-url.ts";
 
-/**
- * The real time, shifted by a changeable amount. Program and stand-in of the platform share it.
- */
+/** The real time, shifted by a changeable amount. The program and the stand-in of the platform share this clock. */
 export interface ShiftedClock {
   shiftMs: number;
   now(): number;
@@ -24,7 +22,7 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** The program of a source folder, run as a user runs it, on one data folder. */
+/** Runs the program of a source folder on one data folder, as a user does. */
 export interface OldProgram {
   data: string;
   /** @returns what it printed on stdout. @throws Error for an exit status other than 0 */
@@ -45,7 +43,7 @@ export function oldProgram(source: string, data: string, env: Record<string, str
     join(import.meta.dir, "../shifted-clock.ts"),
     join(source, "src/main.ts"),
   ];
-  // The limit on requests is set here because the program would otherwise restart itself, without the clock.
+  // Without this limit on requests, the program would restart itself and lose the shifted clock.
   const fixed = { PATH: process.env["PATH"] ?? "", SDS_DATA: data, BUN_CONFIG_MAX_HTTP_REQUESTS: "1000", ...env };
   const environment = (more: Record<string, string> = {}) => ({
     ...fixed,

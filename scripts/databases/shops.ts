@@ -12,7 +12,7 @@ const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED"
 const ORDER_STATUSES = ["PAID", "FAILED", "RECOVERED", "UNCOLLECTIBLE", "SKIPPED", "PENDING"] as const;
 const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
 
-/** Customers with all fields, with some fields and without fields. */
+/** Makes customers with all fields, with some fields and without fields. */
 function people(count: number) {
   return numbers(count).map((n) =>
     n % 5 === 0
@@ -28,7 +28,7 @@ function people(count: number) {
   );
 }
 
-/** Contracts of every status; three begin at the same moment, so that a page may end between two of them. */
+/** Makes contracts of every status. Three contracts begin at the same moment, so a page may end between two of them. */
 function contracts(count: number) {
   return numbers(count).map((n) => {
     const status = SUBSCRIPTION_STATUSES[n % SUBSCRIPTION_STATUSES.length] ?? "ACTIVE";
@@ -49,7 +49,7 @@ function contracts(count: number) {
   });
 }
 
-/** A checkout order of each contract and some renewals, of every status. */
+/** Makes a checkout order and some renewals of each contract, with every status. */
 function orders(count: number) {
   return numbers(count).flatMap((n) => [
     order(n, 0, { source: "checkout", billedAt: day(1 + Math.floor(n / 3)) }),
@@ -71,12 +71,12 @@ function orders(count: number) {
   ]);
 }
 
-/** Records of everything that a mirror holds, for the import at the start. */
+/** Makes records of everything that a mirror stores, for the import at the start. */
 export function history(count: number): object[] {
   return [...people(count), ...contracts(count), ...orders(count)];
 }
 
-/** Records of what happens while `serve` runs: events of every topic. */
+/** Makes records of changes while `serve` runs. They cause events of every topic. */
 export function news(first: number): object[] {
   return [
     customer(first, { email: `news-${first}@example.com`, firstName: "News" }),
@@ -95,7 +95,7 @@ export function news(first: number): object[] {
   ];
 }
 
-/** Occurrences. Posting them again changes nothing, because their ids are known. */
+/** Makes occurrences. Posting them again changes nothing, because their ids are known. */
 export function occurrences(n: number): object[] {
   const earned = { milestone: 5, earned_by: "Ada <ada@example.com>", ratio: 1.5, nested: { list: [1, null, "é"] } };
   return [

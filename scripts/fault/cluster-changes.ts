@@ -40,7 +40,7 @@ export function startChangeReader(sql: SQL, shopId: number) {
 
   const reading = startRepeating(readNext, PAUSE_MS);
   return {
-    /** Reads the last changes and compares. @returns what is wrong */
+    /** Reads the last changes, and compares all changes with the database. @returns what is wrong */
     async end(): Promise<string[]> {
       await reading.end();
       while ((await readNext()) > 0);

@@ -10,7 +10,7 @@ const PAUSE_MS = 150;
 const DRAIN_MS = 120_000;
 const DAY_MS = 86_400_000;
 
-/** A stand-in of the platform. Each webhook goes to any node, and is repeated until a node takes it. */
+/** Starts a stand-in of the platform. It posts each webhook to any node, again and again until a node accepts it. */
 export async function startPlatform(folder: string, nodes: readonly ClusterNode[]) {
   const secretFile = join(folder, "secret");
   writeFileSync(secretFile, "the-app-client-secret");

@@ -4,7 +4,7 @@ import type { CompiledProgram } from "./program.ts";
 const POST_INTERVAL_MS = 15;
 const CROWDED_INTERVAL_MS = 200;
 const DRAIN_LIMIT_MS = 180_000;
-/** If more posts than this are under way, new posts are slowed down. */
+/** Above this number of concurrent posts, new posts are slowed down. */
 const CROWD = 100;
 
 /** Adds shops whose webhooks about rewards go to the receiver. */

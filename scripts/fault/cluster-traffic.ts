@@ -76,7 +76,7 @@ export async function postReward(address: string, shop: ClusterShop, mark: strin
   return (await postRecords(address, shop, { type: "reward", id: mark, mark, source: "loyalty", customer })) === 202;
 }
 
-/** @returns the status; undefined without an answer */
+/** Posts records to a node. @returns the status; undefined without an answer */
 export async function postRecords(address: string, shop: ClusterShop, records: unknown): Promise<number | undefined> {
   const body = JSON.stringify(records);
   const signature = await signBody(await importSecret(shop.intakeSecret), Uint8Array.from(Buffer.from(body)));
@@ -89,13 +89,13 @@ export async function postRecords(address: string, shop: ClusterShop, records: u
   }
 }
 
-/** How long a node took to answer a page. undefined if it did not answer with 200 */
+/** Reads a page. @returns how long the node took; undefined if it did not answer with 200 */
 export async function timePage(address: string, { key }: ClusterShop): Promise<number | undefined> {
   const began = performance.now();
   return (await statusOfPage(address, key)) === 200 ? performance.now() - began : undefined;
 }
 
-/** @returns undefined without an answer */
+/** Reads a page. @returns the status; undefined without an answer */
 export async function statusOfPage(address: string, key: string): Promise<number | undefined> {
   try {
     const answer = await fetch(`${address}/api/v1/customers?limit=5`, {

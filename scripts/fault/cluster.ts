@@ -12,7 +12,7 @@ import { type FaultyNode, openNode } from "./faulty-node.ts";
 import { compiledProgram, nodeEnv } from "./program.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 200);
-/** Only faults whose names contain this text. */
+/** Run only faults whose names contain this text. */
 const ONLY = process.argv[3] ?? "";
 const NODES = 4;
 const SHOPS = ["beta", "gamma", "delta", "epsilon", "zeta"];
@@ -25,7 +25,7 @@ const disk = mountDisk();
 const postgres = await startPostgres({ max_wal_size: "64MB", min_wal_size: "32MB" });
 const receiver = startWatchingReceiver();
 
-/** A small disk for the server, to fill it. undefined where we may not mount one. */
+/** Mounts a small disk for the server, which the test can fill. @returns undefined if we may not mount */
 function mountDisk(): string | undefined {
   const mounted = mkdtempSync(join(tmpdir(), "sds-disk-"));
   const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${DISK_SIZE},mode=755`, "tmpfs", mounted]);
@@ -127,7 +127,7 @@ const faults: Record<string, () => Promise<void>> = {
       Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=1M"], { stderr: "ignore" });
       await Bun.sleep(Math.random() * 2 * FAULT_MS);
       rmSync(ballast);
-      // It may have ended.
+      // The full disk may have ended the server, so it is restarted.
       await postgres.stop("SIGKILL");
       await postgres.start();
       for (const node of nodes) await untilHealthy(node);

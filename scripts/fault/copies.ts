@@ -19,7 +19,7 @@ const PULL_INTERVAL_MS = 3_000;
 const SHORTEST_LIFE_MS = 10_000;
 const LONGEST_LIFE_MS = 90_000;
 const MINUTE_MS = 60_000;
-/** If it is set, webhooks go to this port. */
+/** Webhooks go to this port. Without it there are no webhooks. */
 const RECEIVER_PORT = process.env["RECEIVER_PORT"];
 
 const folder = mkdtempSync(join(tmpdir(), "sds-living-"));
@@ -92,7 +92,7 @@ interface Kept {
   rows(resource: Resource): Promise<Map<string, string>>;
 }
 
-/** The client package, with rows and state in memory. */
+/** Keeps a copy with the client package, with rows and state in memory. */
 function clientCopy(): Kept {
   const client = createClient({ url, key });
   const copies = Object.fromEntries(
@@ -133,7 +133,7 @@ async function run(command: string[]): Promise<string> {
   return stdout;
 }
 
-/** The program of "Keeping a copy current", as downloaded from `serve`. */
+/** Keeps a copy with the program of "Keeping a copy current", as downloaded from `serve`. */
 async function pythonCopy(): Promise<Kept> {
   const file = join(folder, "copy.db");
   const puller = join(folder, "puller.py");

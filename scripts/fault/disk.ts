@@ -34,7 +34,7 @@ export function createDisk(database: Buffer): Disk {
   };
 }
 
-/** What a power cut leaves of a change. */
+/** Keeps, loses or tears a change at random, as a power cut does. */
 function partOf(change: Change): Change[] {
   const fate = Math.random();
   if (fate < 0.4) return [];

@@ -15,7 +15,7 @@ export interface FaultyNode extends ClusterNode {
   kill(): Promise<void>;
   /** Whether it should answer now. */
   isHealthy: boolean;
-  /** How many faults it met. */
+  /** Number of faults that the node has had. */
   faults: number;
 }
 

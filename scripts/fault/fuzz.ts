@@ -20,9 +20,9 @@ const SEED = Number(values.seed ?? Date.now() % 1_000_000);
 const CONNECTIONS = 8;
 const ANSWER_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 30_000;
-/** A request without an end needs no answer: the server waits for the rest. */
+/** The timeout of a raw request. An incomplete request gets no answer, because the server waits for the rest. */
 const RAW_TIMEOUT_MS = 100;
-/** After this share of the requests caches are full. Memory is compared with that moment. */
+/** After this share of the requests, the caches are full. Later memory is compared with the memory at this point. */
 const WARM_PART = 0.2;
 const MOST_GROWTH_MIB = 200;
 const MOST_FINDINGS = 20;
@@ -38,7 +38,7 @@ const SHARES: [make: typeof readRequest, share: number][] = [
 ];
 const MAKERS = SHARES.flatMap(([make, share]) => Array.from({ length: share }, () => make));
 
-/** The n-th request of a seed. It does not depend on the others, so it can be repeated alone. */
+/** Makes the n-th request of a seed. It does not depend on other requests, so it can be repeated alone. */
 function requestOf(n: number, world: World): FuzzedRequest {
   const random = createRandom(SEED * 1_000_003 + n);
   return random.pick(MAKERS)(random, world);

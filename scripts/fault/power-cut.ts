@@ -31,7 +31,7 @@ async function record(): Promise<Operation[]> {
   return operations;
 }
 
-/** Starts the program on what a power cut left, and checks the end. */
+/** Starts the program on the files that a power cut left, and checks that it removes the shop. */
 async function check(data: string, wasAnswered: boolean, { checkRemoved }: TwoShops) {
   const server = await compiledProgram(data, env).serve();
   if (!wasAnswered) await postRemoval(server.url, REMOVED, "asked");

@@ -9,8 +9,8 @@ export type Operation =
   | { do: "answer" };
 
 /**
- * The command that records a program; it goes in front of the program's command. With `-D` the program keeps its
- * process id.
+ * Makes the command that records a program. It stands in front of the program's own command. With `-D` the program
+ * keeps its process id.
  */
 export function recorded(file: string): string[] {
   const calls = "pwrite64,write,writev,sendto,sendmsg,fsync,fdatasync,ftruncate";

@@ -18,7 +18,7 @@ export interface ReplicatedServer {
   kill(): Promise<void>;
 }
 
-/** The newest installed server that can be copied. @throws without one */
+/** Finds the newest installed server that can be copied. @throws if there is none */
 export function replicatingBinaries(): string {
   const root = "/usr/lib/postgresql";
   const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : [];
@@ -27,7 +27,7 @@ export function replicatingBinaries(): string {
   return found;
 }
 
-/** @param folder which the user of the server owns */
+/** @param folder a folder that the user of the server owns */
 export function replicatedServer(binaries: string, folder: string, name: string): ReplicatedServer {
   const data = join(folder, name);
   const port = freePort();

@@ -37,7 +37,10 @@ async function killAfter(ms: number, data: string, ...args: string[]): Promise<b
 /** System calls that change files. SQLite writes a database and its log with pwrite64. */
 const CALLS = "fsync,fdatasync,rename,link,unlink,mkdir,write,pwrite64,ftruncate";
 
-/** Runs a command under strace, which kills it at the n-th of these calls. @returns whether the command ended before */
+/**
+ * Runs a command under strace, which kills it at the n-th of these calls.
+ * @returns whether it ended before that call
+ */
 async function killAtCall(n: number, data: string, ...args: string[]): Promise<boolean> {
   const inject = `inject=${CALLS}:signal=KILL:when=${n}`;
   const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", `trace=${CALLS}`, "-e", inject];
@@ -49,7 +52,9 @@ async function killAtCall(n: number, data: string, ...args: string[]): Promise<b
   return (await child.exited) === 0;
 }
 
-/** The shortest of a few runs. On a busy machine, a longer estimate would let most runs end before their kill. */
+/**
+ * Measures the shortest of a few runs. With a longer time, on a busy machine, most runs would end before their kill.
+ */
 async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
   let leastMs = Number.POSITIVE_INFINITY;
   for (let n = 0; n < 5; n++) {
@@ -60,7 +65,7 @@ async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
   return leastMs;
 }
 
-/** The first part of a run is the start of the program, which changes nothing yet. */
+/** Picks the time of a kill. The first part of a run only starts the program, and changes nothing yet. */
 function randomMoment(tookMs: number): number {
   return (0.5 + 1.5 * Math.random()) * tookMs;
 }
@@ -72,7 +77,7 @@ function records(name: string): Buffer {
   return Buffer.from(lines.join("\n"));
 }
 
-/** A hash of all customers, as the program serves them. */
+/** Serves the folder. @returns a hash of all customers */
 async function served(data: string, key: string): Promise<string> {
   const server = Bun.spawn([PROGRAM, "--data", data, "serve", "--port", "0"], { stdout: "ignore", stderr: "pipe" });
   try {

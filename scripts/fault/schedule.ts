@@ -5,7 +5,10 @@ import { $, Glob } from "bun";
 
 const SPEED = 60;
 const WAITS = [2, 4, 8, 16];
-/** Minutes. The fast clock moves dates, not timers: sds looks for due deliveries once in a real second, a fast minute. */
+/**
+ * Minutes. The fast clock changes dates, but not timers. So sds looks for due deliveries once in a real second, which
+ * is a fast minute.
+ */
 const MOST_LATE = 1.2;
 
 const data = mkdtempSync(join(tmpdir(), "sds-schedule-"));
@@ -29,7 +32,7 @@ async function sds<T>(...args: string[]): Promise<T> {
 await sds("shop", "add", "alpha.myshopify.com");
 await sds("webhook", "set", "--url", receiver.url.href, "--all-topics");
 const { id } = await sds<{ id: string }>("webhook", "test");
-// The library is preloaded, because the faketime command would start the program as its child, which we could not stop.
+// The library is preloaded. The faketime command would start the program as its child, which we could not stop.
 const [library] = [...new Glob("/usr/lib/*/faketime/libfaketime.so.1").scanSync("/")];
 const server = Bun.spawn(["dist/sds", "serve", "--port", "0"], {
   env: { ...env, LD_PRELOAD: library, FAKETIME: `+0 x${SPEED}` },

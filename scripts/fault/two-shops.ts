@@ -19,7 +19,7 @@ const TIMEOUT_MS = 60_000;
 export interface TwoShops {
   /** The id of the shop that is removed. */
   removed: number;
-  /** @throws Error if a copy has anything of the removed shop left, or has changed the other one */
+  /** @throws Error if a copy still has data of the removed shop, or has changed the other shop */
   checkRemoved(data: string): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function untilRemoved(data: string): Promise<void> {
   return until(async () => (await shopRow(inFolder(data), REMOVED)) === undefined, "the shop is removed");
 }
 
-/** @throws Error if it does not happen within a minute */
+/** Waits until a condition is met. @throws Error after a minute */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   while (!(await isSo())) {

@@ -81,8 +81,8 @@ const TELLING = /(?:^|\.)log\.(?:debug|info|warn|error)$|^(?:tell|printLine)$|\.
 const LARGE = 100;
 
 /**
- * Every change that is tried in a file. Comments, types, imports, messages (strings with a space) and what is written
- * to the log stay as they are.
+ * Lists every change that is tried in a file. Comments, types, imports, messages (strings with a space) and log calls
+ * stay as they are.
  */
 export function candidatesIn(source: SourceFile, path: string): Mutant[] {
   const { text } = source;

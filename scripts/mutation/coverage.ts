@@ -8,7 +8,7 @@ export interface TestFile {
   path: string;
   durationMs: number;
   passed: boolean;
-  /** Lines of src that it runs in its own process, by path. Other processes that it starts are not seen. */
+  /** Lines of src that the file runs in its own process, by path. Lines that run in other processes are missing. */
   lines: Record<string, number[]>;
 }
 
@@ -17,7 +17,7 @@ const LIMIT_MS = 300_000;
 /** How many files run at the same time. */
 const PROCESSES = 2;
 
-/** Runs every test file of the folder. `cache` keeps the result of each file that passes until a source file changes. */
+/** Runs every test file of the folder. If a file passes, its result stays in `cache` until a source file changes. */
 export async function measureTests(
   folder: string,
   cache: string,
@@ -38,7 +38,7 @@ export async function measureTests(
   };
   mkdirSync(cache, { recursive: true });
   await Promise.all(Array.from({ length: PROCESSES }, measureNext));
-  // A second time alone: it may have failed because the machine was busy.
+  // Runs failed files a second time, alone: they may have failed because the machine was busy.
   for (const [index, { path, passed }] of measured.entries())
     if (!passed) measured[index] = await measure(folder, path);
   keep();
@@ -57,7 +57,7 @@ async function measure(folder: string, path: string): Promise<TestFile> {
   return { path, durationMs, passed, lines };
 }
 
-/** Lines of src that were run, by path. */
+/** Reads which lines of src were run, by path. */
 export function readLcov(text: string): Record<string, number[]> {
   const lines: Record<string, number[]> = {};
   for (const record of text.split("end_of_record")) {
@@ -69,8 +69,8 @@ export function readLcov(text: string): Record<string, number[]> {
 }
 
 /**
- * Test files, the likeliest to find a change first: the file's own tests, then tests that run the line (the quickest
- * first), then all others.
+ * Sorts test files by how likely they find a change: first the file's own tests, then tests that run the line (the
+ * quickest first), then all others.
  */
 export function orderTests(
   files: readonly TestFile[],

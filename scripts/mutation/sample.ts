@@ -2,8 +2,8 @@ import { randomFractions } from "../random.ts";
 import type { Mutant } from "./candidates.ts";
 
 /**
- * @returns up to `count` of the items, at most one for each `positionOf`. The same seed gives the same items in the
- *   same order
+ * Picks random items, at most one for each position. The same seed gives the same items in the same order.
+ * @returns up to `count` items
  */
 export function sample<T>(items: readonly T[], count: number, seed: number, positionOf: (item: T) => string): T[] {
   const random = randomFractions(seed);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { API } from "typescript/unstable/async";
 import { candidatesIn, type Mutant } from "./candidates.ts";
 
-/** Every change that is tried in the files. @param folder with the tsconfig.json; `paths` are relative to it */
+/** Lists every change that is tried in the files. @param folder with the tsconfig.json; `paths` are relative to it */
 export async function candidatesOf(folder: string, paths: readonly string[]): Promise<Mutant[]> {
   const api = new API({ cwd: folder });
   try {

@@ -13,7 +13,7 @@ export async function runTests(
   const { SDS_BINARY: _, ...env } = process.env;
   const paths = files.map((file) => `./${file}`);
   const shared = files.length > 1 ? ["--parallel=2", "--no-isolate"] : [];
-  // A process group of its own: a hanging test may have started programs.
+  // The tests run in a process group of their own, because a hanging test may have started programs.
   const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...shared, ...options, ...paths], {
     cwd: folder,
     env: { ...env, NO_COLOR: "1" },
@@ -43,7 +43,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** The test file that failed: the last one that the output names before the first failure. */
+/** Finds the test file that failed: the last one that the output names before the first failure. */
 function fileIn(output: string): string | undefined {
   const before = output.split(/^\(fail\)|^error:/m)[0] ?? "";
   return [...before.matchAll(/^(?:\.\/)?(\S+\.test\.tsx?):$/gm)].at(-1)?.[1];

@@ -1,7 +1,7 @@
 /**
  * Delivers webhooks without sds, for comparison: BullMQ on Redis. `node queue.js add SOCKET FILE` queues a file of
- * deliveries, `node queue.js work SOCKET URL CONCURRENCY [keep]` sends them and ends once all are recorded as
- * completed; `keep` keeps connections.
+ * deliveries. `node queue.js work SOCKET URL CONCURRENCY [keep]` sends them, and ends when all are recorded as
+ * completed. `keep` reuses connections.
  */
 import { createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -11,7 +11,7 @@ import { Queue, Worker } from "bullmq";
 
 const NAME = "deliveries";
 const JOBS_AT_ONCE = 1_000;
-/** As sds waits: five attempts. */
+/** The retry schedule of sds: five attempts, with the same waits. */
 const OPTIONS = { attempts: 5, backoff: { type: "exponential", delay: 120_000 } };
 
 const [verb, path, ...rest] = process.argv.slice(2);
@@ -31,7 +31,7 @@ async function add(file) {
   await queue.close();
 }
 
-/** The fastest way to post that Node has built in: its `fetch` takes three times as long. */
+/** Posts with node:http, because Node's `fetch` takes three times as long. */
 
 function post({ url, agent }, headers, body) {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * A read API without sds, for comparison: Fastify, better-sqlite3, a table of columns with one index, rows to JSON.
- * `node server.js DATABASE`
+ * A read API without sds, for comparison: Fastify and better-sqlite3. It has one table with one index, and converts
+ * each row to JSON. `node server.js DATABASE`
  */
 import { hash, randomUUID } from "node:crypto";
 import Database from "better-sqlite3";

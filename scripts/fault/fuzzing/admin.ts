@@ -19,7 +19,7 @@ const VALUES = [
   "Warehouse",
 ];
 
-/** Never a path that signs out or revokes a real key: the shops are needed until the end. */
+/** Makes a path. It never signs out or revokes a real key, because the shops are needed until the end. */
 function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string {
   const list = random.chance(0.3) ? other.known.deliveries : known.deliveries;
   const id = list.length === 0 || random.chance(0.3) ? random.pick(ODD_TEXTS) : random.pick(list);
@@ -41,7 +41,7 @@ function form(random: Random, csrf: string): string {
   return pairs.join("&") + (random.chance(0.05) ? "&%=%zz&&=&%ff" : "");
 }
 
-/** A page or a form of the settings page, with the session of a shop or without one. */
+/** Makes a request for a page or form of the settings page, with or without a shop's session. */
 export function adminRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const signedIn = random.chance(0.9);

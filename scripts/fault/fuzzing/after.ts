@@ -9,7 +9,7 @@ export function memoryMib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
 }
 
-/** Errors and secrets in the log. */
+/** Finds errors and secrets in the log. */
 export function wrongInLog(log: string, { secrets }: World): string[] {
   const errors = log
     .split("\n")
@@ -54,7 +54,7 @@ function countRows(data: string, resource: string, domain: string): number {
   return n;
 }
 
-/** What SQLite says about the database of a program that has stopped. */
+/** Checks the database of a stopped program with SQLite. @returns what is wrong */
 export function wrongInDatabase(data: string): string[] {
   const db = new Database(join(data, "sds.db"), { readonly: true });
   const check = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();

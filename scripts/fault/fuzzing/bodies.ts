@@ -4,7 +4,7 @@ import { mutatedText, ODD_TEXTS, type Random } from "./random.ts";
 import { type FuzzedRequest, headerText } from "./request.ts";
 import { type FuzzedShop, numberOf, PLATFORM_SECRET, recordsAbout, type World } from "./world.ts";
 
-/** The gids of more rows than the shop has at the start. */
+/** Number of gids. The shop has fewer rows at the start. */
 const NUMBERS = 400;
 const TOPICS = `
   customers/create customers/update customers/delete customers/redact customers/data_request customers/merge
@@ -65,7 +65,7 @@ function withBody(random: Random, body: Buffer): { body: Buffer; chunkBytes?: nu
   return random.chance(0.2) ? { body, chunkBytes: 1 + random.below(2_000) } : { body };
 }
 
-/** Records of the billing system: mostly with a right signature, often with wrong content. */
+/** Makes a post of records: mostly with a right signature, often with wrong content. */
 export function intakeRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const right = recordBody(random, shop.digits);
@@ -107,13 +107,13 @@ function payload(random: Random, { digits, domain }: FuzzedShop): Json {
   ]);
 }
 
-/** Webhooks of the platform: mostly with a right signature, often with wrong content. */
+/** Makes a platform webhook: mostly with a right signature, often with wrong content. */
 export function platformRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const sent = payload(random, shop);
   const text = JSON.stringify(random.chance(0.4) ? mutated(random, sent) : sent);
   const topic = random.chance(0.95) ? random.pick(TOPICS) : headerText(random.pick(ODD_TEXTS));
-  // A redaction names a shop that was never added: the real shops are needed until the end.
+  // This redaction names a shop that was never added, because the real shops are needed until the end.
   const gone = random.chance(0.05);
   const signed = signedWith(random.chance(0.9) ? PLATFORM_SECRET : "wrong", {
     shop: gone ? "delta.myshopify.com" : shop.domain,

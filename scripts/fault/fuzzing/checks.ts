@@ -12,7 +12,7 @@ export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
   const owners = new Map(shops.flatMap((shop) => shop.known.ids.map((id) => [id, shop] as const)));
   const secretsOf = (shop: FuzzedShop) => [shop.key, shop.intakeSecret, shop.cookie, shop.csrf];
 
-  /** The first text of another shop in an answer, unless the request had it too. */
+  /** Finds the first text of another shop in an answer, unless the request had it too. */
   function foreignIn({ as, target, body, raw }: FuzzedRequest, answer: string): string | undefined {
     const sent = `${target}${decoded(target)}${body?.toString() ?? ""}${decoded(body?.toString() ?? "")}${raw ?? ""}`;
     const others = shops.filter((shop) => shop !== as);
@@ -38,7 +38,7 @@ export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
   };
 }
 
-/** Refusals with Retry-After, and the answer to an unknown version of HTTP. */
+/** Whether an error is expected: 503 with Retry-After, or 505 for an unknown version of HTTP. */
 function expected({ kind }: FuzzedRequest, { status, headers }: Answer): boolean {
   return (status === 503 && headers.has("retry-after")) || (kind === "raw" && status === 505);
 }
@@ -51,7 +51,7 @@ function isDocs(target: string): boolean {
   return /^(?:https?:\/\/[^/]*)?\/docs(?:[/?]|$)/.test(target);
 }
 
-/** The style sheets and the script of the settings page. */
+/** Whether a path is a style sheet or script of the settings page. */
 function isAsset(target: string): boolean {
   return /^\/admin\/[\w-]+\.(?:css|js)(?:\?|$)/.test(target);
 }

@@ -44,7 +44,7 @@ const TARGETS = [
   "\\",
 ];
 
-/** A request whose framing is wrong or odd: lengths, codings, chunks, request lines, header lines. */
+/** Makes a request with a wrong or odd framing: lengths, codings, chunks, request lines, header lines. */
 export function framingRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const method = random.pick(["GET", "POST", "HEAD", "CONNECT", "TRACE", "get", "FOO", "", "G\u0000T"]);

@@ -17,7 +17,7 @@ const PATHS = `
   .trim()
   .split(/\s+/);
 
-/** A known value, one of another shop, a changed one, or an odd one. */
+/** Picks a known value of this shop or another one. Sometimes changes it, or takes an odd text instead. */
 function valueFor(random: Random, own: readonly string[], foreign: readonly string[]): string {
   const list = random.chance(0.3) ? foreign : own;
   const value = list.length === 0 ? "" : random.pick(list);
@@ -37,14 +37,17 @@ function queryOf(random: Random, shop: FuzzedShop, other: FuzzedShop): string {
   return pairs.length === 0 ? "" : `?${pairs.join(random.pick(["&", "&", "&", ";", "&&"]))}`;
 }
 
-/** Mostly encoded correctly; sometimes with lone percent signs, bytes that are not UTF-8, or `+`. */
+/**
+ * Encodes a text for an address, mostly correctly. Sometimes leaves lone percent signs, bytes that are not UTF-8, or
+ * `+`.
+ */
 function encoded(random: Random, text: string): string {
   const right = encodeURIComponent(text.toWellFormed());
   if (random.chance(0.9)) return right;
   return random.pick([right.replaceAll("%", "%25"), `${right}%`, `${right}%ff%fe`, `${right}%c0%80`, `+${right}`]);
 }
 
-/** A shop's key in its header, a wrong key or another text. */
+/** Makes an Authorization header: mostly with the shop's key, sometimes with a wrong key or another text. */
 function authorization(random: Random, shop: FuzzedShop): { headers: [string, string][]; as?: FuzzedShop } {
   if (random.chance(0.85)) return { headers: [["Authorization", `Bearer ${shop.key}`]], as: shop };
   const wrong = [
@@ -60,7 +63,7 @@ function authorization(random: Random, shop: FuzzedShop): { headers: [string, st
   return random.chance(0.2) ? { headers: [] } : { headers: [["Authorization", random.pick(wrong)]] };
 }
 
-/** A read of a list or of one row, with keys, cursors and ids of this shop and of another one. */
+/** Makes a read of a list or of one row, with keys, cursors and ids of this shop and of another one. */
 export function readRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const other = random.pick(shops);
@@ -75,7 +78,7 @@ export function readRequest(random: Random, { shops }: World): FuzzedRequest {
   return { kind: "read", method, target: path + queryOf(random, shop, other), headers, ...sender };
 }
 
-/** A right, nearly right or odd path, with any method. */
+/** Makes a request with a right, nearly right or odd path, and any method. */
 export function pathRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const { headers, ...sender } = authorization(random, shop);

@@ -12,11 +12,11 @@ export interface FuzzedRequest {
   chunkBytes?: number;
   /** The shop whose key or session the request has. Rows of another shop in the answer are a violation. */
   as?: FuzzedShop;
-  /** The bytes of a `raw` one. */
+  /** The bytes of a `raw` request. */
   raw?: string;
 }
 
-/** What goes over the socket. */
+/** The bytes that are sent over the socket. */
 export function bytesOf({ method, target, headers, body, chunkBytes, raw }: FuzzedRequest): Buffer {
   if (raw !== undefined) return Buffer.from(raw, "latin1");
   const lines = [`${method} ${target} HTTP/1.1`, "Host: fuzz", ...headers.map(([name, value]) => `${name}: ${value}`)];
@@ -31,7 +31,7 @@ export function bytesOf({ method, target, headers, body, chunkBytes, raw }: Fuzz
   return Buffer.concat([...parts, Buffer.from("0\r\n\r\n")]);
 }
 
-/** A text that can stand in a header: no line break, and nothing outside Latin-1. */
+/** Makes a text valid in a header: replaces line breaks, and characters outside Latin-1. */
 export function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e\x80-\xff]/g, "?").trim();
 }

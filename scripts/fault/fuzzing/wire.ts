@@ -7,7 +7,7 @@ export interface Answer {
   body: string;
 }
 
-/** What came instead of an answer. */
+/** Why there is no answer. */
 type NoAnswer = "closed" | "late";
 
 /** A connection that sends bytes as they are, because client libraries would change them. */
@@ -17,7 +17,7 @@ export interface Wire {
   close(): void;
 }
 
-/** One connection, which is opened again after every close. */
+/** Makes a connection that is opened again after every close. */
 export function createWire(url: string): Wire {
   const { hostname, port } = new URL(url);
   let socket: Socket | undefined;
@@ -56,7 +56,7 @@ export function createWire(url: string): Wire {
   return { exchange, close };
 }
 
-/** The first final answer of HTTP/1.1, once it is complete. */
+/** Reads the first final answer of HTTP/1.1. @returns undefined until it is complete */
 function answerIn(bytes: Buffer, headOnly: boolean): Answer | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

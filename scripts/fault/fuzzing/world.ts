@@ -16,7 +16,7 @@ export interface FuzzedShop {
   /** The session cookie of a signed-in merchant. */
   cookie: string;
   csrf: string;
-  /** What the API gave at the start: ids, gids and cursors. */
+  /** Ids, gids and cursors that the API returned at the start. */
   known: { ids: string[]; gids: string[]; cursors: string[]; deliveries: string[] };
 }
 
