@@ -14,7 +14,7 @@ interface StoredConnection {
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
-/** The purpose of sealed tokens. */
+/** Names the purpose that a shop's tokens are sealed for. */
 const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
 export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStore {

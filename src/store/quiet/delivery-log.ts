@@ -9,12 +9,12 @@ import { StoreError } from "../port/store-error.ts";
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
+/** Rows in one transaction of `prune` or `retryDead`. It is small, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
 const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
   last_status_code AS "lastStatusCode", error, created_at AS "createdAt"`;
-/** Literals: only with the condition in the text, an engine uses a partial index. */
+/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
 const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
 const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
 const ATTEMPT = sql`'number', number, 'startedAt', started_at, 'duration', duration, 'statusCode', status_code,
@@ -30,7 +30,9 @@ interface Numbered {
   number: number;
 }
 
-/** What operators and merchants do with the log: read it, retry, send a test event, and prune old deliveries. */
+/**
+ * Makes the log for operators and merchants. They read it, retry deliveries, send test events and prune old deliveries.
+ */
 export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8Array): DeliveryLog {
   return {
     ...deliveryReads(db),
@@ -43,7 +45,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     async retryDead(shopId, since, now, kind) {
       let retried = 0;
       for (const each of kindsOf(kind)) {
-        // Ascending, so that a delivery that dies again during the steps is not retried twice.
+        // In ascending order, so that a delivery is not retried twice if it dies again during the steps.
         for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
           const after: number = last;
           const numbers = await db.transaction(() => requeueSomeDead(db, shopId, each, { since, after, now }));
@@ -73,9 +75,9 @@ function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "show" | "
   return {
     async list(shopId, { limit, status, kind }) {
       const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
-      // Without the hint SQLite reads all deliveries of a shop that has no dead ones.
+      // Without the hint SQLite reads all deliveries of a shop that has no dead deliveries.
       const hint = status === "dead" ? either(db, { sqlite: sql`INDEXED BY deliveries_dead`, postgres: sql`` }) : sql``;
-      // The indexes have one kind after the other, so each kind is read by itself.
+      // The indexes are sorted by kind first, so each kind has its own query.
       const newest = kindsOf(kind).map(
         (each) => sql`SELECT * FROM (
             SELECT number, ${LISTED} FROM deliveries ${hint}
@@ -109,7 +111,7 @@ function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "show" | "
   };
 }
 
-/** One statement, so that the attempts are those that the delivery counts. */
+/** Reads a delivery with its attempts. One statement, so that the attempts match the delivery's count. */
 async function showDelivery(db: QuietDatabase, shopId: number, id: string): Promise<DeliveryDetails> {
   const history = either(db, {
     sqlite: sql`json_group_array(json_object(${ATTEMPT}) ORDER BY number)`,
@@ -142,7 +144,7 @@ function* retryByHand(db: QuietDatabase, shopId: number, id: string, now: number
   );
 }
 
-/** @returns the numbers of the retried deliveries, ascending; empty if no dead delivery follows `after` */
+/** Retries some dead deliveries. @returns their numbers, ascending; empty if no dead delivery follows `after` */
 function* requeueSomeDead(
   db: QuietDatabase,
   shopId: number,
@@ -164,7 +166,7 @@ function* requeueSomeDead(
   return numbers;
 }
 
-/** @param deliveryWith makes the delivery from the version of the newest signing secret */
+/** Queues a delivery, due now. @param deliveryWith makes the delivery for the version of the newest signing secret */
 function* queueDelivery(
   db: QuietDatabase,
   shopId: number,
@@ -187,7 +189,7 @@ function* queueDelivery(
   );
 }
 
-/** @returns the number of removed deliveries. Their attempts go with them. */
+/** Removes some old deliveries with their attempts. @returns the number of removed deliveries */
 function* pruneSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
   const old = yield* tx.all<Numbered>(
     sql`SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ${shopId} AND ended_at < ${before}

@@ -13,13 +13,13 @@ import {
 } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Ids in one transaction of `forgetReceipts`, so that nobody waits long for it. */
+/** Ids in one transaction of `forgetReceipts`. It is small, so that other transactions wait only briefly. */
 const IDS_PER_STEP = 1_000;
 
-/** Literals: only with the condition in the text, an engine uses a partial index. */
+/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
 const STATUSES = { waiting: sql`'waiting'`, failed: sql`'failed'` };
 
-/** Everything about stored items but the search for due ones. */
+/** Makes all operations on stored items, except the search for due items. */
 export function inboxItems(db: QuietDatabase): InboxItems {
   return {
     ...inboxReads(db),
@@ -75,7 +75,7 @@ function inboxReads(db: QuietDatabase): Omit<InboxItems, "postpone" | "retry" | 
 
     async list(shopId, { limit, status }) {
       const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
-      // An urgent item is due at 0, before it was received.
+      // An urgent item is due at 0, so the list shows when it was received.
       const nextAttemptAt = either(db, {
         sqlite: sql`max(next_attempt_at, received_at)`,
         postgres: sql`CASE WHEN next_attempt_at IS NOT NULL THEN greatest(next_attempt_at, received_at) END`,
@@ -105,7 +105,7 @@ function inboxReads(db: QuietDatabase): Omit<InboxItems, "postpone" | "retry" | 
   };
 }
 
-/** @returns the number of forgotten ids */
+/** Forgets some ids. @returns how many */
 function* forgetSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
   const old = yield* tx.all<{ id: string }>(
     sql`SELECT id FROM platform_webhooks WHERE shop_id = ${shopId} AND received_at < ${before}

@@ -70,7 +70,7 @@ function* revoke(
   return { ...decoded(key), revokedAt: now };
 }
 
-/** SQLite has 0 and 1 for booleans. */
+/** Converts `legacy`: SQLite returns 0 or 1 for booleans. */
 function decoded(key: ApiKey): ApiKey {
   return { ...key, legacy: Boolean(key.legacy) };
 }

@@ -3,13 +3,13 @@ import { nextTurn } from "../../lib/waits.ts";
 import type { OrderStageStore, StagedLine, StagedOrder } from "../port/order-stages.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
 
-/** Rows that one transaction removes, so that it is short. */
+/** Rows removed in one transaction, so that the transaction is short. */
 const ROWS_PER_STEP = 500;
 
 export function orderStageStore(db: QuietDatabase): OrderStageStore {
   return {
     async begin(shopId) {
-      // The lock waits for a removal of the shop that is just beginning.
+      // The lock waits for a removal that is marking the shop.
       const begun = await db.get<{ number: number }>(
         sql`INSERT INTO order_stages (shop_id, complete)
           SELECT id, false FROM (
@@ -30,7 +30,8 @@ export function orderStageStore(db: QuietDatabase): OrderStageStore {
     },
 
     async find(shopId, orderGid) {
-      // One statement, because a removal between two would show an order without lines. Longer numbers are higher.
+      // One statement: between two, a removal of the stage could leave an order without lines. Gids are texts: sorted
+      // by length first, they are in the order of their numbers.
       const rows = await db.all<{ order: string; line: string | null }>(
         sql`SELECT staged_orders.json AS "order", staged_order_lines.json AS line FROM staged_orders
           LEFT JOIN staged_order_lines ON staged_order_lines.shop_id = staged_orders.shop_id
@@ -52,7 +53,7 @@ export function orderStageStore(db: QuietDatabase): OrderStageStore {
   };
 }
 
-/** @returns whether the stage is there */
+/** Adds orders and lines to a stage. @returns whether the stage exists */
 function* addRows(
   db: QuietDatabase,
   shopId: number,
@@ -60,12 +61,12 @@ function* addRows(
   orders: readonly StagedOrder[],
   lines: readonly StagedLine[],
 ): TransactionWork<boolean> {
-  // A removal of the stage waits for the lock, and then also removes these rows.
+  // A removal of the stage waits for this lock. Then it also removes the rows added here.
   const isThere = yield* tx.get(
     sql`SELECT 1 AS one FROM order_stages WHERE shop_id = ${shopId} AND number = ${stage} ${lockFor(db, "KEY SHARE")}`,
   );
   if (isThere === undefined) return false;
-  // A statement can change a row only once, so the last order or line of each gid counts.
+  // A statement can change a row only once. So only the last order or line of each gid is written.
   const lastOrders = new Map(orders.map(({ gid, json }) => [gid, { gid, json }]));
   const lastLines = new Map(
     lines.map(({ orderGid, gid, json }) => [`${orderGid} ${gid}`, { order_gid: orderGid, gid, json }]),
@@ -85,7 +86,10 @@ function* addRows(
   return true;
 }
 
-/** @param keyColumns the key of the table beside the shop */
+/**
+ * Removes a shop's rows of stages below `before`, in steps. @param keyColumns columns of the table's key, without the
+ * shop
+ */
 async function removeRows(db: QuietDatabase, shopId: number, before: number, name: string, keyColumns: string) {
   const [table, key, limit] = [template.raw(name), template.raw(keyColumns), template.raw(String(ROWS_PER_STEP))];
   const step = sql`DELETE FROM ${table} WHERE shop_id = ${shopId} AND (${key}) IN (

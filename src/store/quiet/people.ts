@@ -8,8 +8,8 @@ import { either, type QuietDatabase, sql } from "./quiet-database.ts";
 type PersonTextPart = "customer" | "subscription" | "order" | "reward" | "cancel_flow" | "delivery" | "inbox";
 
 /**
- * A stored text. Only deliveries have a kind and a JSON array of answers, items of the inbox have no id, and only
- * bodies have a topic and a time.
+ * A stored text about a person. Only deliveries have a kind and answers, a JSON array. Items of the inbox have no id.
+ * Only deliveries and items of the inbox have a topic and a time.
  */
 interface PersonText {
   part: PersonTextPart;
@@ -23,7 +23,7 @@ interface PersonText {
   answers: string;
 }
 
-/** An export reads all rows of the shop: it is rare, so it has no index. */
+/** Makes the store. An export reads all rows of the shop. It needs no index, because exports are rare. */
 export function personStore(db: QuietDatabase): PersonStore {
   return {
     async export(shop, gid) {
@@ -35,9 +35,9 @@ export function personStore(db: QuietDatabase): PersonStore {
 }
 
 /**
- * Finds all texts that may be about a person; finds nothing without the customer's row. One statement sees the database
- * at one moment. The JSON of rows is ours, so a field and its value are found as text: quotes inside strings are
- * escaped.
+ * Returns a query for all texts that may be about a person. It finds nothing without the customer's row. One statement,
+ * so that all texts are from the same moment. We write the JSON of rows, and quotes inside strings are escaped. So a
+ * text search for a field and its value is safe.
  */
 function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
   const number = gid.slice(gid.lastIndexOf("/") + 1);
@@ -72,7 +72,7 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
 }
 
-/** @param texts may include texts about other people. Rows are ordered by id, bodies by arrival */
+/** Makes the export. @param texts rows sorted by id, bodies by arrival. They may include texts about other people. */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
   const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);

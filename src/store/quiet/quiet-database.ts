@@ -1,35 +1,41 @@
 import { type Placeholder, type SQL, sql as template } from "drizzle-orm";
 import type { Awaitable } from "../../lib/waits.ts";
 
-/** A value of a statement. Null has no type in PostgreSQL: give it only where a column decides the type. */
+/** A value in a statement. In PostgreSQL null has no type: use it only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
-/** drizzle's template with a stricter type: drizzle would leave out undefined, and write an array as a list. */
+/**
+ * drizzle's template with a stricter type. Without it, drizzle would leave out undefined, and write an array as a list.
+ */
 export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL | Placeholder)[]) => SQL = template;
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";
 
-/** A place in a prepared statement for a value of a PostgreSQL type. */
+/** Marks where a prepared statement takes a value of a PostgreSQL type. */
 export function parameter(type: ValueType): Placeholder {
   return template.placeholder(type);
 }
 
-/** Either engine, for the stores of this folder. SQLite returns a boolean as 0 or 1. All else is equal in both. */
+/**
+ * The database of either engine, for the stores of this folder. SQLite returns a boolean as 0 or 1. Everything else is
+ * the same in both engines.
+ */
 export interface QuietDatabase {
   engine: "sqlite" | "postgres";
   all<T>(statement: SQL): Promise<T[]>;
-  /** The first row. */
+  /** Returns the first row. */
   get<T>(statement: SQL): Promise<T | undefined>;
-  /** @returns how many rows it changed */
+  /** @returns the number of changed rows */
   run(statement: SQL): Promise<number>;
   /**
-   * Prepares a statement that each request runs.
-   * @returns a function of the parameters, in their order, that returns the first row: in SQLite without a promise
+   * Prepares a statement that runs for each request.
+   * @returns a function that takes the parameters in their order, and returns the first row. For SQLite it returns the
+   *   row without a promise.
    */
   prepare<T>(statement: SQL): (...values: StatementValue[]) => Awaitable<T | undefined>;
   /**
-   * Runs a transaction. PostgreSQL may retry it, so `work` must have no effect elsewhere. `work` cannot catch an error
-   * of a statement.
+   * Runs a transaction. PostgreSQL may retry it, so `work` must have no effect outside of the transaction. `work`
+   * cannot catch an error of a statement.
    */
   transaction<T>(work: () => TransactionWork<T>): Promise<T>;
 }
@@ -40,12 +46,12 @@ interface TransactionStep {
 }
 
 /**
- * A transaction as a generator: it yields each statement and receives the result. SQLite runs it synchronously, because
- * an asynchronous transaction commits its rows even if it throws. PostgreSQL awaits each result.
+ * A transaction as a generator. It yields each statement and receives the result. PostgreSQL awaits each result. SQLite
+ * runs the generator synchronously: an asynchronous transaction would commit its rows even if it throws.
  */
 export type TransactionWork<T> = Generator<TransactionStep, T, unknown>;
 
-/** The statements of a transaction: `yield* tx.get(…)`. */
+/** Runs statements of a transaction: `yield* tx.get(…)`. */
 export const tx = {
   *all<T>(statement: SQL): TransactionWork<T[]> {
     return (yield { statement, wants: "rows" }) as T[];
@@ -58,19 +64,22 @@ export const tx = {
   },
 };
 
-/** Chooses the SQL of the engine, where the two differ. */
+/** Chooses an engine's SQL where the engines differ. */
 export function either(db: QuietDatabase, texts: Record<QuietDatabase["engine"], SQL>): SQL {
   return texts[db.engine];
 }
 
-/** Locks the rows of a SELECT. SQLite needs no such lock: only one of its transactions writes at a time. */
+/**
+ * Returns SQL that locks the rows of a SELECT. SQLite needs no such lock: only one of its transactions writes at a
+ * time.
+ */
 export function lockFor(db: QuietDatabase, strength: "KEY SHARE" | "NO KEY UPDATE" | "UPDATE"): SQL {
   return either(db, { sqlite: sql``, postgres: template.raw(`FOR ${strength}`) });
 }
 
 /**
- * Turns rows into a table for a statement. All rows are one parameter, so the text is the same for any number of rows.
- * @param columns names and types of the columns, the same names as in each row
+ * Makes rows a table of a statement. All rows are one parameter, so the text is the same for any number of rows.
+ * @param columns names and types of the columns, with the names used in each row
  */
 export function tableOf<C extends string>(
   db: QuietDatabase,
@@ -88,7 +97,7 @@ export function tableOf<C extends string>(
   });
 }
 
-/** The same for one column `number`. */
+/** Makes numbers a table with the one column `number`. */
 export function numberTable(db: QuietDatabase, numbers: readonly number[]): SQL {
   return tableOf(
     db,

@@ -15,7 +15,7 @@ import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
 
 /**
- * Makes the stores that are written once for both engines.
+ * Makes the stores whose code serves both engines.
  * @param slow the same database with a longer timeout, for reads of all rows of a shop
  */
 export function quietStores(

@@ -2,12 +2,12 @@ import type { Vault } from "../files/vault.ts";
 import type { SettingsPageStore } from "../port/settings-page.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** After this many wrong tokens within this time, a network has to wait. */
+/** After this many wrong tokens within WRONG_TOKENS_WITHIN_MS, a network has to wait. */
 const MAX_WRONG_TOKENS = 5;
-/** A time from the future is from a clock that is ahead. It counts too, unless it is further away than this. */
+/** A future time was written while the clock was ahead. It counts too, if it is less than this away. */
 const WRONG_TOKENS_WITHIN_MS = 60_000;
 
-/** The purpose of sealed notices. */
+/** Names the purpose that a session's notices are sealed for. */
 const noticePurpose = (session: Uint8Array) => `notice of session ${session.toHex()}`;
 
 export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPageStore {
@@ -29,7 +29,7 @@ export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPage
 
     async takeNotices(session, path, now) {
       const isWaiting = sql`session = ${session} AND path = ${path} AND expires_at > ${now}`;
-      // Most pages have no notice, and need no write lock.
+      // Reads first: most pages have no notice, so they take no write lock.
       if ((await db.get(sql`SELECT 1 AS one FROM admin_notices WHERE ${isWaiting}`)) === undefined) return [];
       const taken = await db.all<{ number: number; sealed: Uint8Array }>(
         sql`DELETE FROM admin_notices WHERE ${isWaiting} RETURNING number, sealed`,
@@ -42,7 +42,7 @@ export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPage
       const stored = await db.get<StoredTimes>(
         sql`SELECT ${timesText(db)} AS times FROM admin_wrong_tokens WHERE network = ${network}`,
       );
-      // A network that has to wait causes no write.
+      // Reads first: a network that has to wait causes no write.
       return waitMs(timesOf(stored), at) ?? db.transaction(() => count(db, network, at));
     },
 
@@ -72,7 +72,7 @@ function waitMs(times: readonly number[], at: number): number | undefined {
   return recent.length < MAX_WRONG_TOKENS ? undefined : Math.min(...recent) + WRONG_TOKENS_WITHIN_MS - at;
 }
 
-/** PostgreSQL keeps the times of wrong tokens as an array, SQLite as JSON. */
+/** Returns SQL that reads the times of wrong tokens as JSON. PostgreSQL stores them as an array, SQLite as JSON. */
 const timesText = (db: QuietDatabase) => either(db, { sqlite: sql`times`, postgres: sql`array_to_json(times)::text` });
 
 function timesValue(db: QuietDatabase, times: readonly number[]) {
@@ -80,9 +80,9 @@ function timesValue(db: QuietDatabase, times: readonly number[]) {
   return either(db, { sqlite: sql`${json}`, postgres: sql`${array}::bigint[]` });
 }
 
-/** @returns milliseconds to wait; then nothing was counted */
+/** Counts a token, unless the network has to wait. @returns milliseconds to wait; undefined if the token was counted */
 function* count(db: QuietDatabase, network: string, at: number): TransactionWork<number | undefined> {
-  // This locks an existing row too, so processes count one after the other.
+  // This locks the row even if it exists already, so processes count one after the other.
   const stored = yield* tx.get<StoredTimes>(
     sql`INSERT INTO admin_wrong_tokens AS stored (network, times, last_at)
       VALUES (${network}, ${timesValue(db, [])}, ${at})

@@ -3,7 +3,9 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopRemoval } from "../port/shops.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** Small tables, emptied in the transaction of the mark: keys, sessions, tokens and endpoint end at once. */
+/**
+ * Small tables, emptied in the transaction that marks the shop. So keys, sessions, tokens and the endpoint end at once.
+ */
 const EMPTIED_AT_ONCE = [
   "admin_links",
   "admin_sessions",
@@ -15,21 +17,21 @@ const EMPTIED_AT_ONCE = [
   "data_requests",
 ];
 
-/** A table with up to millions of rows of a shop. */
+/** A table that may have millions of rows of a shop. */
 interface LargeTable {
   name: string;
-  /** The primary key beside `shop_id`. */
+  /** Columns of the primary key, without `shop_id`. */
   key: string;
   /** The largest column. */
   text: string;
-  /** Condition of the rows of the removal's own request. They go last, with the shop's row. */
+  /** SQL condition of rows to keep: the request of this removal. These rows go last, with the shop's row. */
   isKept?: (shopId: number) => SQL;
 }
 
-/** A step of a removal ends at the first of these limits, because writers wait for it. */
+/** Maximum of rows and bytes in one step, because writers wait for a step. */
 const STEP = { rows: sql`100`, bytes: sql`524288` };
 
-/** Removes shops: first the mark, then large tables in steps, then the shop's row. */
+/** Removes shops. First marks the shop, then empties large tables in steps, then removes the shop's row. */
 export function shopRemoval(db: QuietDatabase): ShopRemoval {
   const tables = largeTables(db);
   return {
@@ -42,7 +44,10 @@ export function shopRemoval(db: QuietDatabase): ShopRemoval {
   };
 }
 
-/** SQLite clusters rows by their sort dates, and removes attempts with their deliveries, by a foreign key. */
+/**
+ * Lists the large tables. In SQLite, keys include sort dates, because rows are clustered by them. There, a foreign key
+ * removes attempts with their deliveries.
+ */
 function largeTables({ engine }: QuietDatabase): LargeTable[] {
   const dated = (date: string) => (engine === "sqlite" ? `${date}, id` : "id");
   const attempts = { name: "attempts", key: "delivery, number", text: "coalesce(answer, '')" };
@@ -62,7 +67,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
       name: "platform_webhooks",
       key: "id",
       text: "id",
-      // Ids have no topic. An id and its inbox item are stored in one transaction, with the same time.
+      // Ids have no topic. But an id and its inbox item are stored in one transaction, so they have the same time.
       isKept: (shopId) =>
         sql`received_at IN (SELECT received_at FROM inbox WHERE shop_id = ${shopId} AND topic = ${REMOVAL_TOPIC})`,
     },
@@ -70,7 +75,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
 }
 
 function* markShop(db: QuietDatabase, domain: string, now: number): TransactionWork<ShopRef | undefined> {
-  // This lock waits for transactions that add rows to the shop. Later transactions wait for this one, and then see the
+  // This lock waits for transactions that add rows to the shop. Later transactions wait for this lock, and then see the
   // mark.
   const shop = yield* tx.get<ShopRef & { removalStartedAt: number | null }>(
     sql`SELECT id, domain, removal_started_at AS "removalStartedAt" FROM shops
@@ -91,22 +96,22 @@ function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: n
   );
   if (marked === undefined) return false;
   for (const table of tables) if ((yield* tx.run(removeStep(db, table, shopId))) > 0) return true;
-  // The removal's request and its id. Foreign keys remove the rest.
+  // Removes the removal's request and its id. Foreign keys remove the remaining rows.
   yield* tx.run(sql`DELETE FROM platform_webhooks WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM inbox WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM shops WHERE id = ${shopId}`);
   return false;
 }
 
-/** A statement that removes some rows of a shop. */
+/** Returns a statement that removes some rows of a shop. */
 function removeStep(db: QuietDatabase, { name, key, text, isKept }: LargeTable, shopId: number): SQL {
   const [table, columns] = [template.raw(name), template.raw(key)];
-  // Without the plus, SQLite would scan all rows of the shop in each step, although a number is unique.
+  // `number` alone is unique. Without the plus, SQLite would still scan all rows of the shop in each step.
   const shopColumn = either(db, {
     sqlite: template.raw(key === "number" ? "+shop_id" : "shop_id"),
     postgres: sql`shop_id`,
   });
-  // SQLite reads in the order of the key anyway, and would sort all rows of the shop for an ORDER BY.
+  // SQLite reads in the order of the key anyway. For an ORDER BY it would sort all rows of the shop.
   const order = either(db, { sqlite: sql``, postgres: sql`ORDER BY ${columns}` });
   const others = isKept === undefined ? sql`` : sql`AND NOT (${isKept(shopId)})`;
   return sql`DELETE FROM ${table} WHERE ${shopColumn} = ${shopId} AND (${columns}) IN (

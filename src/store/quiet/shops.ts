@@ -9,20 +9,20 @@ import type { NewShop, ShopRemoval, ShopStore } from "../port/shops.ts";
 import { either, parameter, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
 const COLUMNS = sql`id, domain, plan, currency, created_at AS "createdAt"`;
-/** Hides shops that are being removed. */
+/** Condition that hides shops that are being removed. */
 const IS_SERVED = sql`removal_started_at IS NULL`;
 
-/** The purpose of a sealed intake secret. */
+/** Names the purpose that an intake secret is sealed for. */
 const intakePurpose = (domain: string) => `intake ${domain}`;
 
 const removed = () => new SdsError("not_found", "the shop was removed");
 
-/** PostgreSQL keeps the counters of a shop in another table. */
+/** Joins the counters of shops. PostgreSQL stores them in another table. */
 export function joinCounters(db: QuietDatabase): SQL {
   return either(db, { sqlite: sql``, postgres: sql`JOIN shop_changes ON shop_changes.shop_id = shops.id` });
 }
 
-/** Ids of all shops, for work that goes shop by shop. */
+/** Returns the ids of all shops that are not being removed. */
 export async function servedShopIds(db: QuietDatabase): Promise<number[]> {
   const shops = await db.all<{ id: number }>(sql`SELECT id FROM shops WHERE ${IS_SERVED} ORDER BY id`);
   return shops.map(({ id }) => id);
@@ -30,14 +30,14 @@ export async function servedShopIds(db: QuietDatabase): Promise<number[]> {
 
 interface StoredShopSettings {
   planFixed: boolean | number;
-  /** JSON. */
+  /** JSON of the retry plan. */
   retryDays: string;
   creditTitle: string;
-  /** JSON. */
+  /** JSON array. */
   triggers: string;
 }
 
-/** All of the port except the removal of a shop. */
+/** Makes the operations of the port, except the removal of a shop. */
 export function shopStore(
   db: QuietDatabase,
   vault: Vault,
@@ -133,7 +133,7 @@ function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "
   };
 }
 
-/** Adds a shop and its counters. @returns undefined if the domain exists, even if that shop is being removed */
+/** Adds a shop and its counters. @returns undefined if the domain exists, even for a shop that is being removed */
 function* addShop(
   db: QuietDatabase,
   { domain, plan, currency, planFixed = false }: NewShop,

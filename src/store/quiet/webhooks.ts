@@ -10,13 +10,13 @@ interface StoredSecret {
 
 interface StoredEndpoint {
   url: string | null;
-  /** JSON. */
+  /** JSON array. */
   topics: string;
 }
 
 interface NewSecret {
   isFirst: boolean;
-  /** How long the former secret signs too. */
+  /** How long the former secret still signs, beside the new one. */
   overlapMs: number;
 }
 
@@ -36,7 +36,7 @@ export function webhookStore(db: QuietDatabase, vault: Vault, random: (bytes: nu
       await secrets.secret(shopId, now);
       const newTopics = topics === undefined ? null : JSON.stringify(topics);
       const newUrl = url === undefined ? sql`stored.url` : sql`excluded.url`;
-      // The pace of a new URL is unknown.
+      // A new URL has no known pace, so `set` clears the pace of the old URL.
       const stored = await db.get<StoredEndpoint>(
         sql`INSERT INTO webhook_endpoints AS stored (shop_id, url, topics)
           VALUES (${shopId}, ${url ?? null}, coalesce(${newTopics}, '[]'))
@@ -55,13 +55,16 @@ export function webhookStore(db: QuietDatabase, vault: Vault, random: (bytes: nu
   };
 }
 
-/** The secrets that sign a shop's webhooks. */
+/** Makes the operations on the secrets that sign a shop's webhooks. */
 function webhookSecrets(
   db: QuietDatabase,
   vault: Vault,
   random: (bytes: number) => Uint8Array,
 ): Omit<WebhookStore, "settings" | "set" | "clear"> {
-  /** @returns the newest secret, null if the shop has no secret @throws SdsError `not_found` for a removed shop */
+  /**
+   * Reads the newest secret, sealed. @returns null if the shop has no secret
+   * @throws SdsError `not_found` for a removed shop
+   */
   async function newestSecret(shopId: number): Promise<Uint8Array | null> {
     const shop = await db.get<{ sealed: Uint8Array | null }>(
       sql`SELECT (
@@ -72,7 +75,10 @@ function webhookSecrets(
     return shop.sealed;
   }
 
-  /** Seals before the transaction, because sealing is asynchronous. The transaction may drop the secret. */
+  /**
+   * Makes a secret. Seals it before the transaction, because sealing is asynchronous. The transaction may drop the
+   * secret.
+   */
   async function makeSecret(shopId: number, now: number, secret: NewSecret): Promise<void> {
     const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
     await db.transaction(() => addSecret(db, shopId, sealed, now, secret));
@@ -121,7 +127,7 @@ function webhookSecrets(
   };
 }
 
-/** Adds nothing to a removed shop, and no first secret if another process was faster. */
+/** Adds a secret. Adds nothing to a removed shop. Does not add a first secret if another process was faster. */
 function* addSecret(
   db: QuietDatabase,
   shopId: number,
@@ -129,7 +135,7 @@ function* addSecret(
   now: number,
   { isFirst, overlapMs }: NewSecret,
 ): TransactionWork<void> {
-  // With the lock, each secret gets its own version. Processes that only add rows do not wait for this lock.
+  // This lock gives each secret its own version. Processes that only add rows do not wait for it.
   const shop = yield* tx.get(
     sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "NO KEY UPDATE")}`,
   );

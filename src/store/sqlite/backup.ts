@@ -10,12 +10,12 @@ import { noData } from "./database.ts";
 import { checkVersion } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** A draft without a write for this long is left from an interrupted backup. */
+/** A draft that was not written for this long is from an interrupted backup. */
 const STALE_AFTER_MS = 3_600_000;
 
 export interface CopyRequest {
   folder: string;
-  /** The copy. */
+  /** Path of the copy. */
   file: string;
   masterKeyFile: string;
   random: (bytes: number) => Uint8Array;
@@ -23,8 +23,8 @@ export interface CopyRequest {
 }
 
 /**
- * Copies the database into a new file while it is in use. The file is whole, checked and synced, or missing. Needs no
- * master key, and upgrades nothing.
+ * Copies the database into a new file while it is in use. The file is either missing, or whole, checked and synced.
+ * Needs no master key, and upgrades nothing.
  * @returns the size in bytes
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
@@ -66,13 +66,13 @@ function existsAlready(target: string): SdsError {
   return new SdsError("conflict", `${target} exists already: a backup overwrites nothing, choose another name`);
 }
 
-/** Copies in a single read: the copy has the state of one moment, and writers go on. */
+/** Copies the database in a single read. So the copy has the state of one moment, and writers continue. */
 function copyInto(draft: string, database: string): void {
   const db = new Database(database, { readwrite: true, create: false, strict: true });
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     if (checkVersion(db, database) === 0) throw noData(dirname(database));
-    // SQLite would make the file readable for everybody, and accepts an empty one.
+    // SQLite would let everybody read a file that it makes. It accepts an empty file.
     closeSync(openSync(draft, "wx", 0o600));
     db.query("VACUUM INTO ?").run(draft);
   } finally {
@@ -80,7 +80,9 @@ function copyInto(draft: string, database: string): void {
   }
 }
 
-/** @throws SdsError `conflict` if another process has made the file in the meantime */
+/**
+ * Renames the draft to its target. @throws SdsError `conflict` if another process has made the target in the meantime
+ */
 function publish(draft: string, target: string): void {
   try {
     publishDraft(draft, target);
@@ -91,8 +93,8 @@ function publish(draft: string, target: string): void {
 }
 
 /**
- * Removes drafts of interrupted backups in the target's folder, whatever their target: names of nightly backups differ,
- * and drafts contain personal data.
+ * Removes drafts of interrupted backups from the target's folder, because drafts contain personal data. Removes drafts
+ * of any target, because names of nightly backups differ.
  */
 function removeStaleCopies(folder: string, now: number): void {
   for (const path of readdirSync(folder)

@@ -40,7 +40,7 @@ export function contractReads(db: Database) {
     of,
     contractsOfOrder: (shopId: number, orderGid: string): string[] =>
       contractsOf.all(shopId, orderGid, shopId).map(({ gid }) => gid),
-    /** In the transaction of the reading's records. */
+    /** Stores a reading. Call this in the transaction of the reading's records. */
     note(shopId: number, read: ContractRead): void {
       const { beganAt, orders } = afterRead(read, of(shopId, [read.contract]).get(read.contract));
       write.run(shopId, read.contract, beganAt, JSON.stringify(orders));

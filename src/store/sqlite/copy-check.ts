@@ -7,8 +7,8 @@ const HEADER = "SQLite format 3\0";
 const NO_HEADER = "\0".repeat(HEADER.length);
 
 /**
- * Checks by its header whether a file may be a copy of our database.
- * @throws SdsError `invalid` for another file, `failed` for an unreadable one
+ * Checks the header of a file that should be a copy of our database.
+ * @throws SdsError `invalid` for another file, `failed` for an unreadable file
  */
 export function checkHeader(file: string): void {
   let header: string;
@@ -20,7 +20,10 @@ export function checkHeader(file: string): void {
   if (header !== HEADER) throw new SdsError("invalid", `${file} is not a database`);
 }
 
-/** Whether a file may be left from an interrupted copy: SQLite writes the header last. */
+/**
+ * Whether a file may be from an interrupted copy. Such a file may have no header yet, because SQLite writes the header
+ * last.
+ */
 export function mayBeCopy(file: string): boolean {
   try {
     return [HEADER, NO_HEADER].includes(headerOf(file));
@@ -29,7 +32,7 @@ export function mayBeCopy(file: string): boolean {
   }
 }
 
-/** The first bytes of a file, padded with zeros. */
+/** Reads the first bytes of a file, padded with zeros. */
 function headerOf(file: string): string {
   const header = Buffer.alloc(HEADER.length);
   const fd = openSync(file, "r");
@@ -42,12 +45,12 @@ function headerOf(file: string): string {
 }
 
 interface CheckedCopy {
-  /** Fingerprint of the master key of its secrets; undefined without secrets. */
+  /** Fingerprint of the master key that sealed the copy's secrets; undefined without secrets. */
   sealedWith: string | undefined;
 }
 
 /**
- * Checks a whole copy that no other process uses, and moves its log into it.
+ * Checks a whole copy, and moves its log into it. No other process may use the copy.
  * @param name the file's name in messages
  * @throws SdsError `invalid` for a damaged file, `failed` for a database of another program or a newer sds
  */
@@ -69,13 +72,16 @@ export function checkCopy(path: string, name: string): CheckedCopy {
   }
 }
 
-/** Before schema 5 the table was called `facts`. */
+/** Reads the fingerprint. Before schema 5 the table was called `facts`. */
 function sealedWith(db: Database, version: number): string | undefined {
   const table = version < 5 ? "facts" : "meta";
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Syncs a file. No connection of this process may have it open: closing the file would end its locks. */
+/**
+ * Syncs a file. No connection of this process may have the file open: closing it here would release the connection's
+ * locks.
+ */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

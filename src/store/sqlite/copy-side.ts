@@ -8,7 +8,7 @@ import { sealedWith } from "./database.ts";
 
 type Stored = string | number | Uint8Array | null;
 
-/** Reads the rows of a source or target. The caller has the database alone. */
+/** Makes the side of a source or target that reads its rows. No other process may use the database. */
 export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -30,7 +30,7 @@ export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> 
           yield batch;
           batch = [];
           bytes = 0;
-          // The pipe writes the previous batch now.
+          // Lets the target write the previous batch now.
           await nextTurn();
         }
         if (batch.length > 0) yield batch;
@@ -57,14 +57,14 @@ function fromText(table: CopiedTable): string {
   return `FROM ${stored}${table.where === undefined ? "" : ` WHERE ${table.where}`}`;
 }
 
-/** All rows of a table in the order of its key. */
+/** Returns a query for all rows of a table, in the order of the key. */
 export function rowsText(table: CopiedTable): string {
   const { expression, order } = placeIn("sqlite", table);
   const columns = Object.keys(table.columns).map((column) => `${expression(column)} AS ${column}`);
   return `SELECT ${columns.join(", ")} ${fromText(table)} ORDER BY ${order.map(expression).join(", ")}`;
 }
 
-/** @throws SdsError `failed` for a number beyond 2^53 */
+/** Converts a stored row to the common form. @throws SdsError `failed` for a number beyond 2^53 */
 function rowOf(table: CopiedTable, stored: Record<string, Stored>, name: string): CopiedRow {
   const row = Object.entries(table.columns).map(([column, kind]) => commonValue(stored[column] ?? null, kind));
   if (row.some((value) => typeof value === "number" && !Number.isSafeInteger(value)))

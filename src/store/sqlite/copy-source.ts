@@ -12,7 +12,8 @@ import { isBusy } from "./lock-wait.ts";
 const BUSY_TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database of a data folder for a copy, and locks the folder until `close`. Upgrades an older database first.
+ * Opens the database of a data folder as the source of a copy. Locks the folder until `close`. Upgrades an older
+ * database first.
  * @throws SdsError `not_found` without data, `failed` if another process uses it
  */
 export async function openSqliteSource(folder: string, upgrade: UpgradeOptions): Promise<CopySide> {
@@ -40,13 +41,13 @@ export async function openSqliteSource(folder: string, upgrade: UpgradeOptions):
 }
 
 /**
- * Opens a database that no other process has open, older programs without the folder's lock included.
- * @throws SdsError `failed` if one has it open
+ * Opens a database that no other process has open. This includes older programs, which do not know the folder's lock.
+ * @throws SdsError `failed` if another process has the database open
  */
 export function openAlone(path: string, folder: string): Database {
   const db = new Database(path, { readwrite: true, create: false, strict: true });
   try {
-    // The first read then takes the lock that all open WAL connections share.
+    // In this mode the first read takes the lock that all open WAL connections share.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("SELECT count(*) FROM sqlite_schema").get();
     return db;

@@ -21,12 +21,12 @@ import { MIGRATIONS } from "./migrations.ts";
 import { LISTING_TRIGGERS } from "./row-lists.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** Indexes are filled in another order than the tables, so they should stay in memory. */
+/** Memory for indexes: rows come in another order, so the indexes should stay in memory. */
 const CACHE_KIB = 128 * 1024;
 
 /**
- * Begins a copy in a data folder, and locks the folder until `close`. Makes a missing folder. `finish` renames the copy
- * to the database's name.
+ * Begins a copy in a data folder. Locks the folder until `close`. Makes a missing folder. `finish` renames the copy to
+ * the database's name.
  * @param sealedWith fingerprint of the master key of the source's secrets
  * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with another master key
  */
@@ -66,7 +66,10 @@ export async function openSqliteTarget(
   }
 }
 
-/** @throws SdsError `conflict` for a database with rows, `failed` for one in use or with another schema */
+/**
+ * Checks that the target has no rows. @throws SdsError `conflict` for a database with rows, `failed` for a database in
+ * use or with another schema
+ */
 function checkEmpty(database: string, folder: string): void {
   if (!existsSync(database)) return;
   const db = openAlone(database, folder);
@@ -76,14 +79,14 @@ function checkEmpty(database: string, folder: string): void {
     if (version !== MIGRATIONS.length) throw otherSchema(database, version, MIGRATIONS.length);
     const filled = db.query<{ name: string }, []>(`${filledTablesText("sqlite")} LIMIT 1`).get();
     if (filled !== null) throw notEmpty(folder, filled.name);
-    // A file with a log beside it must not be replaced.
+    // This moves the log into the file: a file with a log beside it must not be replaced.
     db.run("PRAGMA journal_mode = DELETE");
   } finally {
     db.close(true);
   }
 }
 
-/** Unsynced on purpose: an unfinished copy is thrown away. */
+/** Opens the file of the unfinished copy. It is not synced on purpose, because an unfinished copy is thrown away. */
 function openDraft(path: string, options: UpgradeOptions): Database {
   const db = openDatabase(path, BUSY_TIMEOUT_MS, options);
   db.run("PRAGMA journal_mode = MEMORY");
@@ -111,7 +114,7 @@ function targetIn(db: Database, { path, database, folder }: TargetFiles): CopyTa
     ...sqliteSide(db, folder),
 
     async write(table, rows) {
-      // The query for the next rows is sent now.
+      // Lets the source send the query for the next rows now.
       await nextTurn();
       const statement = db.query(texts.get(table) ?? "");
       const valuesOf = writtenValues(table);
@@ -142,7 +145,7 @@ function targetIn(db: Database, { path, database, folder }: TargetFiles): CopyTa
     async close() {
       if (!isOpen) return;
       close();
-      // The name of the file already marks the copy as unfinished.
+      // The file's name already marks the copy as unfinished, so its content is not needed.
       truncateSync(path);
     },
   };

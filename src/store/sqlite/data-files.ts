@@ -6,15 +6,15 @@ import { syncFolder } from "../files/data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
 
 /**
- * Logs that are part of a database's content: beside another database they would corrupt it. `-shm` is only their
- * index, which SQLite rebuilds.
+ * Suffixes of logs that are part of a database's content. A log beside another database would corrupt that database.
+ * `-shm` is only an index of the log, which SQLite rebuilds.
  */
 const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
 
 /**
- * The path of a folder's database. A symbolic link is resolved, as SQLite does. The file is missing while a restore
- * renames it.
+ * Returns the path of a folder's database. Resolves a symbolic link, as SQLite does. The file is missing for a moment
+ * while a restore renames it.
  * @throws SdsError `failed` for a broken link or an unreadable folder
  */
 export function databasePath(folder: string): string {
@@ -29,7 +29,7 @@ export function databasePath(folder: string): string {
   }
 }
 
-/** @returns the target of a link, if a restored database waits there to be renamed */
+/** @returns the target of a link, if a restored database is waiting there for its rename */
 function restoredTarget(path: string): string | undefined {
   try {
     const target = followLinks(path);
@@ -40,7 +40,7 @@ function restoredTarget(path: string): string | undefined {
 }
 
 /**
- * Resolves links to a file that may be missing. The links must not form a ring.
+ * Resolves links to a file that may be missing. The links must not form a cycle.
  * @throws Error if the file's folder is missing
  */
 function followLinks(path: string): string {
@@ -50,24 +50,24 @@ function followLinks(path: string): string {
 }
 
 /**
- * Name of a whole, synced database of a restore, before its last rename. This name decides: the next process that opens
- * the folder finishes the restore.
+ * Returns the name of a restored database before its last rename. The database is whole and synced then. If a file has
+ * this name, the next process that opens the folder finishes the restore.
  */
 export function restoredPath(database: string): string {
   return `${database}.restored`;
 }
 
-/** Name of the database that the last restore replaced. */
+/** Returns the name of the database that the last restore replaced. */
 export function replacedPath(database: string): string {
   return `${database}.before-restore`;
 }
 
-/** Name of an unfinished copy. While it exists, only the next `sds copy` uses the folder. */
+/** Returns the name of an unfinished copy. While that file exists, only the next `sds copy` uses the folder. */
 export function unfinishedPath(database: string): string {
   return `${database}.unfinished-copy`;
 }
 
-/** Whether the database uses, or may use, this name. */
+/** Whether the database uses this name, or may use it. */
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
   const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
@@ -75,7 +75,7 @@ export function isOwnName(database: string, path: string): boolean {
   return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
 
-/** Whether the folder has a database. An interrupted first start leaves an empty file, which is not one. */
+/** Whether the folder has a database. An interrupted first start leaves an empty file, which does not count. */
 export function hasDatabase(folder: string): boolean {
   const database = databasePath(folder);
   if (existsSync(restoredPath(database)) || existsSync(unfinishedPath(database))) return true;
@@ -83,7 +83,7 @@ export function hasDatabase(folder: string): boolean {
 }
 
 /**
- * Shares a data folder. Finishes an interrupted restore first.
+ * Shares the lock of a data folder. Finishes an interrupted restore first.
  * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, or a copy is unfinished
  */
 export function shareFolder(folder: string, waitMs: number): DataLock {
@@ -106,12 +106,12 @@ export function shareFolder(folder: string, waitMs: number): DataLock {
   }
 }
 
-/** How long to wait for commands that use the folder. */
+/** How long to wait for other commands that use the folder. */
 const ALONE_WAIT_MS = 2_000;
 
 /**
- * Locks a data folder. Finishes an interrupted restore first.
- * @throws SdsError `failed` if another process uses it
+ * Locks a data folder for this process alone. Finishes an interrupted restore first.
+ * @throws SdsError `failed` if another process uses the folder
  */
 export function takeFolder(folder: string): DataLock {
   const lock = takeDataFolder(folder, ALONE_WAIT_MS);
@@ -133,8 +133,8 @@ export function inUse(folder: string): SdsError {
 }
 
 /**
- * Renames the old database, then the restored one. Does nothing without a restored one. It may be killed at any step
- * and run again. Only a process that locks the folder may call it.
+ * Renames the old database, then the restored one. Does nothing without a restored database. After a kill at any step
+ * it can run again. Only a process that locks the folder may call it.
  */
 export function finishRestore(database: string): void {
   const [folder, restored, replaced] = [dirname(database), restoredPath(database), replacedPath(database)];
@@ -145,7 +145,7 @@ export function finishRestore(database: string): void {
       renameSync(database, replaced);
       syncFolder(folder);
     }
-    // A log exists only if the old database is too damaged to be checkpointed.
+    // The old database has a log only if it was too damaged for a checkpoint.
     for (const end of LOGS) renameIfThere(`${database}${end}`, `${replaced}${end}`);
     rmSync(`${database}${INDEX}`, { force: true });
     syncFolder(folder);

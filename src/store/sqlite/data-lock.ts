@@ -4,24 +4,24 @@ import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
- * The lock of a data folder. Every process with an open database shares it; a restore or `sds copy` has it exclusively.
- * Otherwise a process could write the log of the old file beside the new one.
+ * The lock of a data folder. Every process with an open database shares it. A restore or `sds copy` takes it
+ * exclusively. Otherwise a process could write the old file's log beside the new file.
  *
- * It is a read or write transaction on the empty database `sds.lock`, so it ends with its process, a killed one
- * included.
+ * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive one takes it.
+ * So the lock ends with its process, even if the process is killed.
  */
 export interface DataLock {
   release(): void;
 }
 
-/** @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait */
+/** Shares the lock. @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait */
 export function shareDataFolder(folder: string, waitMs: number): DataLock {
   const lock = lockWith(folder, waitMs, "BEGIN");
   if (lock !== undefined) return lock;
   throw new SdsError("failed", `a restore or a copy has ${folder} for itself now: try again when it has ended`);
 }
 
-/** @returns undefined if another process uses the folder for longer than the wait */
+/** Takes the lock exclusively. @returns undefined if another process uses the folder for longer than the wait */
 export function takeDataFolder(folder: string, waitMs: number): DataLock | undefined {
   return lockWith(folder, waitMs, "BEGIN EXCLUSIVE");
 }
@@ -33,10 +33,10 @@ function lockWith(folder: string, waitMs: number, begin: string): DataLock | und
     makeOwnedFile(path);
     db = new Database(path, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${waitMs}`);
-    // Nothing is ever written, so no journal is needed.
+    // This database is never written, so it needs no journal.
     db.run("PRAGMA journal_mode = MEMORY");
     db.run(begin);
-    // `BEGIN` alone locks nothing before the first read.
+    // `BEGIN` alone locks nothing: the first read takes the lock.
     db.query("SELECT count(*) FROM sqlite_schema").get();
     const held = db;
     return { release: () => held.close(true) };

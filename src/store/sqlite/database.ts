@@ -8,38 +8,42 @@ import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
- * How long an operation waits for another process's lock, in milliseconds. In the server somebody waits for the
- * operation; a command has time. Only while the store is opened, waiting blocks the event loop.
+ * How long an operation waits for another process's lock, in milliseconds. It is short in the server, because clients
+ * wait there; a command has time. The wait blocks the event loop only while the store is opened.
  */
 export type BusyTimeoutMs = 2_000 | 25_000 | 30_000;
 
 /**
- * Bytes. With 8 KiB a page of rows is spread over twice as many of these; scripts/bench/README.md has what 16 KiB cost.
+ * Bytes. With 8 KiB, a page of rows is spread over twice as many database pages. scripts/bench/README.md says what 16
+ * KiB cost.
  */
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
 /**
- * With so many pages in the write-ahead log, 4 MiB, a commit moves them into the database. SQLite's own 1,000 are 16
- * MiB here: on a small disk the log took all the space, and nothing was left to empty it.
+ * With this many pages in the write-ahead log, 4 MiB, a commit moves them into the database. SQLite's default of 1,000
+ * pages would be 16 MiB here. On a small disk such a log took all the space, and no space was left to empty the log.
  */
 const LOG_PAGES = 256;
 
 export interface OpenOptions extends UpgradeOptions {
-  /** Whether a missing or empty database is refused. Without it, a new one is made. */
+  /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
-  /** Whether an older database is upgraded only if no other process has it open: an older `serve` could not go on. */
+  /**
+   * Whether to upgrade an older database only if no other process has it open. An older `serve` could not continue
+   * after the upgrade.
+   */
   upgradeAlone?: boolean;
 }
 
 /**
- * Opens or makes the database and brings its schema up to date. It is as durable as docs/operating.md promises: WAL
+ * Opens or makes the database, and upgrades its schema. The database is as durable as docs/operating.md promises: WAL
  * with `synchronous=FULL`.
  *
- * Some statements in this folder name a parameter `+?`. For a LIMIT, or an equality over several tables or rows, SQLite
- * 3.54 plans with the bound value. So it prepares the statement again for every other value, which takes 12 µs of a
- * page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
- * @throws SdsError `not_found` if it must exist and does not; `failed` for a file that is not a database, or that
- *   another or a newer program wrote. The file stays unchanged
+ * Some statements in this folder write a parameter as `+?`. For a LIMIT, or an equality over several tables or rows,
+ * SQLite 3.54 plans with the bound value. So it prepares the statement again for every other value. This takes 12 µs of
+ * a page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
+ * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
+ *   that another or a newer program wrote. The file stays unchanged.
  */
 export function openDatabase(
   path: string,
@@ -59,7 +63,7 @@ export function openDatabase(
       db = connect(path, busyTimeoutMs);
     }
     migrate(configured(db), upgrade);
-    // Keeps temporary data in memory: a temporary file would need a descriptor while the program serves.
+    // Temporary data stays in memory. A temporary file would need a descriptor while the program serves.
     db.run("PRAGMA temp_store = MEMORY");
     return db;
   } catch (thrown) {
@@ -69,7 +73,7 @@ export function openDatabase(
   }
 }
 
-/** What commands say that do not make a data folder. */
+/** Returns the error for missing data, for commands that do not make a data folder. */
 export function noData(folder: string): SdsError {
   return new SdsError(
     "not_found",
@@ -78,10 +82,10 @@ export function noData(folder: string): SdsError {
   );
 }
 
-/** The smallest page that SQLite can have. */
+/** Size of SQLite's smallest page. */
 const MIN_BYTES = 512;
 
-/** SQLite takes a file that is shorter than a page for an empty database, and would overwrite it. */
+/** Refuses a file that is shorter than a page. SQLite would treat it as an empty database, and overwrite it. */
 function checkSize(path: string): void {
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
   if (size > 0 && size < MIN_BYTES) throw new Error("file is not a database");
@@ -89,7 +93,8 @@ function checkSize(path: string): void {
 
 function connect(path: string, busyTimeoutMs: BusyTimeoutMs | 0): Database {
   const db = new Database(path, { create: false, readwrite: true, strict: true });
-  // This must be the first statement: recovery after a crash needs the lock, and by default SQLite does not wait.
+  // This must be the first statement. Recovery after a crash needs the lock, and by default SQLite does not wait for
+  // it.
   db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
   return db;
 }
@@ -99,21 +104,23 @@ function configured(db: Database): Database {
   db.run("PRAGMA journal_mode = WAL");
   db.run("PRAGMA synchronous = FULL");
   db.run("PRAGMA foreign_keys = ON");
-  // Deleted data, such as personal data after a redaction, must not stay in the file's free space.
+  // Deleted data must not stay in the file's free space, for example personal data after a redaction.
   db.run("PRAGMA secure_delete = ON");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
   db.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
   return db;
 }
 
-/** How long an upgrade waits for other processes that have the database open, and how long until it looks again. */
+/**
+ * How long an upgrade waits for other processes that have the database open. Then: how long it sleeps between attempts.
+ */
 const UPGRADE_WAIT_MS = 2_000;
 const UPGRADE_LOOK_MS = 10;
 
 /**
  * Upgrades an older database if no other process has it open, programs of an older version included. Several programs
- * may try at once: one upgrades it, and the others find it upgraded.
- * @throws SdsError `failed` if another process has it open for longer than the wait
+ * may try at once. One upgrades the database, and the others find it upgraded.
+ * @throws SdsError `failed` if another process has the database open for longer than the wait
  */
 function migrateAlone(path: string, options: UpgradeOptions): void {
   const deadline = performance.now() + UPGRADE_WAIT_MS;
@@ -139,13 +146,13 @@ function isUpgraded(path: string): boolean {
 }
 
 /**
- * Does not wait for locks, because a waiting connection keeps the lock that it has: two programs that upgrade at once
- * would deadlock.
+ * Tries the upgrade once, without waiting for locks. A waiting connection keeps the lock that it has, so two programs
+ * that upgrade at once would deadlock.
  */
 function tryMigration(path: string, options: UpgradeOptions): void {
   const db = connect(path, 0);
   try {
-    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    // In this mode the first read takes the lock that all open WAL connections share.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
     migrate(configured(db), options);
@@ -164,15 +171,15 @@ function inUse(path: string, cause: unknown): SdsError {
 }
 
 /**
- * Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the
- * database, such as a backup that reads: the connection must have a busy_timeout of 0.
+ * Moves the write-ahead log into the database file and empties the log. Does nothing while another process uses the
+ * database, such as a backup that reads it. For this the connection must have a busy_timeout of 0.
  * @returns whether the log is empty now
  */
 export function checkpoint(db: Database): boolean {
   return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
 }
 
-/** The fingerprint of the master key that sealed the secrets; undefined before the first key is recorded. */
+/** Reads the fingerprint of the master key that sealed the secrets; undefined before the first key is recorded. */
 export function sealedWith(db: Database): string | undefined {
   return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
 }

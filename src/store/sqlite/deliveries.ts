@@ -13,10 +13,10 @@ import {
 } from "../port/deliveries.ts";
 import { removingShopIds } from "./shop-ids.ts";
 
-/** Rows in one transaction after a clock change, so that nobody waits long for it. */
+/** Rows in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** Position of a delivery in the plan of its shop. */
+/** Position of a delivery in its shop's plan. */
 type DuePosition = { at: number; number: number };
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
@@ -24,7 +24,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   const record = resultRecorder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
-  // One index seek for each shop, however many deliveries are due.
+  // Finds the next shop with one index seek, whatever the number of due deliveries.
   const nextShop = db.prepare<DueShop & { at: number }, [number]>(
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
@@ -79,11 +79,11 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 }
 
 /**
- * @returns a function that makes one step of `bringForward` in its own transaction. The next step begins after the
- *   returned `last`, which is undefined in the last step.
+ * @returns a function that runs one step of `bringForward` in its own transaction. The next step begins after the
+ *   returned `last`. After the last step `last` is undefined.
  */
 function forwardBringer(db: Database) {
-  // New deliveries were queued, or retried by hand, and not claimed since then.
+  // `isNew`: a new delivery or one retried by hand, and not claimed since.
   const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number }>(
     `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
      FROM deliveries INDEXED BY deliveries_due
@@ -105,10 +105,10 @@ function forwardBringer(db: Database) {
       .immediate();
 }
 
-/** A claim without the values that are equal for all claims of a shop. */
+/** A claimed delivery, without the values that all claims of a shop share. */
 type ClaimedRow = Omit<Claim, "url" | "domain" | "newestSecret" | "test"> & { test: number };
 
-/** @returns a function that claims up to `count` due deliveries of a shop, in the caller's transaction */
+/** @returns a function that claims up to `count` due deliveries of a shop in the caller's transaction */
 function deliveryClaimer(
   db: Database,
   random: (bytes: number) => Uint8Array,
@@ -142,7 +142,10 @@ function deliveryClaimer(
   };
 }
 
-/** @returns a function that records an attempt in the caller's transaction; false if another process has the lease */
+/**
+ * @returns a function that records an attempt in the caller's transaction. It returns false if another process has the
+ *   lease.
+ */
 function resultRecorder(db: Database): (result: AttemptResult, waits: readonly number[]) => boolean {
   const setPace = db.prepare(
     `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
@@ -162,7 +165,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
   return (result, waits) => {
     const { claim, outcome, startedAt, duration, pace } = result;
     const { shopId, number, lease } = claim;
-    // The lease keeps the delivery as it was claimed.
+    // While a process has the lease, the delivery does not change, so the claim is still correct.
     const { status, attempts, round, nextAttemptAt } = afterAttempt(claim, outcome, startedAt, waits);
     const { statusCode, error, url = null, answer = null } = outcome;
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;

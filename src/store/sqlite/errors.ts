@@ -9,18 +9,18 @@ function storeErrorOf(thrown: unknown): unknown {
   if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;
   if (isBusy(thrown)) return new StoreError("busy", thrown);
   if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
-  // All others are our defects, and thrown as they are.
+  // These errors are defects of our code, and are returned unchanged.
   return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
-/** Remedies after a failure, before a retry. */
+/** What may help after a failure, before a retry. */
 interface Remedies {
   lockWait: LockWait;
-  /** Frees space on a full disk. @returns whether it could */
+  /** Frees space on a full disk. @returns whether it freed some */
   truncateLog: () => boolean;
 }
 
-/** Wraps a part of the store: retries after a remedy, and throws SQLite's errors as StoreError. */
+/** Wraps the methods of a part of the store. They retry after a remedy, and throw SQLite's errors as StoreError. */
 export function withStoreErrors<T extends object>(part: T, remedies: Remedies): T {
   const wrapped = Object.entries(part).map(([name, method]) => [
     name,
@@ -29,7 +29,7 @@ export function withStoreErrors<T extends object>(part: T, remedies: Remedies): 
   return Object.fromEntries(wrapped) as T;
 }
 
-/** The same for each of several parts. */
+/** Wraps each of several parts as `withStoreErrors` does. */
 export function withStoreErrorsInParts<T extends Record<string, object>>(parts: T, remedies: Remedies): T {
   const wrapped = Object.entries(parts).map(([name, part]) => [name, withStoreErrors(part, remedies)]);
   return Object.fromEntries(wrapped) as T;
@@ -37,7 +37,10 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
 
 type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
-/** A success returns at once, without a promise. A failure returns a promise, because it is retried later. */
+/**
+ * Wraps a method. A success returns at once, without a promise. A failure returns a promise, because the retry comes
+ * later.
+ */
 function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {

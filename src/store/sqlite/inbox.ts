@@ -10,7 +10,7 @@ import {
 } from "../port/inbox.ts";
 import { removingShopIds, shopCheck } from "./shop-ids.ts";
 
-/** Items in one transaction of `bringForward`, so that nobody waits long for it. */
+/** Items in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
 const ITEMS_PER_STEP = 200;
 
 export function inboxQueues(db: Database): InboxQueues {
@@ -68,9 +68,9 @@ export function inboxQueues(db: Database): InboxQueues {
   };
 }
 
-/** @returns a function that finds the queues with waiting items, and when the first item of each is due */
+/** @returns a function that finds the queues with waiting items, with the due time of each queue's first item */
 function queueFinder(db: Database): () => (InboxQueue & { at: number })[] {
-  // One index seek for each queue, however many items are due.
+  // Finds the next queue with one index seek, whatever the number of due items.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(
     `SELECT shop_id AS shopId, needs_platform AS needsPlatform, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
      WHERE next_attempt_at IS NOT NULL AND (shop_id, needs_platform) > (?, ?)
@@ -84,7 +84,7 @@ function queueFinder(db: Database): () => (InboxQueue & { at: number })[] {
   };
 }
 
-/** @returns a function that stores new webhooks in one transaction, and says for each whether it is new */
+/** @returns a function that stores new webhooks in one transaction. It returns for each webhook whether it is new. */
 function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: number) => boolean[] {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
@@ -104,7 +104,7 @@ function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: numb
   return (receipts, now) =>
     db
       .transaction(() => {
-        // The removal of a shop may have begun since the caller looked it up.
+        // The removal of a shop may have begun since the caller looked the shop up.
         const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter(isServed));
         return receipts.map((receipt) => shops.has(receipt.shopId) && receive(receipt, now));
       })

@@ -4,7 +4,7 @@ import type { ShopRef } from "../../domain/shop.ts";
 import { refusedLeftOver } from "../engine/left-over-bodies.ts";
 import { createCommitWriter } from "./mirror.ts";
 
-/** The clock and the random bytes for deliveries that an upgrade queues. */
+/** Clock and random bytes, for deliveries that an upgrade queues. */
 export interface UpgradeOptions {
   /** Epoch milliseconds. */
   now: () => number;
@@ -12,9 +12,9 @@ export interface UpgradeOptions {
 }
 
 /**
- * Applies the bodies of the intake that an earlier version accepted and did not finish, in their order, and drops their
- * tables. The senders of bodies that were not stored whole have no answer, so these go too. Part of the upgrade's
- * transaction: after a kill the next opening upgrades again.
+ * Applies, in their order, the bodies of the intake that an earlier version accepted and did not finish. Then drops
+ * their tables. This also drops bodies that were not stored whole: their senders got no answer. It is part of the
+ * upgrade's transaction, so after a kill the next start upgrades again.
  * @throws SdsError `failed` for a record that is refused
  */
 export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {

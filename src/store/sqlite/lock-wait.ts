@@ -1,26 +1,34 @@
 import type { Database } from "bun:sqlite";
 import { codeOf } from "../../domain/error.ts";
 
-/** How often the lock is tried while another process holds it. An attempt takes some microseconds. */
+/** Time between two attempts to get a lock that another process holds. An attempt takes some microseconds. */
 const PROBE_INTERVAL_MS = 4;
 
-/** Repeats operations that found the database locked by another process. Reads do not wait for them. */
+/**
+ * Repeats operations that failed because another process locked the database. Reads do not wait for these operations.
+ */
 export interface LockWait {
   /**
-   * @param operation failed with `busy`, and can be repeated: a failed transaction leaves nothing
-   * @throws the operation's error; `busy` if the lock is held for too long, and then at once until it is free
+   * Repeats an operation until the lock is free.
+   * @param operation an operation that failed with `busy`. It can be repeated, because a failed transaction leaves
+   *   nothing.
+   * @param busy the operation's error
+   * @throws the operation's error; `busy` if the lock is held for too long. Until the lock is free, later calls then
+   *   throw `busy` at once.
    */
   repeat<T>(operation: () => Promise<T>, busy: unknown): Promise<T>;
 }
 
 /**
- * SQLite would wait by blocking the program, for each operation in turn. So SQLite's own wait is 0. One timer checks
- * the lock for all waiting operations, and reads go on.
- * @param timeoutMs how long one operation waits at most; and how long all wait for the same lock, from when it was
- *   noticed
+ * Makes the wait for locks. SQLite's own wait would block the program, for each operation in turn. So it is set to 0.
+ * Instead one timer checks the lock for all waiting operations, and reads continue.
+ * @param timeoutMs how long one operation waits at most. All operations together wait this long for one lock, from when
+ *   it was noticed.
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
-  /** Resolves to whether the lock became free in time. undefined until an operation finds the database locked. */
+  /**
+   * Resolves to whether the lock became free in time. It is undefined while no operation has found the database locked.
+   */
   let lock: Promise<boolean> | undefined;
 
   function watchLock(): Promise<boolean> {
@@ -61,12 +69,14 @@ async function isTrueWithin(value: Promise<boolean>, ms: number): Promise<boolea
   return Promise.race([value, promise]).finally(() => clearTimeout(timer));
 }
 
-/** Whether another process holds a lock that SQLite could not get. */
+/** Whether an operation failed because another process holds a lock. */
 export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown));
 }
 
-/** Other failures count as unlocked: the repeated operation will report them. */
+/**
+ * Whether the database is locked. Other failures count as unlocked, because the repeated operation will report them.
+ */
 function isLocked(db: Database): boolean {
   try {
     db.run("BEGIN IMMEDIATE");

@@ -5,11 +5,11 @@ import { PAGE_SORT } from "../engine/page-cut.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { MIGRATIONS, type Migration, type SqliteRow } from "./migrations.ts";
 
-/** "sds1" in PRAGMA application_id marks the databases of this program. */
+/** "sds1" as a number. As application_id it marks the databases of this program. */
 const APPLICATION_ID = 0x73647331;
 
 /**
- * Checks, before any write, that the database is ours and not from a newer program.
+ * Checks a database before any write: it must be ours, and not from a newer program.
  * @returns its schema version; 0 without tables
  * @throws SdsError `failed`
  */
@@ -76,7 +76,7 @@ interface RowText {
  */
 function renderRows(db: Database, table: Resource, renderRow: (row: SqliteRow) => SqliteRow): void {
   const { sort } = PAGE_SORT[table];
-  // In the order of the primary key, because each batch would sort the whole table for another order.
+  // This is the order of the primary key. For another order, each batch would sort the whole table.
   const next = db.prepare<RowText, [number, number, string]>(
     `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table}
      WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,

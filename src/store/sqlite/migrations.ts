@@ -12,22 +12,22 @@ import settingsPage from "./migrations/0008_settings_page.sql" with { type: "tex
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.sql" with { type: "text" };
 
-/** The parsed JSON of a served row. */
+/** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
 
 export interface Migration {
-  /** Empty for a migration that only renders rows. */
+  /** SQL of the migration. Empty if the migration only renders rows. */
   sql: string;
   /**
-   * Renders the stored rows of a resource again, after the SQL. A new field of a resource needs it: rows are stored as
-   * they are served, so older rows would lack the field. Return the fields in the order of the resource's schema.
+   * Renders the stored rows of a resource again, after the SQL. A new field of a resource needs this. Rows are stored
+   * as they are served, so older rows would lack the field. Return the fields in the order of the resource's schema.
    */
   render?: Partial<Record<Resource, (row: SqliteRow) => SqliteRow>>;
-  /** Runs behind all migrations, in their transaction: it may use statements of today's schema. */
+  /** Runs after all migrations, in their transaction. So it may use statements of today's schema. */
   finish?: (db: Database, options: UpgradeOptions) => void;
 }
 
-/** Append only: PRAGMA user_version is the number of migrations that a database has run. */
+/** Append only, because PRAGMA user_version is the number of migrations that a database has run. */
 export const MIGRATIONS: readonly Migration[] = [
   { sql: mirror },
   { sql: deliveries },
@@ -38,7 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: readsAndDataRequests },
   { sql: settingsPage },
   { sql: changesAndOverlap },
-  // A body of the intake is one commit from here on. This also drops the tables of larger ones.
+  // Since this version, one commit stores a whole body of the intake. This also drops the tables of larger bodies.
   { sql: "", finish: applyLeftOverBodies },
   { sql: newRowsWithoutTriggers },
 ];

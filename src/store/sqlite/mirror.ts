@@ -54,7 +54,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
 
 type CommitParts = ReturnType<typeof partsOf>;
 
-/** What reads and writes the parts of a commit. */
+/** Makes what reads and writes the parts of a commit. */
 function partsOf(db: Database) {
   return { rows: mirrorRows(db), texts: mentioningTexts(db), reads: contractReads(db) };
 }
@@ -82,14 +82,17 @@ export function createCommitWriter(
     `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
      WHERE id = ?`,
   );
-  // After `sds copy` the span can be there (copy/tables.ts).
+  // After `sds copy` the span may exist already (copy/tables.ts).
   const noteSpan = db.prepare(
     `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
      ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,
   );
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
-  /** The result lacks shops that were removed, or whose removal began, since the caller looked them up. */
+  /**
+   * Loads the shops of a commit. Leaves out shops that were removed since the caller found them, or whose removal has
+   * begun.
+   */
   function load(keys: readonly CommitKeys[], searches: readonly TextSearch[]): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {
@@ -128,7 +131,7 @@ export function createCommitWriter(
   };
 }
 
-/** Inserts a new delivery, due now, inside the caller's transaction. @param now epoch milliseconds */
+/** Makes a function that inserts a new delivery, due now, in the caller's transaction. */
 function deliveryInserter(db: Database): (shopId: number, delivery: NewDelivery, now: number) => void {
   const insert = db.prepare(
     `INSERT INTO deliveries
@@ -140,7 +143,7 @@ function deliveryInserter(db: Database): (shopId: number, delivery: NewDelivery,
   };
 }
 
-/** A function that adds a request in the caller's transaction, unless it is there already. */
+/** Makes a function that adds a data request in the caller's transaction. It skips a request that exists already. */
 function dataRequestInserter(db: Database): (shopId: number, request: DataRequest) => void {
   const insert = db.prepare(
     "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",

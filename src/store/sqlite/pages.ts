@@ -8,7 +8,7 @@ import { rowScans } from "./row-scans.ts";
 
 interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
-  /** How many rows were read, and how many of them were joined. */
+  /** Number of rows read, and number of rows joined. */
   n: number;
   joined: number;
   changeCount: number;
@@ -16,15 +16,15 @@ interface PageQueryRow {
 
 type PageParameters = [shopId: number, at: number, id: string, read: number];
 
-/** The number of a shop's last change. */
+/** SQL of the number of a shop's last change. */
 const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?1";
 
 /**
- * SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. What is read beside the page is
- * cut off (page-cut.ts).
+ * Reads pages. SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. page-cut.ts removes
+ * the extra rows.
  *
- * Nearly every page has small rows only, so it is surely within the bound of bytes. If a row is not small, a second
- * statement reads the sizes, and a third one joins as many rows as fit.
+ * Nearly every page has only small rows, so it stays within MAX_PAGE_BYTES. If a row is large, a second statement reads
+ * the sizes. Then a third statement joins as many rows as fit.
  */
 function joinedPages(db: Database, resource: Resource) {
   const { sort } = PAGE_SORT[resource];
@@ -46,7 +46,7 @@ function joinedPages(db: Database, resource: Resource) {
     return { read: fewer, found: whole.get(shopId, at, id, fewer) };
   });
 
-  /** @param cut how many of the rows that are read do not belong to the page */
+  /** @param cut how many of the rows read are extra rows */
   return (
     shopId: number,
     position: Position,
@@ -58,7 +58,7 @@ function joinedPages(db: Database, resource: Resource) {
   };
 }
 
-/** Single rows of a resource. */
+/** Makes look-ups of single rows of a resource. */
 function ownRows(db: Database, resource: Resource) {
   const has = db.prepare<{ 1: number }, [number, number, string]>(
     `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
@@ -85,7 +85,7 @@ export function pageStore(db: Database): PageStore {
      ) AS number FROM shops WHERE id = +?1`,
   );
   const countOf = (shopId: number): number => changeCount.get(shopId)?.changeCount ?? 0;
-  /** The newest order of a gid. */
+  /** Returns the JSON of the newest order with a gid. */
   function newestOf(shopId: number, orderGid: string): string | undefined {
     const scan = scans.inListOrder("orders", "orderGid");
     const [newest] = scan(shopId, FIRST_POSITION, orderGid, wantedTexts({ orderGid }));
@@ -116,7 +116,7 @@ export function pageStore(db: Database): PageStore {
       return inSnapshot(() => {
         const count = countOf(shopId);
         const scanned = scans.byChange(resource)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
-        // Most readers ask when nothing has changed.
+        // Most readers ask when nothing has changed, so this skips the scan.
         return changePageOf(after >= count ? [] : scanned, limit, count);
       });
     },
@@ -139,7 +139,7 @@ function perResource<T>(make: (resource: Resource) => T): Record<Resource, T> {
   return Object.fromEntries(RESOURCES.map((resource) => [resource, make(resource)])) as Record<Resource, T>;
 }
 
-/** How many rows from the first on are within the bound together, with a comma each. At least one. */
+/** Counts the first rows that fit into a page together, each with a comma. Returns at least one. */
 function countFitting(sizes: readonly { bytes: number }[]): number {
   let total = 0;
   const over = sizes.findIndex(({ bytes }) => {

@@ -10,7 +10,10 @@ class SqliteDialect extends SQLiteSyncDialect {
   }
 }
 
-/** Keeps each text prepared. Values are parameters, so the number of texts is limited. */
+/**
+ * Makes the database for the stores of quiet/. Each text stays prepared. Values are parameters, so the number of texts
+ * is limited.
+ */
 export function quietDatabase(db: Database): QuietDatabase {
   const dialect = new SqliteDialect();
   const prepared = new Map<string, Statement<unknown, SQLQueryBindings[]>>();

@@ -37,15 +37,15 @@ const CHUNK_BYTES = 1024 * 1024;
 
 export interface Restore {
   bytes: number;
-  /** Path of the old database; null without one. */
+  /** Path of the old database, which is kept; null without an old database. */
   kept: string | null;
-  /** Whether the copy's master key is in its place. */
+  /** Whether the file of the copy's master key exists. */
   hasMasterKey: boolean;
 }
 
 /**
- * Checks a copy before anything changes.
- * @throws SdsError `not_found`, `invalid` for a file that is not a copy, `failed` for an unreadable one
+ * Checks a copy before a restore changes anything.
+ * @throws SdsError `not_found`, `invalid` for a file that is not a copy, `failed` for an unreadable file
  */
 export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "file">): void {
   const stat = statOf(file);
@@ -63,7 +63,7 @@ export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "
     );
 }
 
-/** @returns undefined for a missing file. @throws SdsError `failed` */
+/** @returns undefined for a missing file. @throws SdsError `failed` for an unreadable file */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -73,8 +73,8 @@ function statOf(path: string): Stats | undefined {
 }
 
 /**
- * Replaces the database by a copy, and keeps the old one. An interruption leaves the old or the new database: the copy
- * is written, checked and synced beside the database, and its rename decides.
+ * Replaces the database by a copy, and keeps the old database. The copy is written, checked and synced beside the
+ * database. Then a rename replaces the database. So an interruption leaves either the old or the new database.
  * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; else as
  *   checkRestorable
  */
@@ -108,11 +108,14 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   }
 }
 
-/** Checkpoints from after the copy would skip changes. The next start makes a new epoch, which refuses them. */
+/**
+ * Removes the epoch. Checkpoints from after the copy would skip changes. The next start makes a new epoch, so these
+ * checkpoints are refused.
+ */
 function forgetEpoch(path: string): void {
   const db = new Database(path, { readwrite: true, create: false });
   try {
-    // A database of an old version lacks the table.
+    // A database of an old version lacks this table.
     const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
     if (meta !== undefined) db.run("DELETE FROM meta WHERE name = 'epoch'");
   } finally {
@@ -121,6 +124,7 @@ function forgetEpoch(path: string): void {
 }
 
 /**
+ * Copies a file and syncs the copy.
  * @param owned a file or folder whose owner to copy
  * @returns the size in bytes
  * @throws SdsError `failed`, for instance if the disk is full
@@ -151,6 +155,7 @@ function copyFile(from: string, to: string, owned: Stats): number {
 }
 
 /**
+ * Compares the master key with the copy's.
  * @returns whether the key exists
  * @throws SdsError `failed` for another key
  */
@@ -165,21 +170,22 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
 }
 
 /**
- * SQLite's error codes of a damaged file. Such a database is kept with its log beside it. Other errors, such as of the
- * disk or of permissions, may be temporary: then the log must be moved into the database.
+ * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Other errors may be
+ * temporary, such as those of the disk or of permissions. After these the restore fails, because the log must first be
+ * moved into the database.
  */
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
- * Moves the old database's log into it, so that one file has everything.
- * @throws SdsError `failed` if an older program, which does not know the lock, uses it
+ * Moves the old database's log into it, so that a single file has everything.
+ * @throws SdsError `failed` if an older program uses the database: it does not know the lock
  */
 function finishLog(database: string, folder: string): void {
   let db: Database | undefined;
   try {
     db = new Database(database, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-    // The first read then takes the lock that all open WAL connections share.
+    // In this mode the first read takes the lock that all open WAL connections share.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
   } catch (thrown) {

@@ -2,8 +2,9 @@ import type { Database } from "bun:sqlite";
 import type { Row } from "../../domain/rows.ts";
 
 /**
- * Writes what lists of changes and filters read of a new row: `changes`, and the tables of the contracts and orders of
- * each customer and the orders of each contract. Triggers follow the row when it changes or goes.
+ * Makes a function that lists a new row for scans of changes and filters. It writes to `changes`. It also writes to the
+ * tables of each customer's contracts and orders, and of each contract's orders. Triggers update these tables when the
+ * row changes or is removed.
  */
 export function rowLister(db: Database): (shopId: number, row: Row, changeNumber: number) => void {
   const insertInto = (table: string) =>
@@ -33,7 +34,7 @@ export function rowLister(db: Database): (shopId: number, row: Row, changeNumber
   };
 }
 
-/** The same for rows that are written without `rowLister`, until the connection is closed. */
+/** Triggers that list rows written without `rowLister`, until the connection is closed. */
 export const LISTING_TRIGGERS = `
   CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
     INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);

@@ -4,7 +4,10 @@ import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
 
-/** Tables with the rows of a resource by another column; their columns are `shop_id`, that one, the sort date, `id`. */
+/**
+ * Tables that list the rows of a resource by another column. Their columns are `shop_id`, that column, the sort date,
+ * `id`.
+ */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
   customerId: {
     column: "customer_id",
@@ -13,13 +16,16 @@ const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<R
   contractId: { column: "contract_id", tables: { orders: "contract_orders" } },
 };
 
-/** The shop, the row behind which the scan begins, what rows are found by, and the texts that they must contain. */
+/**
+ * Parameters of a scan: the shop, the row after which the scan begins, the value to find, and the texts that rows must
+ * contain.
+ */
 type ScanParameters = [shopId: number, at: number, id: string, value: string, string, string, string, string];
 
-/** Reads rows in an order, in the caller's transaction. The row that it begins behind need not be there. */
+/** Reads rows in an order, in the caller's transaction. The row `after` need not exist. */
 type Scan = (shopId: number, after: Position, value: string, wanted: readonly string[]) => Iterable<ScannedRow>;
 
-/** Scans of the mirror's rows. */
+/** Prepares all scans of the mirror's rows. */
 export function rowScans(db: Database) {
   const paths: ScanPath[] = ["all", "id", "orderGid", "contractId", "customerId"];
   const scans = new Map<string, Scan | undefined>();
@@ -38,7 +44,7 @@ export function rowScans(db: Database) {
   };
 }
 
-/** Scans in the order of a list. undefined for a path that the resource does not have */
+/** Makes a scan in the order of a list. Returns undefined for a path that the resource does not have. */
 function listScan(db: Database, resource: Resource, path: ScanPath): Scan | undefined {
   const { sort } = PAGE_SORT[resource];
   const behind = (table: string) => `(${table}.${sort}, ${table}.id) < (?2, ?3)`;
@@ -66,7 +72,7 @@ function listScan(db: Database, resource: Resource, path: ScanPath): Scan | unde
   );
 }
 
-/** Scans in the order of the last changes. */
+/** Makes a scan in the order of the last changes. */
 function changeScan(db: Database, resource: Resource): Scan {
   const range = `WHERE link.shop_id = +?1 AND link.resource = '${resource}' AND link.number > ?2 AND ?3 = ?4
     ORDER BY link.number`;
@@ -81,12 +87,13 @@ function changeScan(db: Database, resource: Resource): Scan {
 }
 
 /**
- * @param rows what a SELECT selects, without its limit
+ * Makes a scan. @param rows what a SELECT selects, without its limit
  * @param positions the same without the JSON
  */
 function scanOf(db: Database, rows: string, { scannedRows = SCANNED_ROWS, positions = rows } = {}): Scan {
   const wanted = [5, 6, 7, 8].map((parameter) => `instr(json, ?${parameter}) > 0`).join(" AND ");
-  // A limit inside keeps SQLite from merging both queries: rows are looked at in their order, one after the other.
+  // The inner LIMIT keeps SQLite from merging both queries. So it examines the rows one after the other, in their
+  // order.
   const matching = db.prepare<Position & { json: string }, ScanParameters>(
     `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${scannedRows}) WHERE ${wanted}`,
   );

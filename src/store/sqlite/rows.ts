@@ -19,20 +19,20 @@ import {
 import type { MirroredContract } from "../port/mirror.ts";
 import { rowLister } from "./row-lists.ts";
 
-/** The mirror's tables as rows of the domain, inside the caller's transaction. */
+/** Reads and writes the mirror's tables as rows of the domain, in the caller's transaction. */
 export interface MirrorRows {
-  /**
-   * Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Texts are loaded elsewhere.
-   */
+  /** Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Does not load texts. */
   load(keys: CommitKeys): LoadedRows;
-  /** The orders with these ids that exist. */
+  /** Returns the orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   contract(shopId: number, contractId: string): MirroredContract | undefined;
-  /** Inserts new rows and replaces others. The sort date of a row is part of its primary key and never changes. */
+  /**
+   * Inserts new rows and updates existing rows. The sort date of a row is part of its primary key and never changes.
+   */
   write(shopId: number, rows: ShopChanges["rows"]): void;
 }
 
-/** Raw statements: this is where an import spends its time. */
+/** Makes the tables' operations. Uses raw statements, because an import spends most of its time here. */
 export function mirrorRows(db: Database): MirrorRows {
   const customer = db.prepare<StoredCustomer, [number, string]>(
     "SELECT json, profile_as_of, consent_as_of FROM customers WHERE shop_id = ? AND id = ?",
@@ -95,13 +95,14 @@ export function mirrorRows(db: Database): MirrorRows {
         const statement = (isNew ? inserts : updates)[table];
         statement.run(shopId, ...values, changeNumber);
       }
-      // After the rows: in turns, SQLite's cache is too small for all these pages, and an import reads a quarter more.
+      // Listed after all rows are written. In turns, all these pages exceed SQLite's cache, and an import reads a
+      // quarter more.
       for (const { row, isNew, changeNumber } of rows) if (isNew) list(shopId, row, changeNumber);
     },
   };
 }
 
-/** Maps a stored row; null if the table does not have the row. */
+/** Maps a stored row; returns null if the table does not have the row. */
 function found<S, T>(stored: S | null, row: (stored: S) => T): T | null {
   return stored === null ? null : row(stored);
 }
@@ -111,7 +112,7 @@ function perTable<T>(make: (table: MirrorTable) => T): Record<MirrorTable, T> {
   return Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<MirrorTable, T>;
 }
 
-/** The columns in the order of the parameters of both statements. */
+/** Returns the columns, in the order of the parameters of both statements. */
 function columnsOf(table: MirrorTable): string[] {
   const { key, values } = MIRROR_COLUMNS[table];
   return ["shop_id", ...key, ...values, "change_number"];
@@ -122,7 +123,7 @@ function insertStatement(db: Database, table: MirrorTable) {
   return db.prepare<unknown, MirrorValue[]>(`INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})`);
 }
 
-/** Not an upsert: the triggers on updates would make it a quarter slower, also where it inserts. */
+/** An UPDATE, and not an upsert: triggers on updates would make an upsert a quarter slower, even if it inserts. */
 function updateStatement(db: Database, table: MirrorTable) {
   const settings = columnsOf(table).map((column, index) => `${column} = +?${index + 1}`);
   const keys = 1 + MIRROR_COLUMNS[table].key.length;

@@ -16,7 +16,7 @@ import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
 
 export interface SqliteOptions extends OpenOptions {
-  /** Folder of the database file sds.db. */
+  /** Folder of the database file `sds.db`. */
   folder: string;
   masterKeyFile: string;
   busyTimeoutMs: BusyTimeoutMs;
@@ -24,7 +24,7 @@ export interface SqliteOptions extends OpenOptions {
 
 /**
  * Opens the default engine: one SQLite file.
- * @throws SdsError `failed` for an unusable database or master key; `not_found` if a database must exist
+ * @throws SdsError `failed` for an unusable database or master key; `not_found` if a database must exist and does not
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { folder, masterKeyFile, busyTimeoutMs, random, mustExist = false } = options;
@@ -32,7 +32,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const lock = shareFolder(folder, busyTimeoutMs);
   let db: Database | undefined;
   try {
-    // No restore runs while we share the folder.
+    // Safe, because no restore writes a draft while we share the folder.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
     const vault = await openOwnVault(db, masterKeyFile, random);
@@ -44,16 +44,18 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Opens the vault with the database's key. A new database records the key that it finds or makes. */
+/**
+ * Opens the vault with the database's key. For a new database, reads or makes the key file and records its fingerprint.
+ */
 async function openOwnVault(db: Database, file: string, random: SqliteOptions["random"]): Promise<Vault> {
   const vault = await openVault(file, sealedWith(db), random);
   if (sealedWith(db) === undefined)
     db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
-  // Another process may have recorded another key since.
+  // Another process may have recorded another key in the meantime.
   return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
 }
 
-/** The epoch. The first process that opens a database, or a restored one, makes it. */
+/** Returns the epoch. The first process that opens a new or restored database makes it. */
 function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
   const stored = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'epoch'");
   if (stored.get() === null)
@@ -64,10 +66,10 @@ function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
   const epoch = epochOf(db, random);
   const writeCheck = prepareWriteCheck(db);
-  // From here on SQLite never blocks the event loop for a lock.
+  // From now on SQLite never blocks the event loop to wait for a lock.
   db.run("PRAGMA busy_timeout = 0");
   const lockWait = createLockWait(db, busyTimeoutMs);
-  // It may fail too, on a full disk.
+  // On a full disk the checkpoint may fail too.
   const truncateLog = (): boolean => {
     try {
       return checkpoint(db);
@@ -109,8 +111,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
 }
 
 /**
- * Writes to the disk, so it fails on a full one. The value changes each time, because SQLite skips a write of an equal
- * value.
+ * Prepares a check that writes to the disk, so it fails on a full disk. The value changes each time, because SQLite
+ * skips a write of an equal value.
  */
 function prepareWriteCheck(db: Database): () => void {
   const flip = db.prepare(

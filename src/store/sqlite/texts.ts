@@ -5,42 +5,48 @@ import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
-/** Stored texts that may contain personal data. */
+/** Searches and redacts stored texts that may contain personal data. */
 export interface MentioningTexts {
   /**
-   * Finds texts about these people. Redactions are rare, so this reads every text of the shop and needs no index. It
-   * works in slices, with other work in between.
+   * Searches texts about these people. Redactions are rare, so this reads every text of the shop and needs no index. It
+   * works in slices, so that other work can run in between.
    */
   search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
-  /** Current texts of a shop's searches, and matching texts stored since, in the caller's transaction. */
+  /**
+   * Reads the texts to redact, in the caller's transaction: the current texts of a shop's searches, and matching texts
+   * stored since.
+   */
   read(searches: readonly TextSearch[]): StoredText[];
-  /** Inside the caller's transaction. */
+  /** Replaces a text, and a reward's key, in the caller's transaction. */
   write(shopId: number, change: TextChange): void;
   /**
    * Removes receivers' answers to a delivery, in the caller's transaction.
-   * @param number of the delivery
+   * @param number the delivery's number
    */
   removeAnswers(shopId: number, number: number): void;
-  /** Tells running searches what this process committed. */
+  /** Tells the open searches what this process committed. */
   noteCommit(changes: ShopChanges): void;
 }
 
-/** A search before its `end`. */
+/** A search whose `end` was not called yet. */
 interface OpenSearch {
   shop: ShopRef;
-  /** Inside the caller's transaction. */
+  /** Reads the texts to redact, in the caller's transaction. */
   read(): StoredText[];
   noteCommit(changes: ShopChanges): void;
 }
 
-/** The most texts of a slice: about a millisecond if they are short. A platform webhook may have megabytes. */
+/**
+ * Maximum of texts in a slice: about a millisecond if they are short. The inbox has a lower maximum, because a platform
+ * webhook may have megabytes.
+ */
 const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
 const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10 };
-/** A slice longer than this halves the size of the next one; a shorter one doubles it. */
+/** A slice that takes longer than this halves the size of the next slice. A shorter slice doubles it. */
 const TARGET_MS = 2;
 /**
- * Rounds of a search: each reads texts stored during the last one, so that few are left for the transaction. Another
- * process may store rewards all the time, so the number is limited.
+ * Rounds of a search. Each round reads the texts stored during the round before, so that few are left for the
+ * transaction. The number is limited, because another process may store rewards all the time.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
@@ -49,7 +55,7 @@ type TextRow = { key: string | number; text: string };
 
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
-    // The index has the kind before the number.
+    // The index has the kind before the number, so the query names the kind.
     delivery: statementsOf(db, {
       table: "deliveries",
       key: "number",
@@ -115,7 +121,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
 
 type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** @param changeCount the shop's count of changes by all processes */
+/** Makes a search. @param changeCount reads the shop's count of changes by all processes */
 function createSearch(
   statements: Statements,
   shop: ShopRef,
@@ -127,11 +133,11 @@ function createSearch(
   const found: Record<TextPlace, Set<string | number>> = { delivery: keys(), reward: keys(), inbox: keys() };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
-  /** Ids of rewards that this process stores during the search. They may sort before ids that were searched already. */
+  /** Rewards that this process stores during the search. They may sort before keys already searched. */
   const newRewards = keys();
   let knownChanges = changeCount();
 
-  /** @returns whether more follow */
+  /** Searches the next texts. @returns whether more texts follow */
   function searchSlice(place: TextPlace): boolean {
     const began = performance.now();
     const size = sliceSizes[place];
@@ -144,8 +150,8 @@ function createSearch(
   }
 
   /**
-   * New deliveries and inbox items have higher numbers. A reward of another process may have any id, so all rewards are
-   * searched again.
+   * Notes changes by other processes. New deliveries and inbox items have higher numbers, so the search finds them. A
+   * new reward may have any id, so all rewards are searched again.
    */
   function noteOthers(): void {
     const changes = changeCount();
@@ -180,7 +186,7 @@ function createSearch(
       for (const { row } of rows) {
         if (row.kind === "occurrence" && row.record.type === "reward") newRewards.add(row.record.id);
       }
-      // A redaction may rename a reward.
+      // A redaction may rename a reward, so its new key is searched too.
       for (const { after } of texts) if (after.place === "reward") newRewards.add(after.key);
     },
   };
