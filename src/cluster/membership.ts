@@ -3,25 +3,26 @@ import type { Log } from "../lib/log.ts";
 import type { NodeStore } from "../store/port/nodes.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
-/** Which background work this process does: all work, or its part if several nodes share the database. */
+/** Decides which background work this process does. If several nodes share the database, each node does a part. */
 export interface Membership {
   /**
-   * Whether this node may begin work for a shop now. Only for work that two nodes may do at the same moment, because
-   * the database then decides between them.
+   * Whether this node may begin work for a shop now. Use it only for work that two nodes may do at the same moment. The
+   * database then decides between them.
    */
   mayBegin(shopId: number): boolean;
-  /** Whether this node does the work that one node does for all shops. */
+  /** Whether this node is the leader, which does the work that a single node does for all shops. */
   readonly isLeader: boolean;
-  /** How many nodes were alive at the last beat, this one included; 0 before the first one. */
+  /** The number of nodes that were alive at the last beat, including this node; 0 before the first beat. */
   readonly nodes: number;
   /**
-   * Begins work that only one node may do for the shop: its partition is not handed over before the work ends.
-   * @returns a function that ends the work; undefined if this node may not begin it
+   * Begins work that only one node may do for the shop. The shop's partition is not handed over before the work ends.
+   * @returns a function that ends the work; undefined if this node may not begin the work
    */
   beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
-   * Begins work that goes on while the shop's partition is handed over. Its commits are refused then. This node does
-   * not take the partition back before the work ends, because the commits would be kept again.
+   * Begins work that continues while the shop's partition is handed over. From then on, the commits of the work are
+   * refused. This node takes the partition back only after the work has ended, because its commits would be accepted
+   * again.
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
@@ -35,10 +36,10 @@ export interface Membership {
 const LEADING_PARTITION = 0;
 /** How long a silent node keeps its partitions. */
 export const LEASE_MS = 8_000;
-/** A node stops this long before its lease ends, because work that it has begun takes a while. */
+/** A node stops this long before its lease ends, because work that has begun takes a while. */
 const MARGIN_MS = 2_000;
 
-/** The membership of a process that has the database to itself. */
+/** The membership of a process that does not share its database. */
 export function soleMember(): Membership {
   return {
     mayBegin: () => true,
@@ -56,19 +57,20 @@ interface MemberDependencies {
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
   log: Log;
-  /** Called when this node gets partitions: work may wait there. */
+  /** Called when this node gets partitions, because work may wait in them. */
   onGained: () => void;
 }
 
 /**
- * One of several nodes on one database. Each beat, once a second, says which nodes are alive. From that, every node
- * computes who should work for which partition. A node works for a partition only under a lease that the database gave
- * it, so two never do, even while they disagree. A node that cannot reach the database stops before its leases end.
+ * Creates the membership of one of several nodes on a database. Each beat, once a second, reads which nodes are alive.
+ * From this list, every node computes which node should work for which partition. A node works for a partition only
+ * under a lease from the database. So two nodes never work for a partition at the same time, even while they disagree.
+ * A node that cannot reach the database stops before its leases end.
  */
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
-  /** Partitions under a lease of ours. */
+  /** Partitions that this node has leased. */
   let leased: ReadonlySet<number> = new Set();
-  /** Partitions that we should have. Other partitions of `leased` are handed over when their work ends. */
+  /** Partitions that this node should have. Other partitions of `leased` are handed over when their work ends. */
   let wanted: ReadonlySet<number> = new Set();
   let validUntil = Number.NEGATIVE_INFINITY;
   const held = createRunning();
@@ -85,9 +87,9 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
-    // If the answer is lost, another node may have leased the released partitions already.
+    // Done before the request: if its answer is lost, another node may have leased the released partitions already.
     leased = leased.difference(released);
-    // Work begun before the partition moved away must end before we take it back.
+    // A partition may come back while work from before its move still runs. It is not leased until that work has ended.
     const renewed = busy.union(begun.partitions().intersection(wanted));
     const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));
@@ -113,7 +115,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     },
     beginUnlessMoving(shopId) {
       const partition = partitionOf(shopId);
-      // No new work for a partition that is moving, or it would never be free to move.
+      // A moving partition gets no new work, because it can move only when its work has ended.
       return isOwn(partition) && wanted.has(partition) ? held.add(partition) : undefined;
     },
     beginAlways: (shopId) => begun.add(partitionOf(shopId)),
@@ -126,7 +128,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     },
     async leave() {
       isLeaving = true;
-      // A beat under way would note the node again.
+      // Wait for a beat under way, because it would register the node again.
       await beating;
       await nodes.leave().catch((thrown: unknown) => {
         log.warn("cannot hand over the work: other nodes take it in a few seconds", failureFields(thrown));
@@ -156,8 +158,8 @@ function createRunning() {
 }
 
 /**
- * The partitions that a node should work for: those where its weight is the highest of all nodes (rendezvous hashing).
- * When a node comes or goes, only its own partitions move.
+ * Returns the partitions where the node has the highest weight of all nodes (rendezvous hashing). When a node comes or
+ * goes, only its own partitions move.
  * @param own the id of the node
  * @param nodes the ids of all nodes that are alive
  */
@@ -173,7 +175,7 @@ function preferredNode(partition: number, nodes: readonly string[]): string | un
   let highest = -1n;
   for (const node of nodes) {
     const weight = Bun.hash.xxHash64(`${partition} ${node}`);
-    // With equal weights, all nodes must decide alike.
+    // With equal weights, the larger id wins, so that all nodes decide the same.
     if (weight > highest || (weight === highest && node > (preferred ?? ""))) [preferred, highest] = [node, weight];
   }
   return preferred;

@@ -46,22 +46,19 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
   store: Store;
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
-  /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
+  /** Listens, and resolves to the address. @throws SdsError `failed` if the port is taken */
   start(): Promise<string>;
   /** Takes no new work, waits for running work, and writes pending records. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** A name look-up opens a file, then a socket for each of two name servers: two descriptors at once. */
+/** The descriptors of a name look-up. It opens a file, and then a socket for each of two name servers. */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
-/**
- * Puts the program together.
- * @throws SdsError `failed` if the folder, the database or the master key cannot be used
- */
+/** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */
 export async function openApp(config: Config, dependencies: AppDependencies): Promise<App> {
   const { now, clock, random, sleep } = dependencies;
   const log = createOutageLog(dependencies.log, clock);
@@ -85,7 +82,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
-  /** Clients have taken all descriptors but the reserve. Idle connections are closed. */
+  /** Closes idle connections, because clients use all file descriptors outside the reserve. */
   function onShortage(): void {
     const closed = server.server?.closeIdleConnections() ?? 0;
     if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
@@ -107,7 +104,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
 
 type Http = ReturnType<typeof openHttp>;
 
-/** The routes and the server, which does not listen yet. */
+/** Creates the routes and the server. The server does not listen yet. */
 function openHttp({ config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog }, work: Work) {
   const { gauge, recordWriter, inboxWriter, sender } = work;
   const { shops } = store;
@@ -160,14 +157,14 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   };
 }
 
-/** The address for clients on this machine. Wildcard addresses (0.0.0.0, ::) give `/`. */
+/** Returns the address for clients on this machine. Wildcard addresses (0.0.0.0, ::) give `/`. */
 function reachable(host: string, port: number | undefined): string {
   return port === undefined || ["0.0.0.0", "::"].includes(host) ? "/" : httpAddress(host, port);
 }
 
 type Program = AppResources & Work & Http;
 
-/** Starts and stops everything. A part stops before the parts that it uses. */
+/** Starts and stops the program. A part stops before the parts that it uses. */
 function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
   const { config, store, reserve, membership, server } = program;
   const jobs = createJobs(program);
@@ -206,14 +203,17 @@ function listen({ config: { host, port }, server }: Program): void {
   }
 }
 
-/** Without a noted address, sign-in links have the address of the settings, which is right in most cases. */
+/**
+ * Stores the address for sign-in links. If that fails, the links use the address of the settings, which is right in
+ * most cases.
+ */
 async function noteAddress({ config, store, membership, log }: Program, address: string): Promise<void> {
   try {
     await store.sessions.noteAddress(address);
   } catch (thrown) {
     log.warn("cannot note the address for sign-in links", failureFields(thrown));
   }
-  // Without the balancer's address, a sign-in link would lead to the node that started last.
+  // Without the load balancer's address, a sign-in link would lead to the node that started last.
   if (config.publicUrl === null && membership.nodes > 1)
     log.warn("several nodes serve this database: set SDS_PUBLIC_URL to the address of all of them");
 }
@@ -233,7 +233,7 @@ async function stopAll(program: Program, jobs: readonly Cron[], address: string 
   await Promise.all([platform, processor, reconciler, remover].map((part) => part.stop()));
   // A request whose connection was closed may still use the store.
   await program.recordWriter.drain();
-  // Attempts that still run have leases of their own.
+  // Attempts that still run have their own leases, so they do not need the membership.
   await program.membership.leave();
   await sent;
   await authenticator.writeUses({ all: true });

@@ -11,7 +11,7 @@ import { failureFields } from "../store/port/store-error.ts";
 import type { AppResources, Work } from "./work.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** The platform repeats a webhook for four hours, and sometimes sends one a day late. */
+/** The platform repeats a webhook for four hours, and sometimes sends a webhook a day late. */
 const RECEIPT_RETENTION_MS = 7 * DAY_MS;
 const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
@@ -26,14 +26,14 @@ type JobDependencies = AppResources &
   };
 
 /**
- * The jobs that a running program does by the clock. A job begins when it is resumed, and never overlaps with itself.
- * Its errors are logged, and the next tick runs it again.
+ * Creates the scheduled jobs of a running program. A job starts when it is resumed, and never overlaps with itself. Its
+ * errors are logged, and the next tick runs the job again.
  */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { membership, steadyTime } = dependencies;
   const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
-  /** One node does this for all. */
+  /** Makes a job that only the leader does, for all nodes. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
   };
@@ -75,7 +75,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
 }
 
 /**
- * Warns of data requests that are due in a week or less, or overdue.
+ * Warns of data requests that are overdue, or due in a week or less.
  * @returns a function that logs one line for each shop, once a day
  */
 export function createDataRequestReminder(
@@ -83,12 +83,12 @@ export function createDataRequestReminder(
   now: () => number,
   log: Log,
 ): () => Promise<void> {
-  /** When each shop was last warned of, by its id. */
+  /** The time of the last warning, by shop id. */
   const warnedAt = new Map<number, number>();
   return async () => {
     for (const { shop, count, first } of await dataRequests.dueBefore(now() + DATA_REQUEST_WARNING_MS)) {
       const last = warnedAt.get(shop.id);
-      // The absolute value, because the clock may have been set back.
+      // The absolute difference is used, because the clock may have been set back.
       if (last !== undefined && Math.abs(now() - last) < DAY_MS) continue;
       warnedAt.set(shop.id, now());
       const message =

@@ -31,19 +31,19 @@ export interface AppDependencies {
   log: Log;
 }
 
-/** The opened parts that most other parts use. */
+/** The resources that most parts of the program use. */
 export interface AppResources extends AppDependencies {
   config: Config;
   store: Store;
   reserve: DescriptorReserve;
 }
 
-/** Descriptors held for name look-ups, the platform and files. */
+/** File descriptors that are reserved for name look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
 export type Work = ReturnType<typeof openWork>;
 
-/** Everything that writes and sends, without HTTP. */
+/** Creates all parts that write and send, without HTTP. */
 export function openWork(resources: AppResources & { membership: Membership }) {
   const { config, store, membership, now, clock, sleep, log } = resources;
   const { mirror, inbox, shops, connections, syncs } = store;
@@ -123,7 +123,10 @@ function openSender(
   );
 }
 
-/** How many deliveries may run at once. A low limit of open files makes the reserve small: `reserved` descriptors. */
+/**
+ * Returns how many deliveries may run at once. With a low limit of open files, the reserve has few descriptors
+ * (`reserved`).
+ */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }

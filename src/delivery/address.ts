@@ -2,7 +2,7 @@ import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "
 import { codeOf, SdsError } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 
-/** Looks up all addresses of a name. Rejects for a name without an address. */
+/** Looks up all addresses of a name. Rejects if the name has no address. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 /** The endpoint and its allowed addresses, or why it is refused. `unresolved`: its name has no address. */
@@ -12,9 +12,9 @@ export type CheckedEndpoint =
   | { unresolved: string };
 
 /**
- * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). If one address of a
- * name is refused, so is the endpoint. Send the request to one of the returned addresses, because another look-up could
- * give other addresses.
+ * Checks whether webhooks may go to an endpoint (docs/webhooks.md). Called when the endpoint is saved, and at every
+ * attempt. If one address of its name is refused, the endpoint is refused. Send the request to one of the returned
+ * addresses, because another look-up could give other addresses.
  * @param parse may cache its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */

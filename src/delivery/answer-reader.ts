@@ -3,16 +3,16 @@ import { KEPT_ANSWER_BYTES } from "../domain/deliveries/delivery.ts";
 /**
  * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and the beginning of
  * the body, with its chunks joined. All bytes from the socket count towards the limits, also interim answers, chunk
- * sizes with their extensions, and trailers. How the bytes are divided into chunks makes no difference.
+ * sizes with their extensions, and trailers. The result does not depend on how the socket divides the bytes.
  */
 export interface AnswerReader {
   /** Takes the next bytes. @returns whether the answer is complete @throws AnswerError */
   read(bytes: Buffer): boolean;
   /** Notes that the connection ended. @throws AnswerError if the answer is not complete */
   end(): void;
-  /** The status of the answer, once all is read. */
+  /** The status. Valid when the answer is complete. */
   readonly status: number;
-  /** The first bytes of the body, `KEPT_ANSWER_BYTES` at most, once all is read. */
+  /** The first bytes of the body, at most `KEPT_ANSWER_BYTES`. Valid when the answer is complete. */
   readonly body: Uint8Array;
 }
 
@@ -28,9 +28,9 @@ export class AnswerError extends Error {
   }
 }
 
-/** Status line and headers, interim answers included. More is an error. */
+/** Limit for the status line and the headers, including interim answers. A longer head is an error. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** The rest of a longer body is not read, and the answer counts as ended. */
+/** Limit for the body. The rest of a longer body is not read, and the answer counts as complete. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
@@ -60,20 +60,25 @@ interface AnswerState {
   part: AnswerPart;
   status: number;
   isHead: boolean;
-  /** How many more bytes of the head, or of the body, may be read. */
+  /** The bytes of the head, and of the body, that may still be read. */
   headLeft: number;
   bodyLeft: number;
-  /** How many bytes of the fixed body or of the chunk are missing. */
+  /** The missing bytes of the fixed body or of the chunk. */
   counted: number;
   /** The beginning of a line that is not complete yet. */
   line: string;
   lengths: string[];
   codings: string[];
-  /** The first bytes of the body, one in each character. A copy, because Bun uses the socket's buffer again. */
+  /**
+   * The first bytes of the body, one byte in each character. They are copied, because Bun reuses the socket's buffer.
+   */
   body: string;
 }
 
-/** All readers share the functions below: functions for each reader would be work for the garbage collector. */
+/**
+ * Creates a reader. All readers share the functions below, because the garbage collector would have to collect separate
+ * functions.
+ */
 export function createAnswerReader(): AnswerReader {
   const answer: AnswerState = {
     part: "status line",
@@ -123,7 +128,7 @@ function end({ part, line }: AnswerState): void {
   throw isNotHttp ? malformed() : new AnswerError("ConnectionClosed");
 }
 
-/** Takes bytes of one part, up to `to`. @returns how many */
+/** Reads bytes of the current part, up to `to`. @returns how many bytes it read */
 function takeSome(answer: AnswerState, bytes: Buffer, from: number, to: number): number {
   const { part } = answer;
   if (part === "body until the end") {
@@ -195,7 +200,7 @@ function takeHeader({ lengths, codings }: AnswerState, text: string): void {
   values.push(...value.split(",").map((each) => each.trim()));
 }
 
-/** How long the body is: RFC 9112, 6.3. */
+/** Decides where the body ends (RFC 9112, 6.3). */
 function beginBody(answer: AnswerState): void {
   const { status, lengths, codings } = answer;
   answer.isHead = false;

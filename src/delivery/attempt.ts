@@ -17,13 +17,13 @@ import type { Connect } from "./connector.ts";
 export interface AttemptSettings {
   resolve: Resolve;
   allow: EgressAllow;
-  /** For everything together: look-up, connection, TLS, headers, body. */
+  /** The time limit of a whole attempt: look-up, connection, TLS, headers and body. */
   timeoutMs: number;
 }
 
 interface WebhookRequest {
   url: string;
-  /** Without the connection's own headers. */
+  /** Without the headers that `requestBytes` adds. */
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
 }
@@ -36,8 +36,8 @@ export interface AttemptOutcome extends Outcome {
 const REMEMBERED_URLS = 1_000;
 
 /**
- * Attempts to deliver a webhook once. Every failure of the endpoint is an outcome, and comes within the timeout.
- * Rejects with an SdsError `failed` if this process cannot open sockets.
+ * Makes one attempt to deliver a webhook. It settles within the timeout. A failure of the endpoint is an outcome, not
+ * an error. Rejects with an SdsError `failed` if this process cannot open sockets.
  */
 export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome>;
 
@@ -82,7 +82,7 @@ async function send(
   const tls = url.protocol === "https:" ? { tlsHost: host } : {};
   const connection = await connect({ host, isAddress, port, addresses, ...tls }, signal);
   try {
-    // After its time, another node may attempt the same delivery.
+    // Nothing is sent after the time limit, because another node may attempt the same delivery then.
     const { status, body } = await untilAborted(connection.exchange(requestBytes(endpoint, request), isOver), signal);
     const error = status >= 200 && status < 300 ? null : httpError(status);
     return { statusCode: status, error, answer: keptAnswer(body) };
@@ -91,7 +91,10 @@ async function send(
   }
 }
 
-/** The bytes of the request (RFC 9112). The connection is closed after it: a kept connection may be dead. */
+/**
+ * The bytes of the request (RFC 9112). The endpoint is asked to close the connection, because a kept connection may be
+ * dead.
+ */
 function requestBytes({ url }: Endpoint, { headers, body }: WebhookRequest): Uint8Array {
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;

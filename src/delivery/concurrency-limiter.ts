@@ -8,15 +8,18 @@ type SlotPace = ReturnType<Paces["of"]>;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /** Whether the last share left shops for the next one: many attempts that begin together would delay others. */
+  /**
+   * Whether the last `share` stopped at the limit of attempts that may begin together. The next `share` serves the
+   * other shops.
+   */
   readonly heldBack: boolean;
   /**
-   * Divides the free slots among shops that have deliveries due, without taking them.
-   * @param due by ascending id
+   * Divides the free slots among the shops with due deliveries. It takes no slot.
+   * @param due sorted by ascending id
    * @returns the number of slots by shop; a shop without a slot is missing
    */
   share(due: readonly DueShop[]): Map<number, number>;
-  /** The most slots that a shop may have at its pace now, in all processes together. */
+  /** The most slots that a shop may have now, in all processes together. It depends on the shop's pace. */
   limitOf(due: DueShop): number;
   /**
    * Takes a slot for one attempt.
@@ -29,19 +32,22 @@ export interface ConcurrencyLimiter {
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
-/** How many attempts of untried and slow endpoints may begin together: together they may time out. */
+/**
+ * How many attempts of untried and slow endpoints may begin together. All of them may time out, and delay other
+ * attempts.
+ */
 const BEGIN_TOGETHER = 32;
 
 interface RunningAttempt {
   shopId: number;
   kind: DeliveryKind;
-  /** Which slots it counts for. */
+  /** The pace whose slots this attempt uses. */
   pace: SlotPace;
   beganMs: number;
 }
 
 interface LimiterState {
-  /** Slots of all shops together, and of one shop. */
+  /** The limit for all shops together, and for one shop. */
   total: number;
   perShop: number;
   now: () => number;
@@ -49,15 +55,15 @@ interface LimiterState {
   rotations: Record<SlotPace, Rotation>;
   taken: Record<SlotPace, number>;
   takenByShop: Map<number, number>;
-  /** Attempts that run for less than a second, in the order of their beginning. */
+  /** Attempts that have run for less than a second, the oldest first. */
   recent: Set<RunningAttempt>;
   longRunningByShop: Record<DeliveryKind, Map<number, number>>;
   heldBack: boolean;
 }
 
 /**
- * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint, in this
- * order:
+ * Limits how many attempts run at once. Each attempt needs a slot. The pace of a shop's endpoint decides when the shop
+ * gets slots, in this order:
  * - quick: one slot for each shop without an attempt under way;
  * - untried (no attempt so far): one slot for each shop;
  * - quick: up to `perShop` slots for each shop;
@@ -65,12 +71,12 @@ interface LimiterState {
  *   of all slots.
  *
  * A quarter of all slots is reserved for the first two steps, and half of that quarter for the first step. The reason:
- * all quick endpoints, or all untried ones, may begin to hang at once. An attempt that has run for a second counts as
- * slow. Until it ends, its shop gets no other slot for that kind of delivery. A shop's workflow triggers are treated
+ * all quick endpoints, or all untried endpoints, may begin to hang at once. An attempt that has run for a second counts
+ * as slow. Until it ends, its shop gets no other slot for that kind of delivery. A shop's workflow triggers are treated
  * like an endpoint.
  * @param total slots of all shops together
  * @param perShop slots of one shop
- * @param now milliseconds of a clock that is never set
+ * @param now milliseconds of a clock that only goes forward
  */
 export function createConcurrencyLimiter(total: number, perShop: number, now: () => number): ConcurrencyLimiter {
   const state: LimiterState = {
@@ -126,7 +132,7 @@ function share(state: LimiterState, dueShops: readonly DueShop[]): Map<number, n
   return shares;
 }
 
-/** Makes attempts that have run for a second count as slow. */
+/** Counts attempts that have run for a second as slow. */
 function countLongRunningAsSlow({ now, recent, taken, longRunningByShop }: LimiterState): void {
   for (const attempt of recent) {
     if (now() - attempt.beganMs < QUICK_MS) break;
@@ -138,7 +144,10 @@ function countLongRunningAsSlow({ now, recent, taken, longRunningByShop }: Limit
   }
 }
 
-/** Adds slots to `shares`, one for each shop and round, as long as some are available. @returns how many it added */
+/**
+ * Adds slots to `shares` in rounds, one slot for each shop and round, while slots are available.
+ * @returns the number of added slots
+ */
 function shareInTurn(
   { rotations, takenByShop }: LimiterState,
   pace: SlotPace,

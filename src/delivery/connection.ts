@@ -9,13 +9,13 @@ export interface Target {
   port: number;
   /** The name or address in the TLS certificate; undefined for plain http. */
   tlsHost?: string;
-  /** The host is an address. TLS has no server name for it (RFC 6066, 3). */
+  /** Whether the host is an IP address. TLS then sends no server name (RFC 6066, 3). */
   isAddress: boolean;
-  /** Authorities to trust in place of the public ones, as PEM. */
+  /** Certificate authorities, as PEM, that replace the public authorities. */
   authorities?: string;
 }
 
-/** Lends descriptors, so that a connection can be opened even if clients have taken all others. */
+/** Lends file descriptors, so that a connection can be opened even if clients use all other descriptors. */
 export type SocketReserve = Pick<DescriptorReserve, "withSpare" | "refill">;
 
 const NO_RESERVE: SocketReserve = { withSpare: (open) => open(), refill: () => {} };
@@ -24,10 +24,11 @@ type HttpAnswer = Pick<AnswerReader, "status" | "body">;
 
 /** One connection for one request. Close it in any case. */
 export interface HttpConnection {
-  /** Whether the system still waits for the address. A connection that waits stays open after `close`. */
+  /** Whether the operating system still waits for the address. A pending connection stays open after `close`. */
   readonly isPending: boolean;
   /**
-   * Sends the request, as soon as the connection is open and TLS has checked the certificate, and reads the answer.
+   * Waits until the connection is open and TLS has checked the certificate. Then sends the request and reads the
+   * answer.
    * @param isOver checked before the first byte; true cancels the request
    * @throws an error with a code of `connectReason`
    */
@@ -36,14 +37,15 @@ export interface HttpConnection {
 }
 
 /**
- * Opens a connection. It reads at most one socket read beyond what the answer reader wants, so the cost of an answer is
- * bounded. `fetch` reads interim answers, chunk extensions and trailers without limit. Both take about the same time:
- * with TLS, 370 to 435 µs were measured for an attempt, and 417 to 437 µs with `fetch`.
+ * Opens a connection. The cost of an answer is bounded: at most one socket read goes beyond what the answer reader
+ * wants. `fetch` reads interim answers, chunk extensions and trailers without limit. Both take about the same time.
+ * With TLS, 370 to 435 µs were measured for an attempt, and 417 to 437 µs with `fetch`.
  *
- * A trap of `Bun.connect`: while it waits for an address, it cannot be canceled, and the system waits for two minutes.
- * The caller limits the number of such abandoned connections.
- * @param onSettled called once, when the address has accepted or failed the connection, even after `close`
- * @param reserve lends the descriptor
+ * Danger: `Bun.connect` cannot be canceled while it waits for an address, and the operating system waits for two
+ * minutes. So the caller limits the number of such abandoned connections.
+ * @param onSettled called once, when the address has accepted the connection or the connection has failed, even after
+ *   `close`
+ * @param reserve lends the file descriptor
  */
 export function openConnection(
   target: Target,
@@ -88,7 +90,7 @@ export function openConnection(
   };
 }
 
-/** One connection, for the functions below. */
+/** The state of one connection. */
 interface ConnectionState {
   reader: AnswerReader;
   socket?: Socket<ConnectionState> | undefined;
@@ -107,7 +109,7 @@ interface ConnectionState {
   reserve: SocketReserve;
 }
 
-/** All sockets share these functions: functions for each socket would be work for the garbage collector. */
+/** All sockets share these functions, because the garbage collector would have to collect separate functions. */
 const HANDLERS: SocketHandler<ConnectionState> = {
   open: (socket) => open(socket.data, socket),
   handshake: ({ data }, isTrusted, refusal) => handshake(data, isTrusted, refusal),
@@ -119,7 +121,7 @@ const HANDLERS: SocketHandler<ConnectionState> = {
     end(data, error);
   },
   error: ({ data }, thrown) => fail(data, thrown),
-  // Without it, Bun would report the rejected promise a second time.
+  // Without this handler, Bun would report the rejected promise a second time.
   connectError: () => undefined,
 };
 
@@ -188,7 +190,7 @@ function close(state: ConnectionState): void {
   if (state.isClosed && socket === undefined) return;
   state.isClosed = true;
   state.socket = undefined;
-  // Not `end`: with TLS it waits for the other side's close_notify, which may never come.
+  // Not `end`: with TLS, `end` waits for the other side's close_notify, which may never come.
   socket?.close();
   state.reserve.refill();
 }
@@ -205,7 +207,8 @@ async function connectSocket(target: Target, state: ConnectionState): Promise<vo
 }
 
 /**
- * Bun also says "refused" if this process may not open more sockets. Then no endpoint is to blame.
+ * Checks whether an error of a connection is our own fault. Bun also says "refused" if this process may not open more
+ * sockets.
  * @returns the error, or an SdsError `failed` in its place
  */
 export function asOurFault(thrown: unknown, reserve: SocketReserve = NO_RESERVE): unknown {

@@ -2,17 +2,17 @@ import { connect as connectTcp } from "node:net";
 import { SdsError } from "../domain/error.ts";
 import { asOurFault, type HttpConnection, openConnection, type SocketReserve, type Target } from "./connection.ts";
 
-/** Where a connection may go: one of the addresses, all checked. */
+/** The target of a connection. All addresses are checked. */
 export interface Destination extends Omit<Target, "address" | "authorities"> {
   host: string;
   addresses: readonly string[];
 }
 
 /**
- * Connects to the first address that accepts a connection (RFC 8305). Only the connection is tried at several
- * addresses; the request is sent once. The connection to a single address may still wait for it. Rejects with the error
- * of the address that failed last, or with the reason of the signal. Rejects with an SdsError `failed` if this process
- * cannot open sockets.
+ * Connects to the first address that accepts a connection (RFC 8305). It may try several addresses, but the request is
+ * sent only once. With a single address, the connection may still be pending. Rejects with the error of the address
+ * that failed last, or with the reason of the signal. Rejects with an SdsError `failed` if this process cannot open
+ * sockets.
  */
 export type Connect = (destination: Destination, signal: AbortSignal) => Promise<HttpConnection>;
 
@@ -24,26 +24,27 @@ interface Try {
 
 /** How many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
-/** The next address is tried if the one before has not accepted for this long: the delay that RFC 8305 recommends. */
+/** After this time without a connection, the next address is tried too. RFC 8305 recommends this delay. */
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
- * Closed connections whose address the system still waits for. From this number on, every address is first reached with
- * a connection that can be canceled. So there are never more than these, and one for each attempt.
+ * Limit for abandoned connections: they are closed, but the operating system still waits for their address. At the
+ * limit, each address is checked first with a connection that can be canceled. So their number never exceeds this limit
+ * plus one for each attempt.
  */
 const MAX_ABANDONED = 64;
-/** Names whose good address is remembered. */
+/** The number of names whose good address is remembered. */
 const MAX_REMEMBERED = 10_000;
 
 interface ConnectorOptions {
-  /** Authorities to trust in place of the public ones, as PEM. */
+  /** Certificate authorities, as PEM, that replace the public authorities. */
   authorities?: string;
-  /** Descriptors for connections that other clients cannot take. */
+  /** Lends file descriptors that clients cannot take. */
   reserve?: SocketReserve;
 }
 
 export function createConnector(options: ConnectorOptions = {}): Connect {
   const opener = createOpener(options);
-  /** The address that accepted last, by name and port, of names with several addresses. */
+  /** The address that accepted last, by name and port. Only for names with several addresses. */
   const accepted = new Map<string, string>();
 
   function remember(name: string, address: string): void {
@@ -72,12 +73,12 @@ export function createConnector(options: ConnectorOptions = {}): Connect {
 
 type Opener = ReturnType<typeof createOpener>;
 
-/** Opens connections, and counts closed ones for which the system still waits (see `openConnection`). */
+/** Opens connections, and counts abandoned connections (see `openConnection`). */
 function createOpener({ authorities, reserve }: ConnectorOptions) {
   let abandoned = 0;
   return {
     hasRoom: () => abandoned < MAX_ABANDONED,
-    /** Opens the connection itself. It cannot be canceled: see `openConnection`. */
+    /** Opens the real connection, which cannot be canceled: see `openConnection`. */
     open(target: Target, onSettled?: (error?: unknown) => void): HttpConnection {
       let isAbandoned = false;
       const settle = (error?: unknown) => {
@@ -109,8 +110,8 @@ function openFirst({ open }: Opener, target: Target): Try {
 }
 
 /**
- * Checks with a connection that can be canceled whether the address accepts. Then it opens the real connection. If the
- * check gets no descriptor, the reserve still has one for the real connection.
+ * Checks with a cancelable connection whether the address accepts. Then opens the real connection. If the check gets no
+ * file descriptor, the reserve still has a descriptor for the real connection.
  */
 function reachAndOpen(opener: Opener, target: Target): Try {
   const reaching = reach(target);
@@ -132,7 +133,7 @@ function reachAndOpen(opener: Opener, target: Target): Try {
   };
 }
 
-/** The known good address, then the others in the order of the look-up, with IPv6 and IPv4 in turn. */
+/** Sorts addresses: the known good address first, then IPv6 and IPv4 in turn, in the order of the look-up. */
 export function inOrder(addresses: readonly string[], known?: string): string[] {
   const family = (address: string) => address.includes(":");
   const [first = ""] = addresses;
@@ -146,7 +147,9 @@ export function inOrder(addresses: readonly string[], known?: string): string[] 
   return [...good, ...ordered.filter((address) => address !== known)].slice(0, MAX_ADDRESSES);
 }
 
-/** A TCP connection that is closed at once. It can be canceled while the system waits for the address. */
+/**
+ * Opens a TCP connection and closes it at once. It can be canceled while the operating system waits for the address.
+ */
 function reach({ address, port }: Target): { opened: Promise<void>; cancel(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTcp({ host: address, port });
@@ -159,7 +162,7 @@ function reach({ address, port }: Target): { opened: Promise<void>; cancel(): vo
   return { opened: promise, cancel: () => socket.destroy() };
 }
 
-/** Begins the tries one after the other until one is connected, and cancels the others. */
+/** Begins the tries one after the other until a try has connected. Then cancels the other tries. */
 function firstOpened(
   tries: readonly (() => Try)[],
   signal: AbortSignal,

@@ -7,7 +7,7 @@ import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from 
 import type { Connect } from "./connector.ts";
 import { attemptHeaders, standardKey, webhookHeaders } from "./webhook-headers.ts";
 
-/** Reading the secret and signing may not take longer, so that the attempt ends before its lease. */
+/** Time limit for reading the secret and signing. It makes sure that the attempt ends before its lease. */
 const LONGEST_SIGNING_MS = 2_000;
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
@@ -24,14 +24,14 @@ interface Dependencies {
 interface Keys {
   /** For X-Service-Signature. */
   own: CryptoKey;
-  /** For webhook-signature; undefined for a secret that has no such key. */
+  /** For webhook-signature; undefined if the secret has no such key. */
   standard: Uint8Array | undefined;
 }
 
 /**
  * Returns a function that attempts a claimed delivery. X-Service-Signature uses the version of the secret that was
- * current when the webhook was queued, webhook-signature the versions that are current now. The function rejects if a
- * secret cannot be read.
+ * current when the webhook was queued. webhook-signature uses the versions that are current now. The function rejects
+ * if a secret cannot be read.
  */
 export function createDeliverer(
   { webhooks, connect, startWorkflow, now }: Dependencies,
@@ -75,7 +75,8 @@ async function importKeys(secret: string): Promise<Keys> {
 }
 
 /**
- * The X-Service-Signature that every attempt of a delivery carries. Rejects if the secret cannot be read.
+ * Returns the X-Service-Signature, which is the same in every attempt of a delivery. Rejects if the secret cannot be
+ * read.
  * @returns null for a trigger, which goes to the platform with the shop's access token
  */
 export async function signatureOf(

@@ -22,7 +22,7 @@ export type Paces = ReturnType<typeof createPaces>;
 
 /**
  * Remembers how quick the last attempts of each shop were. A shop has one pace for its webhooks and one for its
- * workflow triggers, which go to the platform. Times are of a clock that is never set.
+ * workflow triggers, which go to the platform. Times come from a clock that only goes forward.
  */
 export function createPaces() {
   const states: Record<DeliveryKind, Map<number, PaceState>> = { webhook: new Map(), trigger: new Map() };
@@ -35,12 +35,12 @@ export function createPaces() {
       if (state === undefined) return "untried";
       return nowMs - state.timedOutAtMs < SLOW_AFTER_TIMEOUT_MS ? "slow" : paceOf(state);
     },
-    /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite without a timeout */
+    /** Restores a stored pace. @param timeoutAgeMs time since the last timeout; infinite without a timeout */
     restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void {
       const slowInARow = pace === "slow" ? SLOW_AFTER_ATTEMPTS : 0;
       states.webhook.set(shopId, { url, slowInARow, timedOutAtMs: nowMs - timeoutAgeMs });
     },
-    /** Notes that an attempt begins. A new URL is another endpoint, which was never tried. */
+    /** Notes that an attempt begins. A new URL is a new endpoint, so the shop becomes untried. */
     begin(shopId: number, kind: DeliveryKind, url: string | null): void {
       if (states[kind].get(shopId)?.url !== url) states[kind].delete(shopId);
     },

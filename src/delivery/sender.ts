@@ -9,13 +9,13 @@ import type { AttemptOutcome } from "./attempt.ts";
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from "./concurrency-limiter.ts";
 
 export interface SenderSettings {
-  /** Attempts at once, of all shops together. */
+  /** The most attempts at the same time, for all shops together. */
   concurrency: number;
-  /** Attempts at once of one shop. */
+  /** The most attempts at the same time for one shop. */
   perShop: number;
-  /** The longest time that an attempt takes. */
+  /** The time limit of an attempt. */
   timeoutMs: number;
-  /** Whether other nodes claim deliveries too. Then a lease must outlast its attempt by more: their clocks differ. */
+  /** Whether other nodes claim deliveries too. Then a lease needs a longer margin, because the nodes' clocks differ. */
   isShared: boolean;
   /** The wait after each attempt, except the last attempt of a round: see `afterAttempt`. */
   waitsMs: readonly number[];
@@ -33,7 +33,7 @@ interface Dependencies {
 export interface Sender {
   /** Whether the last turn could not record results or could not read due deliveries. */
   readonly failing: boolean;
-  /** Asks for a turn: once a second, and when something was queued. */
+  /** Requests a turn. Called once a second, and when something was queued. */
   wake(): void;
   /** Stops claiming, waits for the attempts under way, and records them. May be called twice. */
   stop(): Promise<void>;
@@ -46,17 +46,22 @@ const LEASE_MARGIN_MS = 5_000;
  * clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/** Deliveries are not attempted after a longer claim: another node's clock could end the lease too early. */
+/**
+ * Limit for the time of a claim. After a longer claim, deliveries are not attempted: another node's clock could end the
+ * lease too early.
+ */
 const LONGEST_CLAIM_MS = 2_000;
-/** The largest difference between two nodes' clocks: each may differ from the database's clock by half of this. */
+/**
+ * The largest difference between two nodes' clocks. Each clock may differ from the database's clock by half of this.
+ */
 const CLOCK_SLACK_MS = 4_000;
-/** A turn waits until it has this many results, but not for more rounds of the event loop than this. */
+/** A turn waits for this many results, but at most for `GATHER_ROUNDS` rounds of the event loop. */
 const GATHERED_RESULTS = 200;
 const GATHER_ROUNDS = 20;
-/** It stops waiting after this many rounds in which no attempt ended. */
+/** A turn also stops waiting after this many rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
-/** One sender, for the functions below. */
+/** The state of one sender. */
 interface SenderState extends Dependencies {
   settings: SenderSettings;
   loop: TurnLoop;
@@ -70,19 +75,19 @@ interface SenderState extends Dependencies {
   results: AttemptResult[];
   /** Whether the stored paces were read. */
   isRestored: boolean;
-  /** Whether somebody asked for a turn since the last one. */
+  /** Whether `wake` was called since the last turn. */
   isAsked: boolean;
   /** The wall clock at the last turn. */
   lastTurnAt: number;
 }
 
 /**
- * Claims deliveries that are due, attempts them, and records the results. It works in turns. One transaction records
- * the results since the last turn and claims the next deliveries, so that one sync of the disk serves many attempts.
- * The end of an attempt requests a turn too.
+ * Claims due deliveries, attempts them, and records the results. It works in turns. One transaction records the results
+ * since the last turn and claims the next deliveries. So one sync of the disk serves many attempts. The end of an
+ * attempt also requests a turn.
  *
- * It keeps a result that it cannot record, and records it with the next turn. If the process ends before that, the
- * delivery is attempted again after its lease; the lost attempt does not count.
+ * If a result cannot be recorded, the sender keeps it and records it in the next turn. If the process ends before that,
+ * the delivery is attempted again after its lease. The lost attempt does not count.
  */
 export function createSender(dependencies: Dependencies, settings: SenderSettings): Sender {
   const { sleep, log } = dependencies;
@@ -129,7 +134,7 @@ async function makeTurn(state: SenderState): Promise<void> {
     const { recorded, claimed, claimMs } = await recordAndClaim(state, ended);
     for (const result of recorded) logFailure(result);
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // A running attempt goes on in any case, and needs its new lease to be recorded.
+    // A running attempt continues anyway. Its result can be recorded only with the new lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;
@@ -142,9 +147,8 @@ async function makeTurn(state: SenderState): Promise<void> {
 }
 
 /**
- * Waits while further attempts end, so that more results share a transaction, which writes each page of the database
- * once. This takes time only under load, because a round without events takes microseconds. A requested turn does not
- * wait.
+ * Waits for more results, so that they share a transaction, which writes each page of the database once. This takes
+ * time only under load, because a round without events takes microseconds. A requested turn does not wait.
  */
 async function gather(state: SenderState): Promise<void> {
   let quietRounds = 0;
@@ -167,14 +171,14 @@ async function recordAndClaim(state: SenderState, ended: readonly AttemptResult[
   const shares = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
   if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
   const began = performance.now();
-  // Attempts of other processes count too: for a while, two may believe that a shop is theirs.
+  // Attempts of other processes count too, because for a while two nodes may believe that they own a shop.
   const shared = due.filter(({ shopId }) => shares.has(shopId));
   const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
   const turn = await deliveries.recordAndClaim(ended, shares, at, now() + leaseMs, settings.waitsMs, limits);
   return { ...turn, claimMs: Math.round(performance.now() - began) };
 }
 
-/** Before the first turn. */
+/** Restores the stored paces before the first turn. */
 async function restorePaces(state: SenderState, at: number): Promise<void> {
   for (const { shopId, url, pace, timedOutAt } of await state.deliveries.listPaces()) {
     // A future timeout was noted before the clock was set back. It counts as a timeout of now.
@@ -184,7 +188,9 @@ async function restorePaces(state: SenderState, at: number): Promise<void> {
   state.isRestored = true;
 }
 
-/** At the first turn, and whenever the clock was set back. */
+/**
+ * Makes deliveries due that a wrong clock planned too late. Called at the first turn, and after the clock was set back.
+ */
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);
@@ -198,7 +204,7 @@ function launch(state: SenderState, claim: Claim): void {
     state.loop.track(makeAttempt(state, claim));
     return;
   }
-  // The clock was set forward, so the lease ended early. The running attempt goes on, under the new lease.
+  // The clock was set forward, so the lease ended early. The running attempt continues under the new lease.
   const { lease, attempts, round } = claim;
   Object.assign(running, { lease, attempts, round });
 }
@@ -213,7 +219,8 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   try {
     ended = await attempt(claim);
   } catch (thrown) {
-    // The fault is ours, not the endpoint's. It is not recorded: after its lease the delivery is attempted again.
+    // This process failed, not the endpoint. The attempt is not recorded. After its lease, the delivery is attempted
+    // again.
     giveBack();
     log.error("cannot attempt a delivery", { delivery: claim.id, ...failureFields(thrown) });
     return;
@@ -237,7 +244,7 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
  * @param waits see `afterAttempt`
  */
 function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {
-  /** The URL (null for workflow triggers) by shop and kind, where the last attempt failed. */
+  /** By shop and kind: the URL whose last attempt failed. It is null for workflow triggers. */
   const failing = new Map<string, string | null>();
 
   return ({ claim, outcome }) => {

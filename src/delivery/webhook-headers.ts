@@ -17,8 +17,8 @@ export function webhookHeaders(
 }
 
 /**
- * The headers of one attempt: when it was made, and a signature over that too, with each key. Receivers verify them
- * with the libraries of Standard Webhooks (docs/webhooks.md, "Standard Webhooks").
+ * The headers of one attempt: its time, and for each key a signature of id, time and body. Receivers verify them with
+ * the libraries of Standard Webhooks (docs/webhooks.md, "Standard Webhooks").
  * @param at epoch milliseconds
  */
 export function attemptHeaders(
@@ -28,7 +28,7 @@ export function attemptHeaders(
   at: number,
 ): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));
-  // The synchronous hasher: for bodies of this size it takes a fraction of what Web Crypto takes.
+  // The synchronous hasher takes a fraction of the time of Web Crypto for bodies of this size.
   const signatures = keys.map(
     (key) => `v1,${new CryptoHasher("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")}`,
   );
@@ -40,7 +40,7 @@ export function attemptHeaders(
 
 /**
  * The key of `webhook-signature`: the bytes whose base64 follows `whsec_`. Characters that are not base64 are skipped.
- * @returns undefined for a secret without such bytes, because everybody could forge the signature of an empty key
+ * @returns undefined for a secret without such bytes, because anybody could forge a signature with an empty key
  */
 export function standardKey(secret: string): Uint8Array | undefined {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");

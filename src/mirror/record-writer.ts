@@ -6,8 +6,8 @@ import { StoreError } from "../store/port/store-error.ts";
 import { createRedactionSearches } from "./redaction-searches.ts";
 
 /**
- * Records in one commit, each with its line items: as many as a body of the intake may have. On SQLite they hold up the
- * program for 4 to 27 ms, and the largest body, of 1 MiB with line items, for 36 ms.
+ * Limit for the records of one commit, with their line items: an intake body may have as many. On SQLite, such a commit
+ * blocks the program for 4 to 27 ms. The largest body, 1 MiB with line items, blocks it for 36 ms.
  */
 const MAX_SIZE = 250;
 /** This many line items count as one record. */
@@ -15,24 +15,24 @@ const LINES_PER_RECORD = 10;
 /** A redaction counts as this many records, because it changes every stored text about a person. */
 const REDACTION_SIZE = 25;
 
-/** Intake, platform and import write to the mirror only here. */
+/** Writes records to the mirror. Intake, platform and import write only here. */
 export interface RecordWriter {
-  /** Resolves after the commit. Rejects if it failed; then nothing of the submission was kept. */
+  /** Resolves after the commit. If the commit fails, it rejects and nothing of the submission is kept. */
   submit(submission: Submission): Promise<CommitResult>;
   /** Waits for all submissions. May be called twice. */
   drain(): Promise<void>;
 }
 
-/** A submission in the queue of commits. One with redactions has the search for their people. */
+/** A submission in the queue of commits. If it has redactions, `search` is the search for their people. */
 interface QueuedCommit {
   submission: Submission;
   search?: TextSearch;
 }
 
 /**
- * Submissions that arrive at the same time share a commit. A submission with a redaction enters a commit after the
- * search of the stored texts, because other submissions must not wait for the search.
- * @param onQueued is called after a commit that queued deliveries
+ * Creates a record writer. Submissions that arrive at the same time share a commit. A submission with a redaction waits
+ * for the search of the stored texts, and then enters a commit. So other submissions do not wait for the search.
+ * @param onQueued called after a commit that queued deliveries
  * @param isShared whether another node can lock a shop. Then commits of other shops do not wait for that lock
  */
 export function createRecordWriter(
@@ -42,7 +42,7 @@ export function createRecordWriter(
   isShared = false,
 ): RecordWriter {
   const searches = createRedactionSearches(store, failsAll);
-  /** Submissions with redactions that are under way. */
+  /** Submissions with redactions that are not complete yet. */
   const redacting = new Set<Promise<unknown>>();
   const commits = createGroupCommit<QueuedCommit, CommitResult>({
     async commit(group) {

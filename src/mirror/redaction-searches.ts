@@ -3,27 +3,30 @@ import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
-/** Shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
+/** The most shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
 const MAX_SEARCHES = 4;
-/** As many people as one commit redacts. */
+/** The most people in one search. One commit redacts as many. */
 const PEOPLE_PER_SEARCH = 10;
 
-/** Searches for the stored texts about people before their redactions are committed, so that nobody else waits. */
+/**
+ * Searches for the stored texts about people before their redactions are committed. So other commits do not wait for
+ * the search.
+ */
 export interface RedactionSearches {
   /**
-   * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because it takes as
-   * long for many people as for one. Redactions of a shop keep their order.
+   * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because a search for
+   * many people takes as long as a search for one. Redactions of a shop keep their order.
    */
   withSearch<T>(shop: ShopRef, people: ReadonlySet<string>, use: (search: TextSearch) => Promise<T>): Promise<T>;
 }
 
-/** A search for several redactions. The last redaction ends it. */
+/** A search that several redactions use. The last user ends the search. */
 interface SharedSearch {
   search: TextSearch;
   users: number;
 }
 
-/** The redactions of one shop. */
+/** The searches of one shop, and the number of redactions that use them. */
 interface ShopQueue {
   searches: GroupCommit<ReadonlySet<string>, SharedSearch>;
   users: number;
