@@ -35,14 +35,14 @@ function page(path: string): string {
   return text;
 }
 
-/** A page's text between a heading and the next one of the same or a higher level. */
+/** Returns a page's text from a heading to the next heading of the same or a higher level. */
 function section(path: string, heading: string): string {
   const [marks = ""] = heading.split(" ");
   const [, rest = ""] = page(path).split(`\n${heading}\n`);
   return rest.split(new RegExp(`^#{1,${marks.length}} `, "m"))[0] ?? "";
 }
 
-/** The cells of a section's table rows, without their heading; code marks are taken off. */
+/** Returns the cells of a section's table rows. Removes the heading row and code marks. */
 function rows(text: string): string[][] {
   const cells = (line: string) =>
     line
@@ -56,12 +56,12 @@ function rows(text: string): string[][] {
     .filter((row, index) => index > 0 && !/^-+$/.test(row[0] ?? ""));
 }
 
-/** A text without code marks and links. */
+/** Removes code marks and links from a text. */
 function plain(text = ""): string {
   return text.replaceAll("`", "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }
 
-/** A heading's address in its page, as Markdown viewers make it. */
+/** Makes a heading's anchor, as Markdown viewers do. */
 function slug(heading: string): string {
   return heading
     .toLowerCase()
@@ -74,7 +74,7 @@ function anchors(text: string): string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => slug(heading));
 }
 
-/** The text of a page without its code blocks, in which a # is no heading and brackets are no links. */
+/** Removes code blocks from a page: there, # is no heading, and brackets are no links. */
 function prose(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```/gm, "");
 }
@@ -98,7 +98,10 @@ const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((
 );
 const FILES = new Set([...new Glob("{src,test,scripts}/**/*").scanSync(TOP)].map((path) => basename(path)));
 
-/** The paths that a page names, from the top of the repository; code marks stand around those without `src/`. */
+/**
+ * Finds the paths that a page names, relative to the top of the repository. Paths without `src/` must stand in code
+ * marks.
+ */
 function namedPaths(text: string): string[] {
   const whole = [...text.matchAll(/(?<![\w./-])(?:src|test|scripts)\/[\w./*-]*[\w/*]/g)].map(([path]) => path);
   const short = [...text.matchAll(/`([\w-]+)\/[\w./*-]*`/g)]
@@ -147,7 +150,7 @@ test("the pages and headings that the code cites exist", async () => {
   const wrong = sources
     .filter((path) => !path.includes("/node_modules/"))
     .map(async (path) => {
-      // A citation can go on in the comment's next line.
+      // A citation can continue in the comment's next line.
       const text = (await read(path)).replaceAll(/\n\s*(?:\*|\/\/|--)\s+/g, " ");
       return [...text.matchAll(/\bdocs\/(\w+\.md)(?:, "?([^")]+)"?\))?/g)]
         .filter(([, name = "", heading]) => {
@@ -166,7 +169,7 @@ test("the settings in docs/operating.md are those that the program reads", async
   expect(names(page("src/docs/operating.md"))).toEqual(config);
 });
 
-/** Every command, by its words. */
+/** Lists the words of every command. */
 function allCommands(): string[] {
   return buildProgram().commands.flatMap((noun) =>
     noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
@@ -180,7 +183,7 @@ test("every command is in docs/operating.md", () => {
   expect(commands.filter((command) => !new RegExp(`\`sds ${command}\\b`).test(table))).toEqual([]);
 });
 
-/** These are refusals of the settings page and of commands, and never an answer in JSON. */
+/** Only the settings page and commands use these refusals. The API and the intake never answer with them. */
 const NOT_ANSWERED = ["invalid", "conflict", "failed"];
 
 test("every error that the API and the intake can answer with is in docs/api.md, with its status", async () => {

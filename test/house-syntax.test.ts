@@ -36,7 +36,7 @@ const sources = await Promise.all(
   }),
 );
 
-/** All nodes of a syntax tree, itself included. */
+/** Yields all nodes of a syntax tree, including the root. */
 function* nodesOf(value: unknown): Generator<SyntaxNode> {
   if (Array.isArray(value)) for (const each of value) yield* nodesOf(each);
   else if (typeof value === "object" && value !== null) {

@@ -58,7 +58,7 @@ function floor(name: string): number {
   return found;
 }
 
-/** Siblings of a room (its files and folders) that import each other, directly or through other siblings. */
+/** Finds siblings in a room (its files and folders) that import each other, directly or through other siblings. */
 function circlesIn(room: string): string[] {
   const imported = new Map<string, Set<string>>();
   for (const { path, imports } of sources.filter((source) => source.path.startsWith(room))) {
@@ -70,7 +70,9 @@ function circlesIn(room: string): string[] {
   return [...imported.keys()].filter((sibling) => reachable(sibling, imported).has(sibling)).map((each) => room + each);
 }
 
-/** The siblings that a sibling imports, directly or through others. It is one of them if there is a circle. */
+/**
+ * Finds the siblings that `start` imports, directly or through others. If there is a circle, `start` is one of them.
+ */
 function reachable(start: string, imported: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
   const reached = new Set<string>();
   const waiting = [...(imported.get(start) ?? [])];
@@ -125,7 +127,7 @@ test("the database stays in store/", () => {
     ({ path, imports }) =>
       part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
   );
-  // version asks SQLite in memory for its version, and touches no data.
+  // `version` only asks SQLite in memory for its version, and uses no data.
   expect(outside.map(({ path }) => path)).toEqual(["cli/program.ts"]);
 });
 
@@ -178,7 +180,7 @@ test("files are short, their lines too, and their names say something", () => {
 });
 
 test("the settings page escapes all values", () => {
-  // Each file names its JSX library, because Bun reads the tsconfig.json of the folder in which the program is started.
+  // Each file names its JSX library. Otherwise Bun would take it from the tsconfig.json of the current folder.
   expect(
     sources
       .filter(({ path, text }) => path.endsWith(".tsx") && !text.startsWith("/** @jsxImportSource preact */\n"))
@@ -192,7 +194,7 @@ test("the settings page escapes all values", () => {
 test("no to-do, lint switch or console output is left", () => {
   const marks =
     /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
-  // The programs that the reference shows print what they get.
+  // The reference shows programs with console.log, which print what they get.
   expect(sources.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([
     "http/docs/reference-samples.ts",
   ]);

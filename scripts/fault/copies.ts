@@ -154,7 +154,7 @@ async function pythonCopy(): Promise<Kept> {
   };
 }
 
-/** `sds pull` with its output in a file, as in a cron job. */
+/** Keeps a copy with `sds pull`, whose output goes to a file, as in a cron job. */
 function pullCopy(): Kept {
   const fileOf = (resource: Resource) => join(folder, `${resource}.ndjson`);
   return {

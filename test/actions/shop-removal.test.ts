@@ -9,7 +9,7 @@ import { customer } from "../support/records.ts";
 
 const BUSY = new StoreError("busy", new Error("database is locked"));
 
-/** A store with shops of 350 customers each, whose steps can be counted and can fail. */
+/** Makes a store with shops of 350 customers each. The test can count removal steps and make them fail. */
 async function shopsToRemove(...names: string[]) {
   const { app, addShop } = await testApp();
   const { shops, mirror } = app.store;

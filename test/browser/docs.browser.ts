@@ -7,7 +7,7 @@ import { openContext, sharedBrowser, tabTo, watch } from "../support/settings-pa
 
 const browser = sharedBrowser();
 
-/** The documentation in a browser, without a key and a session. */
+/** Opens the documentation in a browser, without a key and a session. */
 async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; url: string; troubles: string[] }> {
   const program = new Program();
   await program.json(["shop", "add", "alpha.myshopify.com"]);
@@ -17,7 +17,10 @@ async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; 
   return { page, url, troubles: watch(page, url) };
 }
 
-/** One page of each kind is checked in both themes and widths. The others look alike, so they are checked once each. */
+/**
+ * One page of each kind. Each is checked in both themes and widths. All other pages are checked once, because they look
+ * alike.
+ */
 const KINDS = ["/docs", "/docs/search?q=checkpoint", "/docs/api", "/docs/webhooks", "/docs/reference-orders"];
 
 function nameOf(path: string): string {

@@ -7,7 +7,7 @@ import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 const open = settingsPages();
 const HOSTILE = `</code></textarea>"'><script>window.hacked=1</script><img src=x onerror="window.hacked=1">`;
 
-/** A platform that accepts the connection, and refuses to start workflows, with a message from the test. */
+/** Starts a platform that accepts the connection, and refuses to start workflows with a message from the test. */
 async function refusingPlatform(words: string): Promise<PlatformProcess> {
   const platform = await new PlatformProcess().start();
   const { address } = platform;

@@ -56,7 +56,7 @@ test("a new key is shown once, can be copied, and opens the API until it is revo
   expect(await page.content()).not.toContain(key);
   const row = page.getByRole("row", { name: /^Warehouse/ });
   expect(await row.textContent()).toContain(`${key.slice(0, 15)}…`);
-  // One time is when it was created, the other when it was last used.
+  // The times when the key was created and last used.
   expect(await row.locator("time").count()).toBe(2);
 
   await row.getByRole("link", { name: "Revoke Warehouse" }).click();

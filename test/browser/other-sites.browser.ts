@@ -5,7 +5,7 @@ import { settingsPages } from "../support/settings-page.ts";
 const open = settingsPages();
 
 /**
- * A page of another server. To a browser, localhost is another site than 127.0.0.1, and another port of 127.0.0.1 is
+ * Serves a page on another server. To a browser, localhost is another site than 127.0.0.1. Another port of 127.0.0.1 is
  * another origin of the same site.
  */
 function pageOf(host: "localhost" | "127.0.0.1", html: string): string {
@@ -31,7 +31,7 @@ test("a sign-in link works from a page of another site, such as a mail", async (
 });
 
 test.each([
-  // The browser sends the cookie too.
+  // The same site, so the browser sends the cookie too.
   ["127.0.0.1", "This form was refused"],
   ["localhost", "You are not signed in"],
 ] as const)("a form on a page of %s is refused", async (host, title) => {

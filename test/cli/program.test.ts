@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Command } from "commander";
 import { buildProgram } from "../../src/cli/program.ts";
 
-/** A command with all commands below it. */
+/** Returns a command and all commands below it. */
 function tree(command: Command): Command[] {
   return [command, ...command.commands.flatMap(tree)];
 }

@@ -174,7 +174,7 @@ describe("with everyMs", () => {
 
   test.each([
     ["3600", 3_600_000],
-    // A longer timer would overflow and fire at once.
+    // A longer timer would overflow, and fire at once.
     ["999999999", 2 ** 31 - 1],
     ["1", 60_000],
   ])("the next try comes after everyMs or Retry-After %p, whichever is longer", async (retryAfter, waitMs) => {

@@ -78,7 +78,7 @@ test("a save that fits only in part is an error, and the next save is whole", as
     await store.save([{ id: "c", value: 3 }], ${JSON.stringify(second)});
     console.log(failed, [...store.rows.keys()].join());
   `;
-  // The system writes what fits into the largest size of a file, and refuses the rest.
+  // A limited file size: the system writes what fits, and refuses the rest.
   const limit = "trap '' XFSZ; ulimit -f 1024; exec \"$@\"";
   const { stdout } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", code]);
   expect(stdout.toString()).toBe("EFBIG a,c\n");

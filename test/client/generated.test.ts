@@ -8,7 +8,7 @@ import type { WebhookData } from "../../src/client/webhook-event.ts";
 import type { EventData } from "../../src/domain/events/event-schemas.ts";
 import type * as server from "../../src/domain/resources.ts";
 
-/** True only for types that are the same. */
+/** True only if both types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 test("the client's types match the server's schemas", async () => {

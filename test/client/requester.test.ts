@@ -9,8 +9,8 @@ import { startRawServer } from "../support/raw-http.ts";
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 
 /**
- * A requester whose waits pass at once, on a clock that they move.
- * @param lateMs how much later than asked each wait ends
+ * Makes a requester with a simulated clock. Each wait ends at once, and moves the clock.
+ * @param lateMs how much too late each wait ends
  */
 function requesterOn(url: string, options: Partial<ClientOptions> = {}, lateMs = 0) {
   const waits: number[] = [];
@@ -29,7 +29,7 @@ function requesterOn(url: string, options: Partial<ClientOptions> = {}, lateMs =
   return { waits, get: (signal?: AbortSignal) => request("orders", { limit: "1" }, signal) };
 }
 
-/** Answers with these, then as usual. */
+/** Makes the API give these answers first, then its usual ones. */
 function answers(api: FakeApi, ...given: (() => Response)[]): void {
   api.before = () => given.shift()?.();
 }

@@ -42,7 +42,7 @@ test("the weights never change, because nodes of two versions must agree", () =>
   expect(partitionOf(513)).toBe(1);
 });
 
-/** Nodes on one database. The test moves their clock. */
+/** Opens nodes on one database. The test moves their clock. */
 async function openNodes(engine: Engine, count: number) {
   const { store, reopen } = await engine.open();
   const stores: Store[] = [store];
@@ -56,7 +56,7 @@ async function openNodes(engine: Engine, count: number) {
   return { stores, nodes, members, clock, gained };
 }
 
-/** One shop of each partition that the node works for. */
+/** Returns the partitions that the node works for, as one shop of each. */
 function owned(member: Membership): number[] {
   return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.mayBegin(shop));
 }
@@ -98,7 +98,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       await a.beat();
     }
     expect(owned(b)).toEqual([]);
-    // Until then, the node still does work that several nodes may do, such as deliveries.
+    // Until the partitions move, node a still does work that several nodes may do at the same time, such as deliveries.
     expect(owned(a).length).toBe(PARTITIONS);
     const began = owned(a).filter((shop) => a.beginUnlessMoving(shop) !== undefined);
     expect(began.length).toBeWithin(1, PARTITIONS);
@@ -201,7 +201,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       node.lease({ wanted: [], held: [], released: [], ...change }, leaseMs);
     expect(await lease(a, { wanted: [1, 2] })).toEqual([1, 2]);
     expect(await lease(b, { wanted: [2, 3] })).toEqual([3]);
-    // A negative lease has ended when the next statement runs.
+    // A negative lease time: the lease has ended before the next statement runs.
     expect(await lease(a, { wanted: [2], released: [1] }, -1)).toEqual([2]);
     expect(await lease(b, { held: [2] })).toEqual([]);
     expect(await lease(b, { wanted: [1, 2] })).toEqual([1, 2]);

@@ -13,7 +13,7 @@ import { DOMAIN, signed } from "../support/shop-sending.ts";
 
 const SOURCE = join(import.meta.dir, "../../src/store/postgres/migrations.ts");
 
-/** A made-up migration: a column for every table, and a table. */
+/** Makes a migration that adds a column to every table, and a new table. */
 function addition(number: number): string {
   return `DO $$
     DECLARE each text;
@@ -24,7 +24,9 @@ function addition(number: number): string {
     CREATE TABLE added_${number} (shop_id bigint PRIMARY KEY)`;
 }
 
-/** Settings that make the program one whose schema is some versions newer. It must run from its source. */
+/**
+ * Makes settings with which the program has a schema that is some versions newer. The program must run from its source.
+ */
 async function newerBy(versions: number): Promise<Record<string, string>> {
   const preload = join(temporaryFolder(), "newer.ts");
   const added = Array.from({ length: versions }, (_, index) => addition(index + 1));
@@ -52,12 +54,12 @@ async function cluster() {
 interface Load {
   /** How many subscriptions were acknowledged so far. */
   taken(): number;
-  /** @returns every answer that was not as it should be */
+  /** @returns every unexpected answer */
   stop(): Promise<string[]>;
 }
 
 /**
- * Posts new subscriptions, then pauses them, on each node in turn. Also reads from each node. Never waits between
+ * Posts new subscriptions and then pauses them, on each node in turn. Also reads from each node. Never waits between
  * requests.
  */
 function load(nodes: Server[], secret: string, key: string): Load {

@@ -16,7 +16,7 @@ test("an unanswered request for data causes a warning once a day, from a week be
   const logged: { level: string; requests: number; customer: string; dueAt: string }[] = [];
   const log = createLog("info", { write: (text) => logged.push(JSON.parse(text)) }, clock.now);
   const remind = createDataRequestReminder(app.store.dataRequests, clock.now, log);
-  /** Lets days pass, with a look every hour. @returns how many warnings there were */
+  /** Lets days pass, and runs the reminder every hour. @returns how many warnings were logged */
   async function warningsOf(days: number): Promise<number> {
     const before = logged.length;
     for (let hour = 0; hour < days * 24; hour += 1) {

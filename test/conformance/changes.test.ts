@@ -13,12 +13,12 @@ import { addShop, allRows, changedRows, commit, parsePage, removeShop } from "./
 
 /** The length of a span of changes. */
 const SPAN_MS = 30_000;
-/** Between two steps of a property. */
+/** Time between two steps of the property test. */
 const STEP_MS = 9_000;
 
 type Row = Record<string, unknown>;
 
-/** A copy of one resource that is kept by pages: a walk first, then changes. */
+/** A copy of one resource. It reads pages of a walk first, then pages of changes. */
 class Copy {
   readonly rows = new Map<string, Row>();
   private checkpoint = 0;
@@ -33,7 +33,7 @@ class Copy {
     this.resource = resource;
   }
 
-  /** Reads one page. @returns whether it was the last one for now */
+  /** Reads one page. @returns whether it was the last page for now */
   async step(store: Store, limit: number): Promise<boolean> {
     if (this.isWalked) return this.takeChanges(store, limit);
     const isFirst = this.cursor === null;
@@ -106,7 +106,7 @@ for (const engine of engines()) {
       await commit(store, shop, [customer(3)], START + SPAN_MS);
       await commit(store, shop, [customer(4)], START + 4 * SPAN_MS + 1);
       expect(await Promise.all([-4, 1, 2, 3, 4, 5, 6].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
-      // A slow commit: it took its time of change early, and became visible after a reader had passed that time.
+      // A slow commit: it took its change time early. It became visible after a reader had passed that time.
       await commit(store, shop, [customer(5)], START + 6 * SPAN_MS - 1);
       expect(await before(6)).toBe(4);
     });

@@ -33,7 +33,7 @@ export async function end(
   return claims;
 }
 
-/** One webhook and one trigger of each status, oldest first: delivered, dead, retrying, pending. */
+/** Makes a webhook and a trigger of each status, oldest first: delivered, dead, retrying, pending. */
 export async function fill(store: Store, shop: ShopRef): Promise<void> {
   for (const [n, how] of (["delivered", "dead", "retrying"] as const).entries()) {
     await commit(store, shop, [subscription(n + 1)], START + n);

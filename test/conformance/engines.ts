@@ -15,14 +15,14 @@ interface OpenOptions {
   random?: (bytes: number) => Uint8Array;
 }
 
-/** An engine's store on a new, empty database. Both are closed and removed when the test ends. */
+/** An engine's store on a new, empty database. When the test ends, the store is closed and the database is removed. */
 export interface TestStore {
   store: Store;
   /** Opens the same database once more, as a second process would. The first store stays open. */
   reopen(): Promise<Store>;
   /**
-   * All rows of a table, in the order and form that tables.ts describes. Tests read rows this way and never open the
-   * database themselves.
+   * Returns all rows of a table, in the order and form of tables.ts. Tests read rows only in this way, and never open
+   * the database themselves.
    */
   rows(table: Table): Promise<Row[]>;
 }
@@ -33,8 +33,8 @@ export interface Engine {
 }
 
 /**
- * Every engine of the port. A test of this folder holds for all of them: `for (const engine of engines())
- * describe(engine.name, …)`.
+ * Lists the engines of the port that can run here. Each test of this folder must pass for all of them: `for (const
+ * engine of engines()) describe(engine.name, …)`.
  */
 export function engines(): Engine[] {
   const sqlite = { name: "sqlite", open: openSqlite };

@@ -131,7 +131,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
 }
 
-/** A filter for each way to find rows of a resource. */
+/** Makes a filter for each way to find rows of a resource. */
 function filtersOf(resource: Resource): RowFilter[] {
   const customers: RowFilter[] = [{ id: "cus_a" }];
   const subscriptions: RowFilter[] = [...customers, { customerId: "cus_a" }, { status: "ACTIVE" }];

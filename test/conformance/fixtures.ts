@@ -18,9 +18,7 @@ export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expi
 export const URL = "https://hooks.example.com/in";
 export const HOUR = 3_600_000;
 
-/**
- * Adds a shop. Its id is neither 1 nor the number of its first row, so that a test fails if one is used for the other.
- */
+/** Adds a shop. Its id is neither 1 nor the number of its first row, so a test fails if the program confuses them. */
 export async function addShop(store: Store, name = "alpha"): Promise<Shop> {
   if ((await store.shops.list()).length === 0) await skipIds(store, 2);
   return store.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, START);
@@ -33,7 +31,7 @@ async function skipIds(store: Store, count: number): Promise<void> {
   }
 }
 
-/** An API key for tests that use only its name. */
+/** Makes an API key for tests that use only its name. */
 export function apiKey(name: string, fields: Partial<ApiKey> = {}): ApiKey {
   return {
     id: `key_${name}`,
@@ -100,12 +98,15 @@ export async function claim(
   return claims;
 }
 
-/** The ids of the shops with something to attempt. */
+/** Lists the ids of the shops with due deliveries. */
 export async function dueShopIds(store: Store, now: number): Promise<number[]> {
   return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
 }
 
-/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. @returns what it recorded */
+/**
+ * Records results of attempts, and claims nothing. Without waits, a failed delivery is dead.
+ * @returns the recorded results
+ */
 export async function record(
   store: Store,
   ended: readonly AttemptResult[],
@@ -141,7 +142,7 @@ export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial
   };
 }
 
-/** All rows of a resource, page by page, parsed. */
+/** Reads all rows of a resource page by page, and parses them. */
 export async function allRows(
   store: Store,
   shop: ShopRef,
@@ -165,13 +166,13 @@ export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
   return JSON.parse(`[${Buffer.from(rows)}]`);
 }
 
-/** Waits for all promises. @returns for each one why it failed; undefined if it did not fail */
+/** Waits for all promises. @returns the error of each promise; undefined if it did not fail */
 export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises);
   return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));
 }
 
-/** The rows of a page of changes, parsed. */
+/** Reads a page of changes, and parses its rows. */
 export async function changedRows(
   store: Store,
   shop: ShopRef,

@@ -7,7 +7,7 @@ import { cancelFlow, customer, order, reward, subscription } from "../support/re
 import { engines } from "./engines.ts";
 import { addShop, chooseAllEvents, commit, receipt, TOKENS, URL } from "./fixtures.ts";
 
-/** What a shop can lack, and the topics that a new subscription then queues. */
+/** What a shop can lack, how to take it away, and the topics that a new subscription then queues. */
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
   ["nothing", async () => {}, ["subscription.created", "subscription-created"]],
   ["a plan with access", (store, domain) => store.shops.set(domain, { plan: "free" }), []],

@@ -10,7 +10,7 @@ import { MemoryMirror } from "../support/memory-mirror.ts";
 import { engines, type TestStore } from "./engines.ts";
 import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
 
-/** Platform webhooks that wait: one names customer 1 by number, one has the digit elsewhere. */
+/** Waiting platform webhooks. One names customer 1 by number; the other contains the digit 1, but not the customer. */
 const INBOX = [
   '{"customer":{"id":1,"email":"ada@example.com"}}',
   '{"customer":{"id":2,"email":"grace@example.com"},"count":11}',
@@ -38,7 +38,9 @@ async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumber
   return { shop, inboxNumbers: items.map(({ number }) => number).sort((a, b) => a - b) };
 }
 
-/** The final mirror, without delivery ids (random) and change numbers (these depend on the grouping). */
+/**
+ * Reads the final mirror. Leaves out delivery ids, which are random, and change numbers, which depend on the grouping.
+ */
 async function contents({ store, rows }: TestStore, shop: ShopRef) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null });
   const mirror = await Promise.all(
@@ -86,7 +88,7 @@ for (const engine of engines()) {
           of({ shop: memory.shop, inboxNumbers: [1, 2] }).flatMap((submission) => memory.commit([submission])),
         ).toEqual(results);
         expect(await served(apart)).toEqual(expectedOf(memory));
-        // Each of them has its own databases.
+        // Each run has its own databases, so remove them now.
         await cleanUp();
       });
       // PostgreSQL has fewer runs, because making a database takes much longer there.

@@ -159,7 +159,7 @@ for (const engine of engines()) {
       expect(await Promise.all(tables.map(rows))).toEqual(before);
       expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
 
-      // The same ids in both shops are different rewards.
+      // Both shops have a reward with this id, but these are different rewards.
       await commit(store, alpha, [reward("r", { contact: "Ada@Example.com" })]);
       await commit(store, alpha, [{ ...ada, firstName: "Countess" }, redaction]);
       const rewards = (await rows("occurrences"))

@@ -175,7 +175,7 @@ for (const engine of engines()) {
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [customer(1), customer(2)]);
       expect(await numbersOf(opened)).toEqual({ "Customer/1": 1, "Customer/2": 2 });
-      // The customer changes with the contract: its subscriptionCount does.
+      // The customer changes with the contract, because its subscriptionCount changes.
       await commit(opened.store, shop, [subscription(1)]);
       expect(await numbersOf(opened)).toEqual({ "Customer/1": 4, "Customer/2": 2, "SubscriptionContract/1": 3 });
       await commit(opened.store, shop, [order(1, 1), reward("r"), cancelFlow("c")]);

@@ -14,7 +14,7 @@ import { addShop, allRows, commit, parsePage } from "./fixtures.ts";
 const SORT = { subscriptions: "startedAt", customers: "createdAt", orders: "billedAt" } as const;
 const day = (n: number) => new Date(START + n * 86_400_000).toISOString();
 
-/** Several contracts, people and orders of one date, and some of others. */
+/** Fills the shop with contracts, people and orders. Several contracts have the same date. */
 async function fill(store: Store, shop: ShopRef): Promise<void> {
   const contracts = [1, 2, 3, 4, 5, 6, 7].map((n) => subscription(n, { startedAt: day(Math.floor(n / 3)) }));
   await commit(store, shop, contracts.slice(0, 4), START);

@@ -6,7 +6,7 @@ import { cancelFlow, customer, gid, order, reward, subscription } from "../suppo
 import { engines } from "./engines.ts";
 import { addShop, allRows, chooseAllEvents, claim, commit, failed, receipt, record, succeeded } from "./fixtures.ts";
 
-/** A person with a contract, its orders, a reward and a cancellation flow. */
+/** Makes a person with a contract, its orders, a reward and a cancellation flow. */
 function recordsOf(n: number): MirrorRecord[] {
   return [
     customer(n, { email: `person${n}@example.com` }),

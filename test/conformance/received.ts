@@ -4,7 +4,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { receipt } from "./fixtures.ts";
 
-/** A shop's queue of platform webhooks. */
+/** Names a shop's queue of platform webhooks. */
 export const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
 
 /** Receives webhooks without ids, one for each subject. @returns their numbers */
@@ -23,5 +23,5 @@ export async function receive(
   return items.map(({ number }) => number).toReversed();
 }
 
-/** What each item is about. */
+/** The subject of each item. */
 export const subjectsOf = (items: readonly { subject: string }[]) => items.map(({ subject }) => subject);

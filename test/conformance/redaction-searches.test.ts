@@ -64,7 +64,7 @@ for (const engine of engines()) {
       await commit(store, shop, [ada, reward("m", { customer: gid.customer(2) })]);
       await receiveMany(store, shop);
       const searching = store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
-      // The ids of the rewards sort before and after the id that was searched already.
+      // The new rewards have ids before and after the id that was already searched.
       await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
       await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
       expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
@@ -95,7 +95,7 @@ for (const engine of engines()) {
       await commit(store, shop, [ada, reward("m", { contact: ADA })]);
       const search = await store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
       await other.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
-      // The ids of the new rewards sort before and after the id that was searched.
+      // The new rewards have ids before and after the id that was already searched.
       await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
       await store.mirror.applyRecords([{ shop, records: [redaction] }], START, [search]);
       search.end();

@@ -13,7 +13,7 @@ export const ada = customer(1, { email: ADA, firstName: "Ada", lastName: "Lovela
 export const adaWebhook = `{"id":5001,"customer":{"id":1,"email":"${ADA}","first_name":"Ada"},"total":"25.00"}`;
 export const grace = `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`;
 
-/** The tables that still have a text. */
+/** Lists the tables that still contain a text. */
 export async function tablesWith({ rows }: TestStore, text: string): Promise<string[]> {
   const texts = await Promise.all(
     TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const),
@@ -28,8 +28,7 @@ export async function addShopWithEvents(store: Store, name?: string): Promise<Sh
 }
 
 /**
- * Fills the inbox with other people's webhooks. The inbox is searched last, so the search then takes several more
- * turns.
+ * Fills the inbox with other people's webhooks. The inbox is searched last, so that search takes several more turns.
  */
 export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
   await store.inbox.receive(

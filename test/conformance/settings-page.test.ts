@@ -20,7 +20,7 @@ async function begin(store: Store, shopId: number, session: Uint8Array, expiresA
 }
 
 for (const engine of engines()) {
-  /** A shop with two sessions, and two processes. */
+  /** Adds a shop with two sessions, and opens the database in two processes. */
   async function opened() {
     const all = await engine.open();
     const other = await all.reopen();

@@ -50,7 +50,7 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   if (claimed !== undefined) await record(store, [failed(claimed)]);
 }
 
-/** Two shops with rows in every table; the platform has asked for the removal of the first. */
+/** Adds two shops with rows in every table. The platform has asked to remove the first shop. */
 async function twoShops(opened: TestStore) {
   const { store } = opened;
   const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
@@ -60,7 +60,7 @@ async function twoShops(opened: TestStore) {
   return { ...opened, alpha, beta };
 }
 
-/** The rows of each table that belong to a shop. */
+/** Reads the rows of each table that belong to a shop. */
 async function rowsOf({ rows }: TestStore, shop: ShopRef): Promise<Record<string, unknown[]>> {
   const lists = await Promise.all(
     TABLES.map(async (table) => {
@@ -114,7 +114,7 @@ for (const engine of engines()) {
       const { store, alpha, beta } = await twoShops(opened);
       const before = await rowsOf(opened, beta);
       await store.shops.beginRemoval(alpha.domain, START);
-      // Each store acts as a process of its own, without knowledge of the others' steps.
+      // Each store acts as a separate process, which does not know the other stores' steps.
       const others = [await opened.reopen(), await opened.reopen(), await opened.reopen()];
       let steps = 0;
       for (let more = true; more; steps += 1) {
@@ -202,7 +202,8 @@ for (const engine of engines()) {
       expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
         { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
       ]);
-      // The platform repeats its request, which is not stored twice. It is not lost either, because the shop is marked.
+      // The platform repeats its request. The request is not stored twice. It is not lost either, because the shop is
+      // marked.
       const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
       expect(await inbox.receive(again, START)).toEqual([false, false, false]);
       expect(await shops.followPlan(id, "free")).toBe(false);

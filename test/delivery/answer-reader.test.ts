@@ -5,7 +5,7 @@ import { codeOf } from "../../src/domain/error.ts";
 
 const KIB = 1024;
 
-/** What comes of an answer: its status, or the code of the error; and whether it was known before the connection ended. */
+/** Reads an answer. @returns its status or an error code; and whether the reader knew it before the connection ended */
 function readAll(chunks: Iterable<Buffer>): { result: number | string; early: boolean } {
   const reader = createAnswerReader();
   try {
@@ -76,14 +76,14 @@ test.each<[string, string, ReturnType<typeof read>]>([
   expect(read(text)).toEqual(expected);
 });
 
-/** The body that a reader keeps. */
+/** Reads an answer in pieces of some bytes. @returns the body that the reader keeps */
 function bodyOf(text: string, size: number): string {
   const reader = createAnswerReader();
   const bytes = Buffer.from(text, "latin1");
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(bytes.subarray(from, from + size));
     const isOver = reader.read(piece);
-    // The socket uses its buffer again.
+    // A socket reuses its buffer, so overwrite the bytes.
     piece.fill("?");
     if (isOver) break;
   }
@@ -110,7 +110,10 @@ test.each([
   for (const size of [1, 7, 1000, 10_000]) expect(bodyOf(text, size)).toBe(expected);
 });
 
-/** Feeds the pieces repeatedly, until the reader stops. @returns the number of bytes it took, and its result */
+/**
+ * Feeds the pieces repeatedly, until the reader stops.
+ * @returns the number of bytes that the reader took, and its result
+ */
 function flood(start: string, again: string) {
   const reader = createAnswerReader();
   let bytes = 0;

@@ -6,7 +6,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { LIMIT_MS } from "../support/eventually.ts";
 import { HEADERS, httpServer, LOOPBACK, notConnected, rawServer, SUCCESS, send } from "./attempting.ts";
 
-/** Sends to a server with a certificate, by a client that trusts its authority. */
+/** Sends to a server with a certificate. The client trusts the certificate's authority. */
 const sendTo = (certificate: string) =>
   send(
     httpServer(() => new Response(), certificate),

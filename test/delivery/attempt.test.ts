@@ -30,7 +30,10 @@ describe.each([
   { kind: "http", certificate: undefined },
   { kind: "https", certificate: "valid" },
 ])("over $kind, an attempt", ({ certificate }) => {
-  /** An endpoint with a name, and a function that pauses the process for longer than an attempt may take. */
+  /**
+   * Starts an endpoint with a name. Also returns a function that pauses the process for longer than an attempt may
+   * take.
+   */
   function pausing() {
     let received = 0;
     const url = httpServer(() => {
@@ -179,7 +182,7 @@ describe("an endpoint that", () => {
     expect(await send(url)).toMatchObject(
       statusCode === null ? notConnected("the answer's headers are too large") : SUCCESS,
     );
-    // What the system takes into its buffers is never read.
+    // The program never reads the rest. Only the system's buffers take some bytes.
     expect(sent).toBeLessThan(16 << 20);
   });
 

@@ -9,7 +9,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { LIMIT_MS } from "../support/eventually.ts";
 
 export const LOOPBACK = parseNetworks("127.0.0.0/8");
-/** For attempts that shall time out. */
+/** The timeout of attempts that must time out. */
 export const BRIEF_MS = 400;
 export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
 const tls = join(import.meta.dir, "../support/tls");
@@ -17,12 +17,12 @@ const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
 
 export const SUCCESS = { statusCode: 200, error: null, timedOut: false };
 
-/** The outcome of an attempt without an answer. */
+/** The expected result of an attempt that could not connect. */
 export function notConnected(reason: string) {
   return { statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false };
 }
 
-/** The headers of an attempt, but for its time and the signature over that. */
+/** The headers of an attempt, except for its time and the signature, which depends on the time. */
 export const HEADERS = webhookHeaders({ id: "whd_1", topic: "order.charged", test: false }, "sha256=00");
 
 export interface Options {
@@ -36,7 +36,7 @@ export interface Options {
   onWaiting?: () => void;
 }
 
-/** Makes one attempt at a URL whose name, if it has one, is resolved to this machine. */
+/** Makes one attempt at a URL. A name in the URL is resolved to this machine. */
 export function send(
   url: string,
   {
@@ -66,7 +66,7 @@ export function send(
   )({ url, headers: HEADERS, body: Buffer.from(body) });
 }
 
-/** A server that hands each connection to the test when its request begins. */
+/** Starts a server that hands each connection to the test when its request begins. */
 export async function rawServer(serve: (socket: Socket, request: string) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -84,7 +84,10 @@ export async function rawServer(serve: (socket: Socket, request: string) => void
   return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
 }
 
-/** A server that speaks HTTP. @returns its URL, with a name instead of the address if it has a certificate */
+/**
+ * Starts an HTTP server, with TLS if it has a certificate.
+ * @returns its URL, which then has a name instead of the address
+ */
 export function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
   const secure =
     certificate === undefined

@@ -3,13 +3,14 @@ import type { Ending } from "../../src/delivery/paces.ts";
 import { limiterOf, OK, range, TIMEOUT, URL, webhooks } from "./limiters.ts";
 
 /**
- * A simulated endpoint: true if it answers an attempt that begins at this time (after 20 ms), false if it hangs (10 s).
+ * A simulated endpoint. Tells whether it answers an attempt that begins at this time, after 20 ms. Otherwise it hangs
+ * for 10 s.
  */
 type Answers = (atMs: number) => boolean;
 
 /**
- * Simulates shops that always have deliveries due, for three timeouts.
- * @returns the longest time that the last shop waited for a slot while it had none
+ * Simulates three timeouts in which shops always have deliveries due.
+ * @returns the longest time for which the last shop waited and had no slot
  */
 function longestWait(endpoints: readonly Answers[]): number {
   const { limiter, clock } = limiterOf(512, 4);

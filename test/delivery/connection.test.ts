@@ -12,7 +12,7 @@ const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
 const REQUEST = Buffer.from("POST / HTTP/1.1\r\nHost: a\r\n\r\n");
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/** A server with TLS or without. It gives the bytes that arrive to the test. @returns its port */
+/** Starts a server with or without TLS, which gives the received bytes to the test. @returns its port */
 async function listen(serve: (socket: Socket, received: string) => void, certificate?: string): Promise<number> {
   const sockets = new Set<Socket>();
   const accept = (socket: Socket) => {
@@ -77,7 +77,7 @@ test.each([
   const files = () => readdirSync("/proc/self/fd").length;
   const before = files();
   await Promise.all(Array.from({ length: 50 }, () => openTo(port, target).exchange(REQUEST)));
-  // The server's descriptors may still be open.
+  // The server runs in this process, and its descriptors may still be open.
   expect(files()).toBeLessThanOrEqual(before + 55);
 });
 

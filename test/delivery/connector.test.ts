@@ -10,7 +10,7 @@ const REQUEST = Buffer.from("POST / HTTP/1.1\r\nHost: a\r\n\r\n");
 const DROPS = "127.0.0.2";
 const ANSWERS = "127.0.0.1";
 
-/** An endpoint on one address. It counts connections and the requests on them. */
+/** Starts an endpoint on one address. It counts connections and the requests on them. */
 async function endpoint(address = ANSWERS, wantedPort = 0) {
   const seen = { connections: 0, requests: 0, open: 0 };
   const server = createServer((socket) => {
@@ -37,7 +37,7 @@ function to(port: number, ...addresses: string[]) {
 
 const never = () => AbortSignal.timeout(LIMIT_MS);
 
-/** How many connections to the port wait for their address. */
+/** Counts the connections to the port that are waiting for an answer from their address. */
 async function waiting(port: number): Promise<number> {
   const lines = (await Bun.file("/proc/net/tcp").text()).split("\n");
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
@@ -66,7 +66,7 @@ describe("if the first address drops packets", () => {
     const before = seen.connections;
     let connections = 0;
     for (let n = 1; n <= 3; n += 1) {
-      // After the other address it would take a quarter of a second, always.
+      // If the other address were tried first, every connection would take a quarter of a second.
       await eventually(async () => {
         const began = performance.now();
         (await connect(to(port, DROPS, ANSWERS), never())).close();

@@ -9,10 +9,10 @@ import { pausableProcess } from "../support/process-clock.ts";
 import { Receiver } from "../support/receiver.ts";
 import { subscription } from "../support/records.ts";
 
-/** When the attempts are made: in the middle of a second, because the signed time is in whole seconds. */
+/** The time of the attempts. It is in the middle of a second, because the signed time is in whole seconds. */
 const AT = START + 3_500;
 
-/** A deliverer with a real database, and a claimed delivery to an endpoint on this machine. */
+/** Makes a deliverer with a real database, and a claimed delivery to an endpoint on this machine. */
 async function delivering() {
   const { app, addShop } = await testApp();
   const { shop } = await addShop();
@@ -120,7 +120,7 @@ test("without an endpoint the attempt fails", async () => {
 
 const SECONDS = String(Math.floor(AT / 1_000));
 
-/** What webhook-signature must be, by its definition. */
+/** Computes webhook-signature by its definition. */
 function standardSignature(secret: string, { id, body }: Pick<Claim, "id" | "body">): string {
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   return `v1,${createHmac("sha256", key).update(`${id}.${SECONDS}.${body}`).digest("base64")}`;

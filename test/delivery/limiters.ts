@@ -7,10 +7,10 @@ export const OK: Ending = { error: null, timedOut: false };
 export const FAILURE: Ending = { error: "The endpoint responded with HTTP 500.", timedOut: false };
 export const TIMEOUT: Ending = { error: "The endpoint did not answer within 10 seconds.", timedOut: true };
 
-/** These shops, with webhooks due. */
+/** Says that these shops have webhooks due. */
 export const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
 
-/** A limiter whose clock the test sets. */
+/** Makes a limiter whose clock the test sets. */
 export function limiterOf(total: number, perShop: number) {
   const clock = { ms: 0 };
   return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
@@ -26,12 +26,12 @@ export function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): voi
   for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(TIMEOUT);
 }
 
-/** The slots that each of these shops may have now. */
+/** Returns the slots that each of these shops may have now. */
 export function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
   return Object.fromEntries(limiter.share(webhooks(due)));
 }
 
-/** Takes all slots that these shops may have. @returns functions that give them back */
+/** Takes all slots that these shops may have. @returns functions that free the slots */
 export function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: Ending) => unknown)[] {
   const taken: ((ending: Ending) => unknown)[] = [];
   do {
@@ -41,5 +41,5 @@ export function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: E
   return taken;
 }
 
-/** This many shop ids in a row. */
+/** Returns consecutive shop ids. */
 export const range = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);

@@ -5,7 +5,7 @@ import { newestId, sending, settled } from "./sending.ts";
 
 const MINUTE = 60_000;
 
-/** A delivery that is dead after two attempts. */
+/** Makes a delivery that is dead after two attempts. */
 async function dead() {
   const sent = await sending(["subscription.created"], { SDS_RETRY_WAITS: "1ms" });
   sent.receiver.answer = () => new Response(null, { status: 500 });

@@ -15,7 +15,7 @@ test("a clock that is set forward makes no second attempt of a delivery at the s
   expect(newAttempts()).toEqual([]);
   second?.end();
   await settle();
-  // The result counts, under the lease that replaced the first one.
+  // The result counts under the lease that replaced the first lease.
   expect(await log(shop)).toMatchObject([
     { status: "delivered", attempts: 1 },
     { status: "delivered", attempts: 1 },

@@ -27,7 +27,7 @@ describe("a database that fails", () => {
     deliveries.recordAndClaim = () => failure.promise;
     for (const attempt of running.slice(0, 2)) attempt.end();
     await settle();
-    // These end while the turn that fails still records the others.
+    // These attempts end while the failing turn still records the other results.
     for (const attempt of running.slice(2)) attempt.end();
     await settle();
     failure.reject(new Error("disk I/O error"));

@@ -171,7 +171,7 @@ test("an attempt that fails by a defect of the program is made again after its l
   await settle();
   expect(logged.join("")).toContain("the secret cannot be read");
   expect(sender.failing).toBe(false);
-  // Its slot is free for another shop.
+  // The failed attempt's slot is free for another shop.
   const [next] = newAttempts();
   expect(next?.claim.shopId).toBe(other.id);
   next?.end();
@@ -239,7 +239,7 @@ test("the platform's answers to workflow triggers say nothing about the endpoint
   const shop = await addShop("a", 1);
   await chooseTriggers(shop);
   await queue(shop, 2, 3);
-  /** Ends the attempts under way. @returns the kinds of the attempts that begin next */
+  /** Ends the running attempts. @returns the kinds of the attempts that begin next */
   const kindsAfter = async (outcome: AttemptOutcome) => {
     for (const attempt of running) attempt.end(outcome);
     await settle();

@@ -169,7 +169,7 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   test.app.sender.wake();
   await settled(log, "delivered", 1);
   expect(receiver.received).toHaveLength(1);
-  // The other process was only suspended, and records its result too late.
+  // The other process was only suspended. It now records its result, too late.
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
   await test.app.store.deliveries.recordAndClaim(
     [{ claim, outcome, startedAt: START, duration: 1 }],
@@ -189,7 +189,7 @@ test("one shop has at most 4 attempts at once, however many deliveries are due",
     const { promise, resolve } = Promise.withResolvers<void>();
     held.push(resolve);
     most = Math.max(most, held.length);
-    // The first attempt at an endpoint is alone, and the last three are fewer than four.
+    // The first attempt at an endpoint runs alone. At the end fewer than four deliveries are left.
     const { length } = receiver.received;
     if (held.length >= 4 || length === 1 || length === 60) {
       await nextTurn();

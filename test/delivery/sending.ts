@@ -3,7 +3,7 @@ import { START, type TestApp, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { Receiver } from "../support/receiver.ts";
 
-/** The program with one shop, and the shop's endpoint on this machine. */
+/** Starts the program with one shop, whose endpoint is on this machine. */
 export async function sending(topics: Topic[] = TOPIC_NAMES, env: Record<string, string> = {}) {
   const test = await testApp({ SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_TIMEOUT: "500ms", ...env });
   const shop = await test.addShop();
@@ -26,7 +26,7 @@ export async function settled(log: ReturnType<typeof deliveryLog>, status: strin
   });
 }
 
-/** The id of the newest delivery. */
+/** Returns the id of the newest delivery. */
 export async function newestId(log: ReturnType<typeof deliveryLog>): Promise<string> {
   const [newest] = await log();
   if (newest === undefined) throw new Error("there is no delivery");

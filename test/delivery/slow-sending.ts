@@ -19,17 +19,17 @@ export const FAILED: AttemptOutcome = {
   timedOut: false,
 };
 
-/** One attempt, which ends when the test says so. */
+/** One attempt, which the test ends. */
 export interface Attempt {
   claim: Claim;
   end(outcome?: AttemptOutcome): void;
   fail(error: Error): void;
 }
 
-/** A sender with a real database and attempts that wait for the test. */
+/** Starts a sender with a real database. Its attempts end only when the test ends them. */
 export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const { app, clock, addShop } = await testApp();
-  // An attempt takes no time, however busy the machine is.
+  // Attempts take no time on this clock, even on a busy machine.
   setProcessClock(() => START);
   const { deliveries, webhooks, mirror } = app.store;
   const logged: string[] = [];
@@ -65,7 +65,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     await stopping;
   });
 
-  /** Lets the sender do everything that it can do now. */
+  /** Waits until the sender has done everything that it can do now. */
   async function settle(): Promise<void> {
     for (let round = 0; round < 20; round += 1) await new Promise((next) => setImmediate(next));
   }
@@ -101,15 +101,15 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       sender.wake();
       await settle();
     },
-    /** The attempts since the last time. */
+    /** Returns the attempts that began since the last call. */
     newAttempts: () => attempts.splice(0),
-    /** Ends the attempts since the last time. */
+    /** Ends the attempts that began since the last call. */
     async endNew(outcome?: AttemptOutcome): Promise<void> {
       for (const attempt of attempts.splice(0)) attempt.end(outcome);
       await settle();
     },
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
-    /** From now on, notes how many results each transaction records. */
+    /** From now on, notes how many results each transaction records. @returns the notes */
     noteRecorded(): number[] {
       const { recordAndClaim } = deliveries;
       const recorded: number[] = [];
@@ -129,7 +129,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   };
 }
 
-/** The shop and the contract of each attempt. */
+/** Names the shop and the contract of each attempt. */
 export function contracts(attempts: readonly Attempt[]): string[] {
   return attempts.map(({ claim }) => `${claim.shopId} ${JSON.parse(claim.body).data.contract_id.split("/").at(-1)}`);
 }

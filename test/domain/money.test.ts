@@ -38,7 +38,7 @@ test("any amount is rounded to the nearest minor unit, and half a unit to the ev
   fc.assert(
     fc.property(fc.bigInt(0n, 10n ** 12n), fractions, currency, (whole, fraction, code) => {
       const read = minorUnits(fraction === "" ? `${whole}` : `${whole}.${fraction}`, code);
-      // The same in units of 10^-20, with whole numbers of any size.
+      // Computes the same with integers of any size, in units of 10^-20.
       const unit = 10n ** BigInt(20 - digitsOf[code]);
       const exact = BigInt(`${whole}${fraction.padEnd(20, "0")}`);
       const [below, twiceRest] = [exact / unit, (exact % unit) * 2n];

@@ -7,7 +7,7 @@ import { cookieOf } from "../support/visitor.ts";
 const DOMAIN = "alpha.myshopify.com";
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 
-/** Opens a printed link as a browser does. */
+/** Opens a printed sign-in link as a browser does. */
 async function signIn(url: string) {
   const opened = await fetch(url);
   const cookie = cookieOf(opened);

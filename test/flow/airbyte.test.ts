@@ -51,7 +51,7 @@ beforeAll(async () => {
   streams = (resolved(manifest, manifest) as { streams: Stream[] }).streams;
 });
 
-/** A JSON type without details that only the API's schema has. */
+/** Reduces a JSON type: removes details that only the API's schema has. */
 function typeOf(schema: Json): unknown {
   const { anyOf, type, items, properties } = schema;
   if (Array.isArray(anyOf)) {
@@ -84,11 +84,11 @@ describe("docs/airbyte.yaml", () => {
   test("syncs all rows, and later the changed rows, when the test reads it as Airbyte does", async () => {
     const shop = await apiShop(300);
 
-    /** One sync of a stream. @param since the state. @returns what the API gave, and the next state */
+    /** Syncs a stream once. @param since the state. @returns what the API returned, and the next state */
     async function sync({ retriever, incremental_sync }: Stream, since: string) {
       const { requester, paginator, record_selector } = retriever;
       const { page_size, cursor_value, stop_condition } = paginator.pagination_strategy;
-      // This test does not run Jinja. It does by hand what these two templates say.
+      // This test does not run Jinja. Its code does the same as these two templates.
       expect([cursor_value, stop_condition, incremental_sync.datetime_format]).toEqual([
         "{{ response['page']['nextCursor'] }}",
         "{{ response['page']['nextCursor'] is none }}",

@@ -33,7 +33,9 @@ interface Backup {
   copy: string;
 }
 
-/** A program whose data has changed since its backup: BETA was added. It is prepared here, which is faster. */
+/**
+ * Makes a program whose data has changed since its backup: BETA was added. Making it here is faster than with commands.
+ */
 async function changedSinceBackup(): Promise<Backup> {
   const program = new Program();
   const folder = temporaryFolder();
@@ -123,7 +125,7 @@ describe("backup", () => {
   test("works beside the draft of an interrupted backup, and removes the draft later", async () => {
     const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
-    // SQLite writes the header of a copy last. Each night's backup has another name.
+    // SQLite writes the header of a copy last, so a draft can begin with zeros. Each night's backup has another name.
     const drafts = { header: readFileSync(copy), zeros: Buffer.alloc(50_000), empty: "", other: "another program's" };
     const draft = (name: string) => join(folder, `${name}.db.0123456789abcdef.partial`);
     for (const [name, content] of Object.entries(drafts)) {
@@ -376,7 +378,7 @@ describe("restore refuses, and changes nothing,", () => {
 test.each([
   ["yes\n", 0, [ALPHA]],
   ["n\n", 2, [ALPHA, BETA]],
-  // The end of the input.
+  // U+0004 ends the input.
   ["\u0004", 2, [ALPHA, BETA]],
 ])("restore asks on a terminal, and %j ends it with %d", async (answer, status, expected) => {
   const { program, copy } = await changedSinceBackup();

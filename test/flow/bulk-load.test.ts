@@ -7,7 +7,7 @@ import { Program } from "../support/program.ts";
 const DOMAIN = "alpha.myshopify.com";
 const CONTRACTS = 2_600;
 
-/** Where the load is killed. */
+/** When the load is killed. */
 const KILLS: [where: string, isThere: (run: SyncRun) => boolean][] = [
   ["while the platform prepares the files", ({ bulk }) => bulk?.orders?.operation != null],
   ["in the file of customers", ({ bulk }) => (bulk?.customers?.offset ?? 0) > 0],
@@ -40,7 +40,7 @@ test("a large shop is loaded from files despite kills, and then follows the plat
   }
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
-  // If the load was killed after it wrote a page, the page is read again, but its charged orders are not.
+  // If the load was killed after it wrote a page, the page is read again. Its charged orders are not read again.
   expect(await program.rows("orders")).toHaveLength(2 * CONTRACTS);
   expect(await unfinished(program)).toBeUndefined();
   expect(await program.rows("staged_orders")).toEqual([]);

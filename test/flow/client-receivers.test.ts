@@ -12,7 +12,7 @@ import { beginPost } from "../support/raw-http.ts";
 import { Receiver } from "../support/receiver.ts";
 import { savedProgram } from "../support/samples.ts";
 
-/** A served shop that sends its events to an address. */
+/** Serves a shop that sends its events to an address. */
 async function sendingShop(url: string): Promise<{ program: Program; secret: string }> {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   await program.json(["shop", "add", "alpha.myshopify.com"]);
@@ -45,7 +45,10 @@ test("verify accepts real deliveries of every topic, with both signatures", asyn
   expect(received.map(({ topic }) => topic).toSorted()).toEqual(TOPIC_NAMES.toSorted());
 });
 
-/** Starts a receiver and a shop that sends to it. The receiver gets the secret before it starts, so it starts twice. */
+/**
+ * Starts a receiver, and a shop that sends to it. The receiver needs the shop's secret at its start. So the shop has
+ * another endpoint first.
+ */
 async function receiving(start: (secret: string, port: string) => RunningProgram, printed: RegExp) {
   const free = new Receiver();
   const { program, secret } = await sendingShop(free.url);

@@ -13,14 +13,14 @@ import { PROGRAM } from "../support/program.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { savedProgram } from "../support/samples.ts";
 
-/** A way to keep copies of all resources. */
+/** One way to keep copies of all resources. */
 interface Copies {
   name: string;
   update(): Promise<void>;
   read(resource: string): Promise<unknown[]>;
 }
 
-/** With the client's package. */
+/** Keeps copies with the client's package. */
 function ofClient(shop: ApiShop, folder: string): Copies {
   const store = (resource: string) => openFileStore<{ id: string }>(join(folder, `${resource}.copy`));
   return {
@@ -41,7 +41,7 @@ function ofClient(shop: ApiShop, folder: string): Copies {
   };
 }
 
-/** With `sds pull`, whose output is appended to a file for each resource. */
+/** Keeps copies with `sds pull`, whose output is appended to a file for each resource. */
 function ofPull(shop: ApiShop, folder: string): Copies {
   const file = (resource: string) => join(folder, `${resource}.ndjson`);
   return {
@@ -65,7 +65,7 @@ function ofPull(shop: ApiShop, folder: string): Copies {
   };
 }
 
-/** With puller.py. */
+/** Keeps copies with puller.py. */
 function ofPython(shop: ApiShop, folder: string): Copies {
   const database = join(folder, "copy.db");
   const puller = savedProgram("puller.py");

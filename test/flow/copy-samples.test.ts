@@ -25,7 +25,7 @@ describe("docs/copies.md", () => {
     };
     expect(await isCurrent()).toBe(ORDERS.length);
     expect(await isCurrent()).toBe(ORDERS.length);
-    // Changes of known and of new rows, more than fit on a page.
+    // Changes of known rows and new rows. They do not fit on one page.
     await loadRecords(program, [
       ...ORDERS.map((each) => ({ ...each, shopifyId: gid.order(1), discountCents: 1 })),
       order(1, 500),
@@ -88,7 +88,7 @@ function copyInSqlite(file: string): unknown {
   return Object.fromEntries(rows.map(({ id, json }) => [id, JSON.parse(json)]));
 }
 
-/** Puts a checkpoint into a copy that is not from this database. */
+/** Puts a checkpoint from another database into a copy. */
 function forgeCheckpoint(file: string, isPython: boolean): void {
   const forged = "2026-01-01T00:00:00.000Z~chg_aaaaaaaaaaaaaaaaaaaaaaaa";
   if (isPython) {

@@ -31,7 +31,7 @@ async function sides(): Promise<Sides> {
   return { answers, url, local: new Program(data, ENV), remote: new Program(data, { ...ENV, SDS_DATABASE_URL: url }) };
 }
 
-/** The address as messages have it. */
+/** Returns the address as messages show it. */
 function nameOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `postgres://${host}${pathname}`;

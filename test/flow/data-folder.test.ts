@@ -133,7 +133,10 @@ async function runAsNobody({ data }: Program, args: string[]): Promise<{ status:
   return { stderr: await child.stderr.text(), status: await child.exited };
 }
 
-/** A program whose data folder belongs to another user, and a list of the files that root owns in it. */
+/**
+ * Makes a program whose data folder belongs to another user. Also returns a function that lists root's files in the
+ * folder.
+ */
 function programOfNobody(): { program: Program; ofRoot: () => string[] } {
   const above = temporaryFolder();
   for (const folder of [join(above, ".."), above]) chmodSync(folder, 0o755);
@@ -172,7 +175,7 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   });
 });
 
-/** The open files of a process, without files that it closes during the look. */
+/** Lists the open files of a process. Skips files that the process closes meanwhile. */
 function openFiles(pid: number): string[] {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).flatMap((name) => {
@@ -198,7 +201,7 @@ describe("an older database", () => {
     expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);
   });
 
-  // After the upgrade no trigger lists the new rows of an older program.
+  // After the upgrade, triggers no longer list the rows that an older program adds.
   test.each(["shop list", "serve --port 0"])("is not upgraded by %p while others have it open", async (command) => {
     const program = await old();
     const other = new Database(join(program.data, "sds.db"));

@@ -14,7 +14,7 @@ interface Entry {
   attempts: number;
 }
 
-/** Connects and sends nothing. */
+/** Opens connections and sends nothing. */
 async function idleConnections(url: string): Promise<Socket[]> {
   const { hostname, port } = new URL(url);
   const sockets = Array.from({ length: IDLE_CONNECTIONS }, () => connect(Number(port), hostname));

@@ -6,14 +6,14 @@ import { exchange } from "../support/raw-http.ts";
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The head of a post to the intake with a signature of the right form. */
+/** Makes the head of a post to the intake. Its signature has the right form, but is wrong. */
 function head(...headers: string[]): string {
   const signature = `X-Service-Signature: sha256=${"0".repeat(64)}`;
   const lines = ["POST /intake HTTP/1.1", "Host: x", "X-Service-Shop: alpha.myshopify.com", signature, ...headers];
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** The statuses of all answers until the server closes the connection. */
+/** Sends a post, and reads until the server closes the connection. @returns the statuses of all answers */
 async function statuses(url: string, headers: string[], body: string): Promise<number[]> {
   const text = await exchange(url, head("Connection: close", ...headers) + body);
   return [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status));
@@ -63,7 +63,7 @@ test("a body whose length is given in a hostile way is answered, and announced b
     const sent = [headers, body.slice(0, 20)];
     expect([sent, await statuses(server.url, headers, body)]).toEqual([sent, expected]);
   }
-  // Announced bytes take no room.
+  // The server reserves no memory for bytes that are only announced.
   const announced = Array.from({ length: 100 }, () => announce(server.url));
   expect(await statuses(server.url, ["Content-Length: 5"], "hello")).toEqual([401]);
   expect(announced.map(({ received }) => received)).toEqual(announced.map(() => ""));

@@ -10,7 +10,7 @@ import { DOMAIN, signed } from "../support/shop-sending.ts";
 
 const MAX_BYTES = 1024 * 1024;
 const MAX_RECORDS = 250;
-/** The largest platform webhook. */
+/** The size limit of a platform webhook. */
 const MAX_WEBHOOK_BYTES = 5 * 1024 * 1024;
 
 async function startWithShop() {
@@ -25,7 +25,7 @@ function residentMegabytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
-/** An upload that sends all of a body except its last byte, and then stalls. */
+/** Starts an upload that sends all of a body except its last byte, and then stalls. */
 async function stalledUpload(url: string): Promise<Socket & { received: string }> {
   const { hostname, port } = new URL(url);
   const socket = Object.assign(connect(Number(port), hostname), { received: "" });
@@ -40,7 +40,7 @@ async function stalledUpload(url: string): Promise<Socket & { received: string }
     `Content-Length: ${MAX_WEBHOOK_BYTES}`,
   ].join("\r\n");
   await new Promise<void>((resolve) => {
-    // The server may close while it is sent.
+    // The server may close the connection while the client still sends.
     socket.on("error", () => resolve());
     socket.on("close", () => resolve());
     socket.write(`${head}\r\n\r\n`);
@@ -56,7 +56,7 @@ test("100 stalled uploads of 5 MiB take little memory, and do not block the post
   const small = await fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)), secret));
   expect(small.status).toBe(202);
   const large = signed(JSON.stringify(customer(2)).padEnd(MAX_BYTES), secret);
-  // An upload is stalled after a second without progress.
+  // After a second without progress, an upload counts as stalled.
   await eventually(async () => (await fetch(`${server.url}/intake`, large)).status === 202);
   expect(residentMegabytes(server.pid) - before).toBeLessThan(200);
   const refused = uploads.filter(({ received }) => received !== "");

@@ -7,7 +7,7 @@ import { Program } from "../support/program.ts";
 import { line, subscription } from "../support/records.ts";
 
 const CLIENTS = 24;
-/** Eight mebibytes. */
+/** This page has eight mebibytes. */
 const PATH = "/api/v1/subscriptions?limit=250";
 
 async function shopWithLargeRows() {

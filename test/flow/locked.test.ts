@@ -35,7 +35,7 @@ async function servedShop() {
 
 test("while another process holds the write lock, reads do not wait, and each write waits for the same two seconds", async () => {
   const { post, read, other } = await servedShop();
-  // A machine that stands still for seconds can hide each of these. So it is tried until it has shown all of them.
+  // A machine that is paused for seconds can hide each result. So the test repeats until it has seen all of them.
   const shown = { readFirst: false, together: false, atOnce: false };
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");
@@ -49,7 +49,7 @@ test("while another process holds the write lock, reads do not wait, and each wr
     expect(result).toEqual([503, 503, 503, 503, 503]);
     expect(tookMs).toBeGreaterThan(WAIT_MS / 2);
     shown.together ||= tookMs < 3 * WAIT_MS;
-    // The lock was held longer than the timeout, so later writes fail without a wait.
+    // The lock was held longer than the timeout. So later writes fail without waiting.
     const late = await timed(post(6));
     expect(late.result).toBe(503);
     shown.atOnce ||= late.tookMs < WAIT_MS;
@@ -71,7 +71,7 @@ test("a write waits for a lock that another process holds for a moment", async (
   });
 });
 
-/** @returns what work resolves to, and how many milliseconds it took */
+/** @returns the result of the work, and its duration in milliseconds */
 async function timed<T>(work: Promise<T>): Promise<{ result: T; tookMs: number }> {
   const began = performance.now();
   return { result: await work, tookMs: performance.now() - began };

@@ -8,7 +8,7 @@ import { Program } from "../support/program.ts";
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-/** Works on the database of a program, beside its commands. */
+/** Runs a function on the database of a program, while commands may run too. */
 async function onStore(program: Program, run: (store: Store) => Promise<void>): Promise<void> {
   const store = await program.openStore();
   await run(store);

@@ -42,10 +42,10 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
 
   const attempt = await platform.tell("startAttempt", { id: contract, index: 1 });
   await platform.tell("failAttempt", { id: attempt, code: "CARD_DECLINED" });
-  // A contract that had ended before would have no retries left.
+  // The contract is cancelled only now: if it had ended before, no retries would be left.
   await receiver.gets(1);
   await platform.tell("cancel", { id: contract });
-  // The deliveries of a shop are sent at the same time, so their order is open.
+  // A shop's deliveries are sent at the same time, so they can arrive in any order.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
   expect(received.map(({ topic }) => topic)).toEqual([
     "order.failed",
@@ -100,7 +100,7 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
 });
 
 test("a sync that is killed continues where it stopped, and queues no event twice", async () => {
-  // The platform is so slow that the sync can be killed while it runs.
+  // The platform is slow, so that the sync can be killed while it runs.
   const platform = await new PlatformProcess().start("--restore-rate", "2500", "--maximum-available", "1000");
   await platform.tell("addShop");
   await platform.tell("seed", { contracts: 600, linesEach: 1, renewals: 1 });
@@ -151,7 +151,7 @@ test("every acknowledged webhook is processed, even if the program is killed aga
   }
   const server = await program.serve();
   const seen = await eventually(async () => {
-    // The webhooks about orders wait for half a minute. The reading of their contract shows the orders.
+    // The webhooks about orders wait for half a minute. Reading the contract also reads its orders.
     const waiting = await program.json<{ topic: string }[]>(["inbox", "list", "--limit", "1000"]);
     if (waiting.some(({ topic }) => !topic.startsWith("orders/"))) return undefined;
     const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, {
@@ -159,7 +159,7 @@ test("every acknowledged webhook is processed, even if the program is killed aga
     });
     return ((await response.json()) as { data: { shopifyId: string }[] }).data.map(({ shopifyId }) => shopifyId);
   });
-  // The platform would repeat webhooks that were not acknowledged. Here reconciling finds their changes.
+  // The platform would repeat webhooks that were not acknowledged. Here a reconciliation finds their changes.
   const lost = await platform.undelivered();
   if (lost === 0) expect(seen.toSorted()).toEqual(contracts.toSorted());
   await program.json(["sync", "--since", "1h"]);
@@ -248,7 +248,7 @@ test.each([
   });
 });
 
-/** A request for data that `serve` received is shown until the operator notes the answer. */
+/** Expects that `serve` receives a request for data, and shows it until the operator notes the answer. */
 async function expectDataRequest(program: Program, platform: PlatformProcess, customer: string): Promise<void> {
   await platform.tell("requestData", { id: customer });
   const shown = async () =>

@@ -263,10 +263,10 @@ test("after killed runs, all runs together have printed every row", async () => 
   let pagesAfterSaving = 0;
   const killed = Promise.withResolvers<void>();
   api.before = async () => {
-    // It is killed some pages after it saved a state, which it does once a second.
+    // The state is saved once a second. The program is killed some pages after a save.
     if (existsSync(at.state)) pagesAfterSaving += 1;
     if (pagesAfterSaving > 5) killed.resolve();
-    // A server that takes its time.
+    // A slow server.
     await Bun.sleep(40);
     return undefined;
   };

@@ -139,7 +139,7 @@ describe("on a socket", () => {
     await (await fetch(`${server.url}/healthz`)).text();
     const began = performance.now();
     expect(await server.stop()).toBe(0);
-    // After half a minute the upload itself is given up.
+    // The upload itself would be given up after half a minute.
     expect(performance.now() - began).toBeLessThan(25_000);
     socket.destroy();
   });

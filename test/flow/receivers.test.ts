@@ -7,7 +7,7 @@ import { Program } from "../support/program.ts";
 import { type Delivered, Receiver } from "../support/receiver.ts";
 import { SAMPLES, type Sample, withoutTypes } from "../support/samples.ts";
 
-/** The languages in which docs/webhooks.md verifies a signature, with how to run its code. */
+/** The languages in which docs/webhooks.md verifies a signature, and how to run their code. */
 const LANGUAGES: {
   name: string;
   fence: string;
@@ -26,7 +26,7 @@ const LANGUAGES: {
 let delivered: Delivered;
 let secret: string;
 
-/** One delivery that was really sent. */
+/** Sends one real delivery. */
 beforeAll(async () => {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   const receiver = new Receiver();
@@ -40,7 +40,7 @@ beforeAll(async () => {
   delivered = first;
 });
 
-/** The program of the page in a language: it says whether a body is genuine. */
+/** Returns the page's program in a language. The program prints whether a body is genuine. */
 function codeIn(fence: string): string {
   const isProgram = (each: Sample) => each.page === "webhooks.md" && each.code.includes('"genuine"');
   return SAMPLES.find((each) => each.language === fence && isProgram(each))?.code ?? "";
@@ -50,7 +50,7 @@ describe("the receivers in docs/webhooks.md", () => {
   test("exist in every language, and Node is installed to run one", () => {
     for (const { name, fence } of LANGUAGES)
       expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verify") });
-    // scripts/test needs it anyway.
+    // Node.js is always there, because scripts/test needs it.
     expect(Bun.which("node")).not.toBeNull();
   });
 
@@ -61,7 +61,7 @@ describe("the receivers in docs/webhooks.md", () => {
         const folder = join(temporaryFolder(), "code");
         mkdirSync(folder);
         writeFileSync(join(folder, file), prepare(codeIn(fence)));
-        /** The program's output; empty if it failed. */
+        /** Runs the program. @returns its output; empty if it failed */
         const run = async (body: string, ...header: string[]) => {
           const child = Bun.spawn([...command, join(folder, file), secret, ...header], {
             stdin: Buffer.from(body),

@@ -11,7 +11,7 @@ const [OLD, PHONE] = ["bob@old.example", "+1 555 0100"];
 test("a customers/redact removes its address and number from all texts, although the mirror does not know them", async () => {
   const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
   await program.json(["shop", "add", ALPHA]);
-  // Nothing listens there: the deliveries stay in the queue.
+  // No program listens on this address, so the deliveries stay in the queue.
   await program.json(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics"]);
   const records = [
     customer(7, { email: "bob@new.example" }),

@@ -15,7 +15,7 @@ const SAMPLES = PAGES.filter(({ topic }) => topic.startsWith("reference-")).flat
   samplesOf(topic, text()),
 );
 
-/** A served shop with the records of the OpenAPI document, so that the ids in it lead to rows. */
+/** Serves a shop with the records of the OpenAPI document, so that the document's ids exist. */
 async function served(): Promise<Record<string, string>> {
   const program = await Program.withShop();
   await program.json(["import", "-"], { stdin: String(RECORDS) });
@@ -25,7 +25,7 @@ async function served(): Promise<Record<string, string>> {
   return { PATH: process.env["PATH"] ?? "", API_URL: url, API_KEY: key, INTAKE_SECRET: secret, SHOP };
 }
 
-/** The outputs of samples that are not the JSON of an answer. */
+/** Runs the samples of a language. @returns the outputs that are not the JSON of an answer */
 async function faults(language: string, command: string, isWanted: (printed: string) => boolean): Promise<string[]> {
   const env = await served();
   const folder = join(temporaryFolder(), "samples");

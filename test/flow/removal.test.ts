@@ -9,7 +9,7 @@ import { addBigShop, fileHas, platformSecretEnv, postRemoval, rowsOfShop, shopRo
 const [ALPHA, BETA] = ["alpha.myshopify.com", "beta.myshopify.com"];
 const KILLS = 2;
 
-/** Two shops; the number of alpha, and what is stored about beta. */
+/** Adds two shops. @returns the id of alpha, and what is stored about beta */
 async function twoShops(rows: number) {
   const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
   const run = (args: string[], stdin = "") => program.json(args, { stdin });
@@ -30,8 +30,8 @@ test("an acknowledged shop/redact is completed, although the program is killed a
   let left = rows;
   for (let kill = 0; kill <= KILLS; kill += 1) {
     const server = await program.serve();
-    // After the first kill, the platform repeats its request. The program knows the request, so the repetition changes
-    // nothing.
+    // After the first kill, the platform repeats its request. This changes nothing, because the program knows the
+    // request.
     if (kill < 2) expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
     if (kill === KILLS) break;
     const aim = left - 150;
@@ -57,7 +57,7 @@ test("a removal waits for the lock of another process, and leaves no text in the
   expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
   const other = new Database(join(program.data, "sds.db"));
   other.run("PRAGMA busy_timeout = 5000");
-  // Locks the database early, while rows are left to remove.
+  // Lock the database early, before all rows are removed.
   const left = other.query("SELECT 1 FROM customers WHERE shop_id = ?");
   await eventually(() => left.all(alpha).length < 450);
   other.run("BEGIN IMMEDIATE");

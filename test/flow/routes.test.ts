@@ -10,7 +10,7 @@ type Row = readonly [string, Answer];
 
 const OK = success(200, { status: "ok" });
 
-/** Host headers. Bun makes a right URL of some, a wrong URL of some, and cannot make a URL of others. */
+/** Host headers. From some, Bun makes a right URL; from some, a wrong URL; from others it cannot make a URL. */
 const HOSTS = [
   "",
   "a/b",

@@ -12,7 +12,7 @@ import { SAMPLES, shellWith } from "../support/samples.ts";
 
 test("every program in TypeScript and Python in the pages has a test", () => {
   const code = SAMPLES.filter(({ language }) => ["ts", "js", "python"].includes(language));
-  // Some lines of a program, for a library that has tests of its own.
+  // The fragments are lines of a program. Their library has its own tests.
   const [fragments, programs] = [code.filter(({ file }) => file === undefined), code.filter(({ file }) => file)];
   expect(fragments.map((each) => each.code.split("\n")[0])).toEqual(["// npm install standardwebhooks"]);
   expect(programs.map(({ file }) => file).toSorted()).toEqual(
@@ -71,7 +71,7 @@ describe("docs/receivers.md", () => {
     const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
     const status = async () => (await program.json<{ status: string }>(["delivery", "show", id])).status;
     await eventually(async () => (await status()) === "delivered");
-    // The same delivery again, then the sample from the page.
+    // The program sends the same delivery again. Then the test sends the sample from the page.
     await program.json(["delivery", "retry", id]);
     await eventually(
       async () =>
@@ -93,7 +93,7 @@ describe("docs/receivers.md", () => {
     const port = String(freePort());
     const given = { WEBHOOK_SECRET: "whsec_AAAA", PORT: port };
     const isPython = runtime.suffix === "py";
-    // A crash cut the last line off.
+    // The last line is incomplete, as after a crash.
     if (!isPython) writeFileSync(join(folder, "events.ndjson"), '{"id":"whd_older"}\n{"id":"whd_cut');
     const receiver = startIn(folder, receiverCommand(runtime, install), { ...env, ...given });
     const address = `http://127.0.0.1:${port}/`;
@@ -115,7 +115,7 @@ function receiverCommand(
   return [...install(runtime, "receiver"), ...(runtime.suffix === "py" ? ["--database", "events.db"] : [])];
 }
 
-/** The ids that a receiver of the pages has stored. */
+/** Reads the ids that a sample receiver has stored. */
 function storedIds(folder: string): string[] {
   const text = join(folder, "events.ndjson");
   if (existsSync(text))
@@ -128,7 +128,7 @@ function storedIds(folder: string): string[] {
   return query.all().map(({ id }) => id);
 }
 
-/** Waits until a receiver runs, which refuses what is not signed. */
+/** Waits until a receiver runs. It then refuses an unsigned post with 401. */
 async function untilAnswered(address: string): Promise<void> {
   const status = async () => (await fetch(address, { method: "POST", body: "{}" }).catch(() => undefined))?.status;
   await eventually(async () => (await status()) === 401);

@@ -1,12 +1,12 @@
-/** A flow test, or a whole file of them, that does not run on PostgreSQL. */
+/** A flow test, or a whole file of flow tests, that does not run on PostgreSQL. */
 interface Exception {
   file: string;
-  /** The end of the test's name. Left out, the whole file is excluded. */
+  /** The end of the test's name. Without it, the whole file is excluded. */
   test?: string;
   reason: string;
 }
 
-/** All other flow tests are about behaviour, and `scripts/test` runs them on both engines. */
+/** The tests that do not run on PostgreSQL. `scripts/test` runs all other flow tests on both engines. */
 export const SQLITE_ONLY: readonly Exception[] = [
   { file: "backup", reason: "backup and restore are for files; PostgreSQL has its own tools" },
   { file: "backup-script", reason: "backup and restore are for files" },
@@ -41,7 +41,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   },
 ];
 
-/** The flags that make `bun test` skip these tests. */
+/** Makes the flags with which `bun test` skips these tests. */
 export function flagsWithoutSqliteOnly(): string[] {
   const files = SQLITE_ONLY.filter(({ test }) => test === undefined);
   const tests = SQLITE_ONLY.flatMap(({ test }) => test ?? []).map((name) => RegExp.escape(name));

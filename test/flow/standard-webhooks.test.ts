@@ -9,7 +9,7 @@ import { DOMAIN, shopSending } from "../support/shop-sending.ts";
 
 const ROTATE = ["webhook", "rotate-secret"];
 
-/** Which secrets verify the delivery, in the libraries of Standard Webhooks and of Svix. */
+/** Tries each secret with the libraries of Standard Webhooks and of Svix. @returns whether it verifies the delivery */
 function accepted({ body, headers }: Pick<Delivered, "body" | "headers">, secrets: readonly string[]): boolean[][] {
   const passes = (verify: () => unknown) => {
     try {
@@ -30,7 +30,7 @@ const LARGE = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`field_$
 const YES = [true, true];
 const NO = [false, false];
 
-/** Sends a delivery again, and waits for it. */
+/** Sends a delivery again, and waits until it arrives. */
 async function sentAgain({ program, receiver }: Awaited<ReturnType<typeof shopSending>>, id: string) {
   const before = receiver.received.length;
   await eventually(async () => (await program.run(["delivery", "retry", id])).status === 0);

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
-/** What status shows on each engine before `serve` runs, while it runs, and after it was killed. */
+/** The output of status on each engine: before `serve` runs, while it runs, and after it was killed. */
 const WORDS =
   ENGINE === "sqlite"
     ? { stopped: "`sds serve` does not run", name: "SQLite", killed: "does not answer", nodes: {} }
@@ -47,7 +47,7 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
   expect(text.stdout).toContain(`on ${WORDS.name}: serving\n`);
   expect(text.stdout).toMatch(/^alpha\.myshopify\.com +0 +0 +0 +0 +0 +never$/m);
 
-  // A killed serve leaves its address behind, and a node counts as alive for some seconds.
+  // A killed serve leaves its address behind. A node still counts as alive for some seconds.
   await server.stop("SIGKILL");
   const killed = await eventually(async () => {
     const result = await program.run(["status"]);

@@ -21,7 +21,7 @@ test("serve ends after a stop although a connection waits for an address that dr
   await eventually(async () => (await attempted())[0]?.attempts === 1);
   const began = performance.now();
   expect(await server.stop()).toBe(0);
-  // The system gives up connecting after two minutes.
+  // Without the stop, the connection attempt would end only after the system's timeout of two minutes.
   expect(performance.now() - began).toBeLessThan(100_000);
   expect(server.output).toContain("stopping on SIGTERM");
 });

@@ -5,7 +5,7 @@ import { Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 
-/** A shop with a key, a dead delivery and a platform webhook that could not be processed. */
+/** Makes a shop with a key, a dead delivery and a platform webhook that could not be processed. */
 async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
   const program = await Program.withShop();
   await program.json(["key", "create", "--label", "Warehouse"]);

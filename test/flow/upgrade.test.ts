@@ -7,7 +7,7 @@ import { type Answers, storedVersions, unpack } from "../support/stored-database
 import { expectWaitingDeliveries } from "../support/stored-deliveries.ts";
 import { storedPostgresVersions, unpackPostgres } from "../support/stored-postgres.ts";
 
-/** Programs at once. */
+/** The number of programs that run at the same time. */
 const AT_ONCE = 3;
 
 async function old(version: number): Promise<{ program: Program; answers: Answers }> {

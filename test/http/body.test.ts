@@ -72,7 +72,7 @@ describe("the bytes of all bodies are limited", () => {
     time += 600;
     await send(second, 50_000);
     time += 600;
-    // Single bytes are no progress.
+    // Single bytes do not count as progress.
     await send(first, 1);
     const third = begin(reader, undefined, "c", 90_000);
     await send(third, 60_000);

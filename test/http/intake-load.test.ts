@@ -8,7 +8,7 @@ import { testApp } from "../support/app.ts";
 
 const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
-/** A load gauge that notes for how many posts readers made room, and a reader of one body at a time. */
+/** Makes a reader of one body at a time, and a load gauge. The gauge notes for how many posts readers made room. */
 async function setUp() {
   const { app, addShop, clock } = await testApp();
   const { shop } = await addShop();

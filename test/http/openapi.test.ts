@@ -25,7 +25,7 @@ function objectsIn(value: unknown, path: string[] = []): { path: string[]; objec
   return [{ path, object: value as Json }, ...inner];
 }
 
-/** What a reference leads to. */
+/** Finds the object that a reference names. */
 function follow(reference: string): unknown {
   return reference
     .slice(2)
@@ -179,7 +179,7 @@ describe("a record", () => {
   test.each(RECORD_TYPES)("of type %s is described exactly as the program accepts it", (type) => {
     const check = compile({ $ref: "#/components/schemas/IntakeRecord" });
     const sample = SAMPLE_RECORDS[type];
-    // A reward can have any other field, and only the program checks those.
+    // A reward can have any other field. The schema does not check those fields; the program does.
     const unknown = type === "reward" ? [] : ["unknown_field"];
     for (const field of [...Object.keys(RECORD_SCHEMAS[type].properties), ...unknown]) {
       for (const value of VALUES) {

@@ -80,6 +80,6 @@ test("the log says without a request that the database can be used again", async
   app.store.check = check;
   app.store.deliveries.dueShops = dueShops;
   clock.ms += 10_000;
-  // A job looks each second.
+  // A job checks the database each second.
   await eventually(() => logged.some((line) => line.includes("the database can be used again")));
 });

@@ -12,7 +12,7 @@ function openReserve(wanted: number, limit: number | null) {
   return reserve;
 }
 
-/** How many descriptors of this process the reserve holds. */
+/** Counts the descriptors that the reserve holds in this process. */
 function heldCount(): number {
   return readdirSync("/proc/self/fd").filter((descriptor) => {
     try {
@@ -79,7 +79,10 @@ function answerTwoAtOnce(last: number): () => Promise<Response> {
   };
 }
 
-/** Runs code in a process that may have 64 descriptors. `fill` takes all that are left. @returns what it printed */
+/**
+ * Runs code in a process that may have 64 descriptors. The code can call `fill`, which takes all remaining descriptors.
+ * @returns the output
+ */
 async function withFewDescriptors(code: string): Promise<string> {
   const program = `
     import { closeSync, openSync, writeSync } from "node:fs";

@@ -7,7 +7,7 @@ interface Item {
   n: number;
 }
 
-/** Commits that wait while one of their shops is locked. */
+/** Makes a group commit. A commit waits while one of its shops is locked. */
 function opened(overtaking?: Overtaking<Item>) {
   const locks = new Map<string, PromiseWithResolvers<void>>();
   const begun: string[] = [];
@@ -30,7 +30,7 @@ function opened(overtaking?: Overtaking<Item>) {
   return { ...commits, begun, ended, lock, unlock };
 }
 
-/** Timers run in the order of their times, so a later timer runs after all earlier timers. */
+/** Waits until all timers of up to `ms` have run. Timers run in the order of their times. */
 async function timersLaterThan(ms: number): Promise<void> {
   for (let timer = 0; timer < 3; timer += 1) await new Promise((resolve) => setTimeout(resolve, ms + 1));
 }

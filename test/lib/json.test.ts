@@ -6,7 +6,7 @@ function parts(text: string): string[] {
   return [...splitJson(text)];
 }
 
-/** The values of the parts; undefined if one of them is not valid JSON. */
+/** Parses the parts. @returns undefined if a part is not valid JSON */
 function values(text: string): unknown[] | undefined {
   try {
     return parts(text).map((part) => JSON.parse(part) as unknown);

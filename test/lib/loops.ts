@@ -6,7 +6,7 @@ interface Pause {
   end(): void;
 }
 
-/** A loop whose turns and pauses end when the test says so. */
+/** Makes a loop. The test ends its turns and pauses. */
 export function loopWith(turn: () => Promise<void>) {
   const pauses: Pause[] = [];
   const failures: unknown[] = [];
@@ -48,7 +48,7 @@ export function countingLoop() {
   };
 }
 
-/** Lets the event loop run often enough for every turn that is requested and neither held nor paused. */
+/** Waits until every requested turn has run, except turns that are held or paused. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createRateLimiter, type ThrottleStatus } from "../../src/lib/rate-limiter.ts";
 
-/** A limiter whose waits move its clock. */
+/** Makes a limiter whose waits move its clock. */
 function limiter() {
   const clock = { ms: 0 };
   const waits: number[] = [];
@@ -80,7 +80,7 @@ test("callers get their points in the order of their calls, one after another", 
 describe("callers who wait", () => {
   const EMPTY = { maximumAvailable: 1000, currentlyAvailable: 0, restoreRate: 100 };
 
-  /** A limiter without points whose waits end when the test says so. */
+  /** Makes a limiter without points. The test ends its waits. */
   function waiting() {
     const clock = { ms: 0 };
     const sleeps: { ms: number; end: () => void }[] = [];
@@ -100,7 +100,7 @@ describe("callers who wait", () => {
       empty: async () => (await limits.reserve(0, 0))(EMPTY),
       call: (name: string, cost: number, priority: number) =>
         void limits.reserve(cost, priority).then(() => served.push(name)),
-      /** Ends the last wait, after its time. */
+      /** Moves the clock by the last wait, and ends that wait. */
       async pass() {
         await settle();
         const { ms, end } = sleeps.at(-1) ?? { ms: 0, end: () => {} };
@@ -114,7 +114,7 @@ describe("callers who wait", () => {
   test("are served by their priority, and then in the order of their calls", async () => {
     const { served, empty, call, pass } = waiting();
     await empty();
-    // So few requests do not give the load its tenth.
+    // With so few requests, the load does not get its tenth.
     for (const [name, priority] of [
       ["load", 4],
       ["order 1", 2],
@@ -158,7 +158,7 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt"]);
     await pass();
     expect(served).toEqual(["attempt", "load"]);
-    // More than all points never come.
+    // A call can never get more points than the maximum.
     call("large load", 900, 4, 0.5);
     await settle();
     expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });

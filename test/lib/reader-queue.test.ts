@@ -3,7 +3,10 @@ import { createLoadGauge, createReaderQueue } from "../../src/lib/reader-queue.t
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Lets readers in that arrive at once. @returns how many ran by the end of each turn, the first one included */
+/**
+ * Lets readers enter that arrive at the same time.
+ * @returns how many had run by the end of each turn, from the first turn on
+ */
 async function enterTogether(load: { busy: boolean; urgent: boolean }, readers: number, turns: number) {
   const queue = createReaderQueue(load);
   let ran = 0;

@@ -32,7 +32,7 @@ async function untilGone(folder: string): Promise<void> {
   await eventually(() => !commands().some((command) => command.includes(folder)));
 }
 
-// A test run whose process was killed left its server, and these piled up.
+// Once, killed test runs left their servers running, and these piled up.
 test.skipIf(!hasPostgres()).each(["killed", "restarted", "ended"])(
   "a server of the tests and its folder go with the process that started it (%s)",
   async (how) => {

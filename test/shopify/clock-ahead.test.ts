@@ -9,7 +9,7 @@ import { createContract, HOUR_MS, load, queueAllEvents, queuedTopics } from "../
 const PAUSE = ["pause", "PAUSED"] as const;
 const ACTIVATE = ["activate", "ACTIVE"] as const;
 
-/** The program with a clock that is ahead of the platform's. Both go on together. */
+/** Starts the program with a clock that is ahead of the platform's clock. Both clocks move together. */
 async function ahead(aheadMs: number) {
   let now = () => START - aheadMs;
   const all = await connected({}, { now: () => now() });
@@ -17,7 +17,7 @@ async function ahead(aheadMs: number) {
   return all;
 }
 
-/** The platform as a command opens it: no answer has shown its time yet. */
+/** Opens the platform as a command does. No answer has shown the platform's time yet. */
 function newCommand({ test, platform }: ConnectedShop): Platform {
   const settings = { platformUrl: platform.url, platformClientId: "client", platformSecretFile: null };
   const { monotonic: clock, now } = test.clock;

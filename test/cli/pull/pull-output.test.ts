@@ -3,7 +3,7 @@ import { createPullOutput } from "../../../src/cli/pull/pull-output.ts";
 
 const state = (n: number) => ({ checkpoint: `c${n}`, cursor: null });
 
-/** An output whose steps are noted. `fails` makes writing fail. */
+/** Makes an output that notes its steps. `fails` makes writing fail. */
 function noted(header = "") {
   const steps: string[] = [];
   const clock = { ms: 0, fails: false };

@@ -11,7 +11,7 @@ describe("an order made of a cycle's attempts", () => {
     ["a decline for each attempt of the plan", ["a@1", "b@2", "c@5", "d@10"], { status: "UNCOLLECTIBLE" }],
     ["a waiting attempt", ["waiting@1"], { status: "PENDING", shopifyId: null }],
     ["a challenge after a decline", ["a@1", "waiting@2"], { status: "PENDING" }],
-    // The order of the attempts does not matter.
+    // The attempts may stand in any order.
     ["a charge in front of the earlier decline", ["charged@2", "a@1"], { status: "RECOVERED" }],
     ["a decline after the charge", ["charged@1", "a@2"], { status: "PAID", shopifyId: gid.order(1), totalCents: 1900 }],
   ])("%s", (_name, attempts, expected) => {

@@ -12,7 +12,7 @@ const ADA = "ada@example.com";
 const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
 const submit = (...records: MirrorRecord[]): Submission => ({ shop, records });
 
-/** Platform webhooks that wait in the inbox: one names customer 1 by number, one has the digit elsewhere. */
+/** Waiting platform webhooks. One names customer 1 by number; the other contains the digit 1, but not the customer. */
 const INBOX = [
   `{"customer":{"id":1,"email":"${ADA}"}}`,
   `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`,
@@ -184,7 +184,7 @@ test("any grouping of the same submissions into commits ends in the same mirror,
         for (let at = 0; at < list.length; at += sizes[groups.length - 1] ?? 1)
           groups.push(list.slice(at, at + (sizes[groups.length] ?? 1)));
         expect(groups.flatMap((group) => together.commit(group))).toEqual(results);
-        // Rows that change several times in one commit take one change number.
+        // A row that changes several times in one commit gets only one change number.
         const { state: stateApart, ...contentsApart } = apart.contents();
         const { state: stateTogether, ...contentsTogether } = together.contents();
         expect(contentsTogether).toEqual(contentsApart);

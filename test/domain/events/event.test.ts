@@ -24,7 +24,10 @@ const paused = subscription(1, { status: "PAUSED" });
 const cancelled = subscription(1, { status: "CANCELLED" });
 const payment = { contract_id, customer_id, cycle_number: 3, total_cents: 1900 };
 
-/** Records for each topic, and the data of their event with its keys in the order of docs/webhooks.md, "Topics". */
+/**
+ * For each topic: records that cause its event, and the event's data. The keys have the order of docs/webhooks.md,
+ * "Topics".
+ */
 const EVENTS: Record<Topic, [MirrorRecord[], Record<string, unknown>]> = {
   "subscription.created": [
     [subscription(1)],

@@ -6,7 +6,7 @@ import { customer, gid } from "../../support/records.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const number = fc.integer({ min: 1, max: 130 });
-/** What a text can hold about somebody, and numbers that only contain the digits of one. */
+/** What a text can say about a person. Some numbers only contain the digits of a customer's number. */
 const platformMention = fc.oneof(
   number.map((n) => gid.customer(n)),
   number,

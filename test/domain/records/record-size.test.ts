@@ -7,7 +7,7 @@ import { line, order, reward, subscription } from "../../support/records.ts";
 const KIB = 1024;
 const LIMIT = 256 * KIB;
 
-/** Line items whose titles have so many bytes in all. */
+/** Makes line items whose titles have this many bytes in total. */
 function lines(count: number, titleBytes: number, letter = "a") {
   const perTitle = Math.floor(titleBytes / Buffer.byteLength(letter) / count);
   const rest = titleBytes - perTitle * count * Buffer.byteLength(letter);
@@ -22,7 +22,7 @@ function outcome(record: unknown): string {
   return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "accepted";
 }
 
-/** Bytes of the row that a commit writes for a subscription. */
+/** Returns the size in bytes of the row that a commit writes for a subscription. */
 function storedBytes(record: ReturnType<typeof subscription>): number {
   const parsed = parseRecordText(JSON.stringify(record));
   if ("refused" in parsed) throw new Error(parsed.refused.reason);

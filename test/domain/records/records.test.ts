@@ -190,7 +190,7 @@ describe("a record is refused, and the refusal names the field", () => {
   });
 });
 
-/** Arrays in arrays, with this many levels. */
+/** Makes nested arrays with this many levels. */
 function nested(levels: number): unknown {
   return levels === 0 ? "end" : [nested(levels - 1)];
 }
@@ -231,7 +231,7 @@ const FULL_RECORDS: Record<string, unknown>[] = [
   cancelFlow("c", { reason_id: "a", offer_type: "b" }),
 ];
 
-/** The same value with U+0000 in one of its texts or names, each in turn. */
+/** Yields copies of the value. Each has U+0000 in a different text or name. */
 function* withNul(value: unknown): Generator<unknown> {
   if (typeof value === "string") yield* [`${value}\0`, `\0${value}`, "\0"];
   else if (Array.isArray(value))

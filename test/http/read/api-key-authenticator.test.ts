@@ -64,7 +64,7 @@ describe("the last use of a key", () => {
     await use(authenticator, header);
     await authenticator.writeUses();
     expect(writes).toHaveLength(2);
-    // The stored time is in the future now. A program that starts then does not wait for it.
+    // The stored time is now in the future. A program that starts now does not wait until that time.
     const restarted = open();
     await use(restarted, header);
     await restarted.writeUses();

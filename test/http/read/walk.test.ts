@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { apply, type PageBody, testApp } from "../../support/app.ts";
 import { order, subscription } from "../../support/records.ts";
 
-/** Few dates, so that many rows share one. */
+/** A date. There are few dates, so that many rows share a date. */
 const date = fc.integer({ min: 1, max: 4 }).map((day) => `2026-01-0${day}T00:00:00.000Z`);
 
 const limit = fc.integer({ min: 1, max: 12 });

@@ -13,7 +13,7 @@ import { recordedClient } from "../../support/recorded-client.ts";
 const OPERATION = "CustomersCount";
 const RESULT = { customersCount: { count: 0 } };
 
-/** The program's own query. */
+/** Runs one of the program's own queries. */
 function count({ test, shop }: ConnectedShop) {
   return test.app.platform.client.query(shop.shop, CUSTOMERS_COUNT, {});
 }
@@ -27,7 +27,7 @@ function requestCount(all: ConnectedShop): number {
   return operations(all).filter((operation) => operation === OPERATION).length;
 }
 
-/** An answer of the platform with the points that it says to have. */
+/** Makes an answer of the platform. `cost` has the points that the platform says to have. */
 function answer(body: object, cost?: object): Fault {
   return { status: 200, body: JSON.stringify(cost === undefined ? body : { ...body, extensions: { cost } }) };
 }
@@ -178,7 +178,7 @@ describe("points", () => {
     hooks.onSleep = async (nth) => {
       if (nth > 1) return;
       later = query("order");
-      // It could be sent now, if it did not wait.
+      // The order's query could be sent now, if it did not wait for the attempt's query.
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     };
     await query("attempt");

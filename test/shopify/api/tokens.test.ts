@@ -19,7 +19,7 @@ async function connectPair({ test, remote }: ConnectedShop): Promise<string> {
   return refreshToken;
 }
 
-/** What another process would store. */
+/** Makes the tokens that another process would store. */
 function otherTokens(all: ConnectedShop): Tokens {
   return { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: all.test.clock.ms + LIFE_MS };
 }

@@ -37,7 +37,7 @@ async function read(url: string, from = 0, given: Partial<FileServices> & { byte
   return { ids, ends, waits, asked };
 }
 
-/** A host that answers each request with the next of these. */
+/** Starts a host that gives these answers, one for each request. */
 function answering(...answers: (() => Response)[]): string {
   let n = 0;
   const server = Bun.serve({

@@ -7,7 +7,10 @@ import { findBulkOperation, waitForBulkOperation } from "../../../src/shopify/bu
 const SHOP = { id: 1, domain: "alpha.myshopify.com" };
 const NODE = { id: "gid://shopify/BulkOperation/1", errorCode: null, fileSize: null, url: null };
 
-/** A platform that answers with these states or errors, the last one for ever. The clock moves only during a sleep. */
+/**
+ * Makes a platform that answers with these states or errors, and then repeats the last one. The clock moves only during
+ * a sleep.
+ */
 function watched(states: ({ status: string; rootObjectCount: string } | PlatformError)[]) {
   const logged: string[] = [];
   const log = createLog("warn", { write: (text) => logged.push(text) }, () => 0);
