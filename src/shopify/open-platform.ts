@@ -20,13 +20,13 @@ import { createInstallationReader, type InstallationReader } from "./install/ins
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
-  /** With `{shop}` in the place of the domain. */
+  /** A URL in which `{shop}` stands for the domain. */
   platformUrl: string;
   platformClientId: string | null;
   platformSecretFile: string | null;
 }
 
-/** Everything that the program does with the platform. */
+/** The program's access to the platform. */
 export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
@@ -40,7 +40,7 @@ export interface Platform {
    * @throws PlatformError
    */
   hasContracts(shop: ShopAddress): Promise<boolean>;
-  /** Makes all requests fail from now on. Resolves when token renewals that are under way are stored. */
+  /** Makes all requests fail from now on. Resolves when running token renewals are stored. */
   stop(): Promise<void>;
 }
 
@@ -51,16 +51,16 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
   log: Log;
-  /** Called when the platform asked for the removal of a shop, and the removal began. */
+  /** Called when the removal of a shop began because the platform asked for it. */
   onRemovalBegun?: () => void;
 }
 
-/** How long a stop waits for renewals. A new pair of tokens that is not stored has to be requested again. */
+/** How long a stop waits for renewals. A token pair that is not stored has to be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** The inbox retries on its own, and a request in progress uses one of its slots. */
+/** Only one retry, because the inbox retries on its own. A request in progress uses a slot of the inbox. */
 const WEBHOOK_MAX_RETRIES = 1;
 
-/** Puts the parts of the adapter together, for `serve` and for commands. */
+/** Assembles the adapter, for `serve` and for commands. */
 export function openPlatform(
   settings: PlatformSettings,
   store: Store,
@@ -109,7 +109,7 @@ export function openPlatform(
 
 type Api = ReturnType<typeof openApi>;
 
-/** The clients that send requests to the platform. */
+/** Creates the clients that send requests to the platform. */
 function openApi(
   { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
   { connections }: Store,
@@ -134,7 +134,7 @@ interface PlatformServices extends Dependencies {
   reportRounding: RoundingReport;
 }
 
-/** Contracts that are read with the options of a client. */
+/** Creates a refresher that reads contracts with this client and its options. */
 function openContracts(
   { api, store, recordWriter, mutex, reportRounding }: PlatformServices,
   client: GraphqlClient,

@@ -18,7 +18,9 @@ interface Dependencies {
 
 const MAX_ERROR_LENGTH = 500;
 
-/** Each attempt is one request. The schedule of deliveries decides about the next attempt. */
+/**
+ * Creates a starter that sends one request for each attempt. The schedule of deliveries decides about the next attempt.
+ */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
     // The attempt must end before the lease of the delivery, even if the database does not answer.
@@ -30,7 +32,7 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
       to.url = client.urlOf(shop);
       // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // The client's other work does not end with the signal, but counts towards the timeout.
+      // The signal does not end the client's other work, but that work counts towards the timeout.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

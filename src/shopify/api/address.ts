@@ -6,7 +6,7 @@ export const API_VERSION = "2026-07";
 /** The part of a shop that a request needs. */
 export type ShopAddress = Pick<Shop, "id" | "domain">;
 
-/** The addresses of a shop's API. @param baseUrl contains `{shop}` in the place of the domain */
+/** Returns the addresses of a shop's API. @param baseUrl a URL in which `{shop}` stands for the domain */
 export function apiUrls(baseUrl: string, domain: string): { graphql: string; tokens: string } {
   const root = baseUrl.replaceAll("{shop}", domain).replace(/\/+$/, "");
   return { graphql: `${root}/admin/api/${API_VERSION}/graphql.json`, tokens: `${root}/admin/oauth/access_token` };

@@ -16,7 +16,7 @@ export interface GraphqlClient {
 }
 
 interface QueryOptions {
-  /** How often a request is repeated after a failure that may pass. A wait for points does not count. */
+  /** How often a request is repeated after a temporary failure. A wait for points does not count. */
   maxRetries?: number;
   /** Requests of a more urgent priority get points first. The default is `attempt`, the most urgent. */
   priority?: Priority;
@@ -36,9 +36,9 @@ export interface AdminGraphqlClient extends GraphqlClient {
     variablesJson: string,
     options?: QueryOptions,
   ): Promise<D>;
-  /** Where the requests about a shop go. */
+  /** The URL for requests about a shop. */
   urlOf(shop: ShopAddress): string;
-  /** The same client with other options. Callers that retry on their own take fewer retries. */
+  /** Returns the same client with other options. Callers that retry on their own use fewer retries. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** Whether the platform was slow to answer the shop's last request. Waits for points do not count. */
   isSlow(shopId: number): boolean;
@@ -48,7 +48,7 @@ export interface AdminGraphqlClient extends GraphqlClient {
 
 interface Dependencies {
   fetch: typeof globalThis.fetch;
-  /** With `{shop}` in the place of the domain. */
+  /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   connections: Pick<ConnectionStore, "setTrouble">;
@@ -63,7 +63,7 @@ const MAX_RETRIES = 4;
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 
-/** A client that keeps to the points of each shop, and repeats requests where that may help. */
+/** Creates a client that stays within the points of each shop, and repeats requests after temporary failures. */
 export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlClient {
   const { fetch, baseUrl, tokens, connections, sleep, clock, log } = dependencies;
   const stopping = new AbortController();
@@ -118,7 +118,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   };
 }
 
-/** Logs a field without access, once for each shop and field. */
+/** Returns a function that logs a field without access, once for each shop and field. */
 function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => void {
   const logged = new Set<string>();
   return ({ id, domain }, { name, message: error }) => {

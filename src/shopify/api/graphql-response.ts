@@ -10,7 +10,7 @@ interface GraphqlError {
   extensions?: { code?: string };
 }
 
-/** Points that an operation was estimated to cost, and the points that the shop has now. */
+/** The estimated cost of an operation, and the points that the shop has now. */
 export interface QueryCost {
   requestedQueryCost: number;
   throttleStatus?: ThrottleStatus;
@@ -28,7 +28,7 @@ export interface GraphqlData {
   denied: DeniedField | undefined;
 }
 
-/** Fields that need an extra grant: personal data and products. The rest can be mirrored without them. */
+/** Fields that need an extra grant: personal data and products. All other data can be mirrored without them. */
 const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
 /** The wait after THROTTLED if the response does not report the missing points and their rate. */
@@ -73,7 +73,10 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): 
   return new PlatformError(reason, message, { status });
 }
 
-/** The error does not include the wait for points: the rate limiter waits, and lets more urgent requests go first. */
+/**
+ * Makes the error for missing points. If the wait is known, the error does not include it. The rate limiter then waits,
+ * and lets more urgent requests go first.
+ */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
   const requested = cost?.requestedQueryCost ?? 0;
@@ -81,7 +84,7 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
   return new PlatformError("unavailable", "the platform's limit of requests is reached", {
     status,
     retryAfterMs: isWaitKnown ? 0 : THROTTLED_WAIT_MS,
-    // A query that costs more than the shop can save up would wait for ever.
+    // A query that costs more than the shop's maximum would wait for ever.
     isThrottled: requested <= maximumAvailable,
   });
 }
@@ -98,7 +101,7 @@ function fieldName({ path }: GraphqlError): string {
   return String(path?.at(-1));
 }
 
-/** Removes the denied field, or the ancestor nulled in its place. */
+/** Removes the denied field, or the parent that the platform set to null in its place. */
 function removeDenied(data: object, path: readonly (string | number)[]): void {
   let parent = data as Record<string | number, unknown>;
   for (const step of path) {

@@ -7,9 +7,9 @@ export interface NodePage<T> {
 }
 
 /**
- * The cursor of the next page; undefined on the last page.
+ * Returns the cursor of the next page; undefined on the last page.
  * @param cursor of this page; null for the first page
- * @throws PlatformError if the cursor does not move, because reading on would never end
+ * @throws PlatformError if the cursor does not move, because reading would never end
  */
 export function nextCursor(
   { pageInfo: { hasNextPage, endCursor } }: NodePage<unknown>,
@@ -24,10 +24,10 @@ export function nextCursor(
 const MAX_NODES = 2_000;
 
 /**
- * All nodes of a connection.
+ * Reads all nodes of a connection.
  * @param first the first page, which is read already
  * @param fetchPage reads the page after a cursor; undefined if the object is gone
- * @throws PlatformError `refused` if there are more than any object has
+ * @throws PlatformError `refused` for more nodes or pages than `MAX_NODES`
  */
 export async function allNodes<T>(
   first: NodePage<T>,

@@ -7,11 +7,11 @@ const RESOLUTION_MS = 1_000;
  * readings only look older than they are.
  */
 export interface PlatformClock {
-  /** Epoch milliseconds: the platform's time as far as answers have told, and never later than our clock. */
+  /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */
   now(): number;
   /** Marks now. Call the result after the next answer, for the best estimate of the platform's time at the mark. */
   mark(): () => number;
-  /** A fetch that learns from each answer what time it is at the platform. */
+  /** A fetch that reads the platform's time from each answer. */
   fetch: typeof globalThis.fetch;
 }
 
@@ -25,7 +25,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     if (Number.isNaN(date)) return;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // A value that is still possible stays, because a slow answer tells little.
+    // A value within the bounds is kept, because the bounds of a slow answer are wide.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 
@@ -41,7 +41,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     mark() {
       const at = now();
       const believed = at - aheadMs;
-      // Our clock may have been set back since. Then `at` is in the future.
+      // If our clock was set back after the mark, `at` is in the future.
       return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),

@@ -11,7 +11,7 @@ export class PlatformError extends Error {
   readonly status: number | null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
-  /** Whether only points are missing. They come back, so the request waits and has not failed. */
+  /** Whether only points are missing. Points come back, so the request waits instead of failing. */
   readonly isThrottled: boolean;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
   readonly needsMerchant: boolean;

@@ -3,14 +3,14 @@ import { connectReason } from "../../lib/networks.ts";
 import { PlatformError } from "./platform-error.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
-/** Longer than any response to our queries. */
+/** Limit for a response. All responses to our queries are shorter. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 export interface PostRequest {
   url: string;
   body: string;
   headers: Record<string, string>;
-  /** How long the platform has for the complete response. */
+  /** The time limit for the complete response. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }

@@ -1,20 +1,22 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
-/** What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours. */
+/**
+ * The purposes of requests, the most urgent first. A failed payment may need an e-mail now; a first load takes hours.
+ */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** What the cost of a query depends on. Queries of one operation and one size cost the same. */
+/** The properties that decide a query's cost. Queries of one operation and one size cost the same. */
 export interface QueryShape {
   operationName: string;
-  /** How many nodes it asks for, if that varies; else 1. */
+  /** The number of requested nodes, if that varies; else 1. */
   size: number;
 }
 
 /**
- * `sds sync` and `serve` are two programs that share a shop's points, and do not see each other's waiting requests. So
- * a load leaves half of the maximum, and `serve` always finds points.
+ * The part of a shop's maximum of points that a load leaves. `sds sync` and `serve` are two programs that share the
+ * points, and do not see each other's waiting requests. With this part, `serve` always finds points.
  */
 const LOAD_SPARE_PART = 0.5;
 
@@ -24,13 +26,13 @@ export type ReleasePoints = (cost: QueryCost | undefined) => void;
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
- * The points of each shop. The cost of a query is known from earlier responses. While the cost of an operation is
- * unknown, the shop's first request runs alone, and the others wait for its end.
+ * Limits requests to the points of each shop. The cost of a query is known from earlier responses. While the cost of an
+ * operation is unknown, the shop's first request runs alone, and the others wait for its end.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
-  /** The first requests of operations whose cost is not known, by shop. */
+  /** First requests under way, by shop and operation. The cost of these operations is not known yet. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -83,7 +85,7 @@ function createQueryCosts() {
       if (costs === undefined) return undefined;
       const larger = [...costs.keys()].filter((each) => each >= size);
       if (larger.length > 0) return costs.get(Math.min(...larger));
-      // The platform charges a connection less than twice as much for twice as many nodes.
+      // For twice as many nodes of a connection, the platform charges less than twice as much.
       const largest = Math.max(...costs.keys());
       return Math.ceil(((costs.get(largest) ?? 0) * size) / largest);
     },

@@ -16,7 +16,7 @@ interface GraphqlRequest {
 
 interface Dependencies {
   fetch: typeof globalThis.fetch;
-  /** With `{shop}` in the place of the domain. */
+  /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   limits: RateLimits;
@@ -66,7 +66,9 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
   };
 }
 
-/** Waits for points, or until the signal. Points that come later are given back. @throws the reason of the signal */
+/**
+ * Waits for points until the signal aborts. Points that arrive later are given back. @throws the reason of the signal
+ */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

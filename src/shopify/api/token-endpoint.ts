@@ -7,10 +7,11 @@ import { troubleOfTokenRequest } from "./trouble.ts";
 
 /** Requests tokens from the platform. */
 export interface TokenEndpoint {
-  /** A token for the app's own credentials. @throws PlatformError */
+  /** Requests a token with the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
   /**
-   * The next pair of tokens. The old refresh token is accepted again only until the new one was used.
+   * Exchanges a refresh token for the next pair of tokens. The platform accepts the old refresh token again only until
+   * the new refresh token is used.
    * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
    * @throws PlatformError
    */
@@ -19,7 +20,7 @@ export interface TokenEndpoint {
 
 interface Dependencies {
   fetch: typeof globalThis.fetch;
-  /** With `{shop}` in the place of the domain. */
+  /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   clientId: string | null;
   /** The newest secret of the app. @throws if the app has no secret */
@@ -28,7 +29,7 @@ interface Dependencies {
 }
 
 /**
- * The platform must answer within this time, in which other processes wait. A request without an answer may be
+ * Time limit for the platform's answer. Other processes wait for the answer. A request without an answer may be
  * repeated: the platform accepts a refresh token until its replacement is used.
  */
 export const TOKEN_TIMEOUT_MS = 10_000;
@@ -66,7 +67,7 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
   };
 }
 
-/** A missing secret file is a failure of the connection, not a defect of the program. */
+/** Reads the client secret. A missing file is a failure of the connection, not a defect of the program. */
 function readSecret(read: () => string): string {
   try {
     return read();
@@ -80,7 +81,7 @@ function readLife(expiresIn: unknown): number | null {
   return typeof expiresIn === "number" && expiresIn > 0 ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : null;
 }
 
-/** Only visible ASCII can stand in a header. */
+/** Whether a value can be a token. A header may contain only visible ASCII. */
 function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }

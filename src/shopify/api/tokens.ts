@@ -7,9 +7,9 @@ import { TOKEN_TIMEOUT_MS, type TokenEndpoint } from "./token-endpoint.ts";
 import { troubleOfStatus } from "./trouble.ts";
 
 interface TokenOptions {
-  /** A token that the platform has just refused: the result is another token. */
+  /** A token that the platform has just refused. `get` then returns another token. */
   refused?: string;
-  /** Ends the waiting, but not a renewal that is under way: its result must be stored. */
+  /** Ends the wait, but not a running renewal, because its result must be stored. */
   signal?: AbortSignal;
 }
 
@@ -30,7 +30,9 @@ interface Dependencies {
 
 /** A token is renewed this long before it ends. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
-/** After this time another process may repeat a renewal that did not end. One request and its storing take less. */
+/**
+ * After this time another process may repeat an unfinished renewal. A request and storing its result take less time.
+ */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
 /** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;
@@ -72,9 +74,9 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
 }
 
 function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
-  /** Names this process in the database among others that renew. */
+  /** Identifies this process in the database while it renews tokens. */
   const processId = crypto.randomUUID();
-  /** New tokens that could not be stored yet, with the tokens that they replace. */
+  /** By shop: new tokens that could not be stored yet, and the tokens that they replace. */
   const unsaved = new Map<number, { old: Tokens; tokens: Tokens }>();
 
   async function saveUnsaved(shopId: number): Promise<void> {
@@ -97,7 +99,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
     return tokens;
   }
 
-  /** Renews tokens, or waits for another process that does. */
+  /** Renews tokens, or waits until another process has renewed them. */
   async function renew(shop: ShopAddress, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
     for (;;) {
       const isOurs = await connections.beginRenewal(shop.id, processId, now(), now() + RENEWAL_TIMEOUT_MS);

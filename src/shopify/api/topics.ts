@@ -1,6 +1,6 @@
 import type { Priority } from "./rate-limits.ts";
 
-/** How urgent readings for platform webhooks are. */
+/** The priorities of readings for platform webhooks. */
 export type WebhookPriority = Extract<Priority, "attempt" | "contract" | "order">;
 
 /** The kinds of platform webhooks. The kind decides how a payload is read and processed. */
@@ -55,7 +55,7 @@ export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "shop/update": "shop",
 };
 
-/** The scope that each kind needs. The platform refuses a file with a topic whose scope it does not ask for. */
+/** The scope that each kind needs. The platform refuses an app file that has a topic without its scope. */
 const SCOPES: Partial<Record<TopicUse, string>> = {
   contract: "read_own_subscription_contracts",
   attempt: "read_own_subscription_contracts",
@@ -70,14 +70,14 @@ const SCOPES: Partial<Record<TopicUse, string>> = {
 /** Topics that the app subscribes to together. */
 interface TopicSubscription {
   topics: string[];
-  /** The only fields of the payload that the platform sends; without it, the platform sends all fields. */
+  /** The payload fields that the platform sends. Without this list, it sends all fields. */
   fields?: readonly string[];
 }
 
 /** `payload.ts` reads only these fields of an order. The other fields are large, and hold personal data. */
 const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
 
-/** The topics that an app with these scopes may subscribe to. */
+/** Returns the subscriptions to the topics that an app with these scopes may use. */
 export function topicSubscriptions(scopes: readonly string[]): TopicSubscription[] {
   const allowed = Object.entries(WEBHOOK_TOPICS).filter(([, use]) => {
     const scope = SCOPES[use];
@@ -91,9 +91,9 @@ export function topicSubscriptions(scopes: readonly string[]): TopicSubscription
 
 const SECOND_MS = 1_000;
 /**
- * How long the first platform webhook about a subject waits for others. The platform tells one change in up to six
- * webhooks, and they need only one reading. Orders wait longer: the reading of their contract shows most of them. A
- * failed payment, and webhooks that need no reading, are processed at once.
+ * How long the first platform webhook about a subject waits for others. The platform sends up to six webhooks for one
+ * change, and they need only one reading. Orders wait longer, because the reading of their contract shows most of them.
+ * A failed payment, and webhooks that need no reading, are processed at once.
  */
 const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   contract: 3 * SECOND_MS,
@@ -111,8 +111,8 @@ export function useOf(topic: string): TopicUse | undefined {
 }
 
 /**
- * How long a platform webhook waits for others about its subject, in milliseconds. An urgent webhook does not wait, and
- * is processed before all others of its shop, because in a billing night thousands may wait for points.
+ * Returns how long a platform webhook waits for others about its subject, in milliseconds. An urgent webhook does not
+ * wait, and is processed before all others of its shop. In a billing night, thousands of webhooks may wait for points.
  */
 export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   const isUrgent = URGENT_TOPICS.includes(topic);
@@ -120,7 +120,7 @@ export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   return { waitMs: use === undefined || isUrgent ? 0 : (BURSTS_MS[use] ?? 0), isUrgent };
 }
 
-/** The most urgent webhook about a subject decides how urgent all of them are. */
+/** Returns the priority of webhooks about one subject: the priority of the most urgent webhook. */
 export function priorityOf(topics: readonly string[]): WebhookPriority {
   const uses = topics.map(useOf);
   if (uses.includes("attempt")) return "attempt";

@@ -1,7 +1,7 @@
 import { connectReason } from "../../lib/networks.ts";
 import type { Sleep } from "../../lib/waits.ts";
 
-/** No whole file came from a bulk operation. The load then reads the same data page by page. */
+/** A bulk operation gave no complete file. The load then reads the same data page by page. */
 export class BulkFailure extends Error {
   override readonly name = "BulkFailure";
 }
@@ -11,22 +11,27 @@ export interface FileServices {
   sleep: Sleep;
   /** Whether the address may begin with http://, as a test platform's does. */
   allowHttp: boolean;
-  /** The host is given up after this time without a byte. */
+  /** A download fails after this time without a byte. */
   idleTimeoutMs?: number;
 }
 
-/** Where a file is. An address expires, so the reader asks for a new one after the host refused it. */
+/**
+ * The address of a file. An address expires, so the reader asks for a new address after the host refused the old one.
+ */
 export interface FileAddress {
   url: string;
-  /** undefined if the platform does not say it. */
+  /** undefined if the platform does not name the size. */
   byteCount: number | undefined;
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** Failures in a row, without a byte in between. */
+/** The most failures in a row without a byte between them. */
 const MAX_FAILURES = 5;
 const FIRST_WAIT_MS = 1_000;
-/** Several times the file of the largest shop that sds can serve: a wrong file must not fill the disk. */
+/**
+ * Limit for a file, because a wrong file must not fill the disk. It is several times the file of the largest shop that
+ * sds can serve.
+ */
 const MAX_FILE_BYTES = 64 * 1024 ** 3;
 
 /** A failed download. A retry may work. */
@@ -41,8 +46,8 @@ class DownloadError extends Error {
 }
 
 /**
- * Reads a file from a byte on to its end. A download that breaks off continues where it stopped.
- * @throws BulkFailure if the file cannot be read to its end; what `addressOf` throws
+ * Reads a file from byte `from` to its end. A download that breaks off continues where it stopped.
+ * @throws BulkFailure if the file cannot be read to its end; errors of `addressOf`
  */
 export async function* readFileBytes(
   dependencies: FileServices,
@@ -80,7 +85,7 @@ async function* download(
   try {
     const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
     const { body, begin, end: sentEnd } = response === undefined ? emptyPart(offset) : startOf(response, offset);
-    // The platform and the host may tell different sizes. A download that ends before the larger size has lost data.
+    // The platform and the host may name different sizes. A download that ends before the larger size has lost data.
     const end = Math.max(byteCount ?? 0, sentEnd ?? 0);
     if (Math.max(begin, end) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
     let position = begin;
@@ -91,7 +96,7 @@ async function* download(
       position += chunk.length;
       if (position > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
       if (unread.length > 0) yield unread;
-      // The caller's time does not count as the host's.
+      // The time that the caller takes must not count as the host's idle time.
       timer.refresh();
     }
     if (position < end) throw new DownloadError("the download of the file broke off");
@@ -112,7 +117,10 @@ function checkedUrl(text: string, allowHttp: boolean): string {
   return url.href;
 }
 
-/** Requests a file, without the shop's token: its host is a stranger. @returns undefined if no byte is left */
+/**
+ * Requests a file. The shop's token is not sent, because the file is on another host.
+ * @returns undefined if no byte is left
+ */
 async function request(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -134,7 +142,9 @@ async function request(
   throw new DownloadError(`the host of the file answered HTTP ${status}`, status < 500 && status !== 429);
 }
 
-/** Where the body of a response begins and ends in the file. The end is undefined if the host does not say it. */
+/**
+ * The body of a response, and where it begins and ends in the file. The end is undefined if the host does not name it.
+ */
 interface FilePart {
   body: AsyncIterable<Uint8Array>;
   begin: number;

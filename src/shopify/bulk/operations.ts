@@ -13,7 +13,7 @@ import {
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { BulkFailure } from "./file-bytes.ts";
 
-/** What runs bulk operations: queries that the platform runs in the background, with a file as their result. */
+/** Services for bulk operations: queries that the platform runs in the background, with a file as their result. */
 export interface BulkServices {
   client: GraphqlClient;
   sleep: Sleep;
@@ -25,11 +25,11 @@ export interface BulkServices {
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 /**
- * The platform does not document how long an operation may wait. Reading by pages takes longer than this only in huge
- * shops.
+ * Limit for the time without progress. The platform does not document how long an operation may wait. Reading page by
+ * page takes longer than this only in huge shops.
  */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
-/** The platform ends an operation that is not complete after ten days. */
+/** How long the platform may be unreachable. It ends an incomplete operation after ten days. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
@@ -43,7 +43,8 @@ export async function beginBulkOperation({ client }: BulkServices, shop: ShopAdd
   if (started !== undefined) return started;
   const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
   if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
-  // If an answer is lost, the client repeats the request. Then the operation that is in its way is this one.
+  // If an answer is lost, the client repeats the request. Then the first request has started the operation that blocks
+  // the repeated request.
   const repeated = await findStarted(client, shop, query);
   if (repeated !== undefined) return repeated;
   throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
@@ -55,8 +56,8 @@ async function findStarted(client: GraphqlClient, shop: ShopAddress, query: stri
 }
 
 /**
- * The current state of an operation. If the platform cannot be reached, this waits up to the longest lifetime of an
- * operation.
+ * Returns the current state of an operation. While the platform cannot be reached, it waits up to the longest lifetime
+ * of an operation.
  * @returns undefined if the platform no longer has the operation, or its file
  * @throws PlatformError if the platform refuses
  */
@@ -83,7 +84,7 @@ export async function findBulkOperation(
 
 /**
  * Waits until an operation is complete, also while the platform cannot be reached. Cancels a stalled operation.
- * @param onWait called after each look, with the number of objects so far
+ * @param onWait called after each check, with the number of objects so far
  * @throws BulkFailure if the operation ends incomplete; PlatformError if the platform refuses
  */
 export async function waitForBulkOperation(
@@ -98,7 +99,7 @@ export async function waitForBulkOperation(
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const askedAt = clock();
     const operation = await findBulkOperation(services, shop, id);
-    // Time without the platform does not count as a standstill, because the operation may have made progress.
+    // Time in which the platform was unreachable is no standstill, because the operation may have made progress.
     seenAt += clock() - askedAt;
     if (operation === undefined) throw new BulkFailure("the platform no longer has the result");
     const { status, errorCode, rootObjectCount } = operation;
@@ -117,7 +118,7 @@ export async function waitForBulkOperation(
   }
 }
 
-/** May fail: the platform ends the operation some day. */
+/** Cancels an operation. A failure is ignored, because the platform ends the operation later. */
 async function cancel(client: GraphqlClient, shop: ShopAddress, id: string): Promise<void> {
   try {
     await client.query(shop, CANCEL_BULK_OPERATION, { id });

@@ -11,14 +11,17 @@ export interface ObjectBatch {
   end: number;
 }
 
-/** A customer or an order line has a few kilobytes. */
+/** Limit for a line. A customer or an order line has a few kilobytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** A batch ends at the first of these limits. It is stored in one transaction, and others wait for it. */
+/**
+ * A batch ends at the first of these limits. It is stored in one transaction, and other work waits for that
+ * transaction.
+ */
 const LINES_PER_BATCH = 500;
 const BYTES_PER_BATCH = 1024 * 1024;
 const NEWLINE = 10;
 
-/** Reads the file of a complete operation, from a byte on. @throws BulkFailure; PlatformError */
+/** Reads the file of a complete operation from byte `from` on. @throws BulkFailure; PlatformError */
 export async function* readResult(
   services: BulkServices & FileServices,
   shop: ShopAddress,
@@ -34,7 +37,7 @@ export async function* readResult(
   async function addressOf() {
     const { url, fileSize } = await findComplete();
     if (url === null) throw new BulkFailure("the platform gives no address of the file");
-    // The size may be missing, or make no sense.
+    // The size may be missing, or may not be a number.
     return { url, byteCount: /^\d{1,15}$/.test(fileSize ?? "") ? Number(fileSize) : undefined };
   }
 

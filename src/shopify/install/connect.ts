@@ -29,7 +29,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "connect">;
   endpoint: TokenEndpoint;
   fetch: typeof globalThis.fetch;
-  /** With `{shop}` in the place of the domain. */
+  /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   /** The platform's time. Changes after it queue events. */
   now: () => number;
@@ -79,7 +79,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
   }
 }
 
-/** Asks without the GraphQL client, which needs a stored connection. */
+/** Requests the installation without the GraphQL client, because the client needs a stored connection. */
 async function requestInstallation(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -93,7 +93,7 @@ async function requestInstallation(
   if (trouble !== undefined) throw new SdsError("failed", `${domain}: ${trouble}`);
   const data = asObject(body?.["data"]);
   const errors = body?.["errors"];
-  // An answer without errors has the fields that the query names, so the type checker is overruled here.
+  // An answer without errors has all fields that the query names, so this cast is safe.
   if (status === 200 && data !== undefined && errors === undefined) return data as unknown as Installation;
   const [error] = Array.isArray(errors) ? (errors as { message?: string }[]) : [];
   const detail = error?.message === undefined ? "" : `: ${error.message.slice(0, 200)}`;

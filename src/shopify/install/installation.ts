@@ -13,8 +13,8 @@ export interface InstallationReader {
   /** Reads and stores the installation of a connected shop. @throws PlatformError */
   read(shop: Shop): Promise<void>;
   /**
-   * Sets the shop's plan after one of its subscriptions to the app changed. The platform is queried for all of them. If
-   * that is not possible, the changed one decides.
+   * Sets the shop's plan after one of its subscriptions to the app changed. All its subscriptions are read from the
+   * platform. If that is not possible, the changed subscription decides.
    * @throws PlatformError
    */
   readPlan(shop: Shop, changed: AppSubscription): Promise<void>;
@@ -28,7 +28,7 @@ interface Dependencies {
 }
 
 export function createInstallationReader({ shops, connections, client, log }: Dependencies): InstallationReader {
-  /** The last plan that was logged, by shop. */
+  /** The last unknown plan that was logged, by shop. */
   const unknownPlans = new Map<number, string>();
 
   async function read(shop: Shop): Promise<void> {
@@ -76,7 +76,7 @@ export function createInstallationReader({ shops, connections, client, log }: De
           if (!isPlatformError(thrown, "unauthorized")) throw thrown;
         }
       }
-      // A subscription that ended takes away only its own plan.
+      // An ended subscription takes away only its own plan.
       if (givesAccess(changed) || planOfSubscription(changed) === shop.plan) await followPlan(shop, [changed]);
     },
   };

@@ -7,11 +7,11 @@ import { type ActiveRun, type BulkProgress, forgetCustomers } from "./progress.t
 
 type PartName = keyof NonNullable<SyncRun["bulk"]>;
 
-/** Takes the objects of a part. */
+/** Stores the objects of a part. */
 interface PartTarget {
   /** Called before the first batch. */
   begin?(part: BulkPart): Promise<void>;
-  /** @returns how many customers or orders these are */
+  /** @returns the number of customers or orders in the batch */
   store(part: BulkPart, batch: ObjectBatch): Promise<number>;
 }
 
@@ -29,14 +29,14 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
       part.operation = await beginBulkOperation(services, shop, part.query);
       await save();
     } catch (thrown) {
-      // It is tried again when the part is read. By then another operation may have ended.
+      // `readBulkPart` tries again. By then another operation may have ended.
       if (!isBulkFailure(thrown)) throw thrown;
     }
   }
 }
 
 /**
- * Waits for the file of a part, reads it, and saves after each batch how far it is.
+ * Waits for the file of a part, reads it, and saves its progress after each batch.
  * @returns false if the part is not planned, or has to be read page by page
  * @throws errors that are not bulk failures
  */
@@ -66,7 +66,8 @@ export async function readBulkPart(
       ? "another load of the shop runs; this one reads page by page"
       : "cannot read with a bulk operation of the platform; reading page by page";
     services.log.warn(message, { shop: shop.domain, what: name, ...(!isOther && { error: thrown.message }) });
-    // The next page saves it. If that fails too, the platform is down, and the next run tries this again.
+    // The next page saves this change. If that page fails too, the platform is down. Then the next run tries the bulk
+    // operation again.
     delete run.bulk?.[name];
     return false;
   }
@@ -94,7 +95,7 @@ async function completeOperation(
   return part.operation;
 }
 
-/** Whether pages may still work. If the platform is down, they fail too, and their error says so. */
+/** Whether reading page by page may still work. If the platform is down, the pages fail too, with their own error. */
 function isBulkFailure(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

@@ -20,7 +20,8 @@ interface BulkLoadServices extends BulkServices, FileServices {
 }
 
 /**
- * Fewer objects are loaded faster by pages: ten pages take seconds, and an operation takes a minute even for little.
+ * Fewer objects are loaded page by page, which is faster: ten pages take seconds. An operation takes a minute even for
+ * few objects.
  */
 const MIN_OBJECTS = 2_500;
 /** An order is made seconds before its contracts. */
@@ -47,7 +48,7 @@ async function planOrders(client: GraphqlClient, shop: Shop, name: string): Prom
   return newPart(ordersBulkQuery(`${name}_orders`, filter), total);
 }
 
-/** @returns 0 if the platform does not count them: then contracts ask for each order */
+/** @returns 0 if the platform does not count the orders. Then each order is read for its contract. */
 async function orderCount(client: GraphqlClient, shop: Shop, query: string): Promise<number> {
   try {
     return (await client.query(shop, ORDERS_COUNT, { query })).ordersCount?.count ?? 0;
@@ -63,7 +64,7 @@ function newPart(query: string, total: number): BulkPart | undefined {
 
 /**
  * Loads customers from a bulk operation.
- * @returns false if they have to be read page by page
+ * @returns false if the customers have to be read page by page
  * @throws PlatformError
  */
 export async function loadBulkCustomers(services: BulkLoadServices & Loader, active: ActiveRun): Promise<boolean> {
@@ -71,7 +72,7 @@ export async function loadBulkCustomers(services: BulkLoadServices & Loader, act
   const isPlanned = run.bulk?.customers !== undefined;
   const isDone = await readBulkPart(services, active, "customers", {
     async store(_, { objects }) {
-      // The query asks for these fields.
+      // The bulk query asks for the fields of `CustomerNode`.
       const nodes = objects as unknown as CustomerNode[];
       const counts = await loadCustomers(services, shop, nodes, run.counts.skipped);
       run.counts = addCounts(run.counts, counts);
@@ -79,7 +80,7 @@ export async function loadBulkCustomers(services: BulkLoadServices & Loader, act
     },
   });
   delete run.bulk?.customers;
-  // They come again, page by page.
+  // All customers are read again, page by page.
   if (isPlanned && !isDone) forgetCustomers(run);
   return isDone;
 }
@@ -102,7 +103,7 @@ export async function stageOrders(services: BulkLoadServices, active: ActiveRun)
 }
 
 /**
- * Sorts the objects of a file into orders and their lines. Only the listed fields are kept.
+ * Divides the objects of a file into orders and their lines. Their JSON leaves out the id and the parent's id.
  * @throws BulkFailure for an object without an id
  */
 function sortOrders(objects: readonly JsonObject[]): { orders: StagedOrder[]; lines: StagedLine[] } {

@@ -20,7 +20,7 @@ export interface Loader {
   log: Log;
 }
 
-/** How many skipped customers a run logs one by one. One cause can spoil all customers of a shop. */
+/** How many skipped customers a run logs one by one. A single cause can affect all customers of a shop. */
 const MAX_CUSTOMER_WARNINGS = 5;
 
 /** @param skipped how many customers the run has skipped before */
@@ -45,15 +45,15 @@ export async function loadCustomers(
   return { customers: records.length, skipped: badCount, ...(await contracts.submit(shop, records)) };
 }
 
-/** Logs how many customers a run has skipped without a line of their own. */
+/** Logs the number of skipped customers that have no log line of their own. */
 export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number): void {
   const more = skipped - MAX_CUSTOMER_WARNINGS;
   if (more > 0) log.warn("more customers of the platform cannot be mirrored", { shop: shop.domain, more });
 }
 
 /**
- * @throws PlatformError if a page has several contracts and the platform refuses them all. The cause is then not in the
- *   contracts.
+ * Writes a page of contracts to the mirror, and skips contracts with bad data.
+ * @throws PlatformError if the platform refuses all of several contracts. The cause is then not in the contracts.
  */
 export async function loadContracts(
   loader: Loader,
@@ -79,7 +79,7 @@ export async function loadContracts(
   return counts;
 }
 
-/** Reads a contract that changed again, unless a reading has shown the change already. */
+/** Reads a changed contract again, unless an earlier reading has shown the change. */
 export async function refreshContract(
   loader: Loader,
   shop: Shop,
@@ -93,7 +93,7 @@ export async function refreshContract(
   }
 }
 
-/** The contracts that an order belongs to. */
+/** Returns the contracts of an order. An order with bad data is skipped. */
 export async function contractsOfOrder(
   loader: Loader,
   shop: Shop,
@@ -126,7 +126,10 @@ async function skip(
   return { skipped: 1 };
 }
 
-/** The platform's data is not checked part by part. A missing part shows as an error of the language. */
+/**
+ * Explains why data cannot be mirrored. Not every part of the platform's data is checked, so a missing part appears as
+ * a TypeError.
+ */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

@@ -8,16 +8,19 @@ import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 export interface ReadPage<T> {
   nodes: T[];
   endCursor: string | null;
-  /** When it was requested, epoch milliseconds. The next page is requested before it is needed. */
+  /** When the page was requested, epoch milliseconds. The next page is requested before it is needed. */
   requestedAt: number;
 }
 
 interface Start extends Partial<PageVariables> {
-  /** Called before all pages are read again, although an earlier run has read some. */
+  /** Called before reading restarts at the first page, although an earlier run has read some pages. */
   onRestart?: () => void;
 }
 
-/** The platform has no reason to send more empty pages in a row. Without a limit, we would read them for ever. */
+/**
+ * Limit for empty pages in a row. The platform has no reason to send more. Without a limit, we would read them for
+ * ever.
+ */
 const MAX_EMPTY_PAGES = 100;
 
 /**
@@ -36,20 +39,23 @@ export async function* readPages<T>(
   async function request(cursor: string | null): Promise<{ page: NodePage<T>; requestedAt: number }> {
     const askedAt = now();
     const data = await client.query(shop, operation, { after: cursor, query });
-    // Our clock may be ahead, and only the answer may tell so.
+    // Our clock may be ahead, and only the answer corrects it.
     const requestedAt = Math.min(askedAt, now());
     const { nodes, pageInfo }: Partial<NodePage<T>> = data[operation.field] ?? {};
     if (!Array.isArray(nodes) || pageInfo === undefined) {
       throw new PlatformError("refused", `the platform's answer has no list of ${operation.field}`);
     }
-    // The platform may null a node that it cannot read.
+    // The platform may send null for a node that it cannot read.
     const objects = nodes.filter((node) => typeof node === "object" && node !== null);
     return { page: { nodes: objects, pageInfo }, requestedAt };
   }
 
   let current = after;
 
-  /** The cursor may be from another time, when the platform had other data. */
+  /**
+   * Requests the first page if the platform refuses the stored cursor. The platform may have had other data when the
+   * cursor was stored.
+   */
   function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     current = null;

@@ -15,17 +15,17 @@ export interface BulkProgress {
   what: "customers" | "orders";
   /** First the platform prepares a file, and then the file is read. */
   state: "preparing" | "reading";
-  /** How many objects the platform has prepared, or were read. */
+  /** The number of objects that the platform has prepared, or that were read. */
   count: number;
 }
 
 export type OnProgress = (progress: SyncProgress) => void;
 
-/** The run of a shop that goes on now. */
+/** The current run of a shop. */
 export interface ActiveRun {
   shop: Shop;
   run: SyncRun;
-  /** Changes the run. Saves it, so that the next run continues there. */
+  /** Changes and saves the run, so that the next run continues there. */
   save(change?: Partial<SyncRun>): Promise<void>;
   onProgress: OnProgress;
 }
@@ -42,7 +42,7 @@ export function addCounts(counts: SyncCounts, more: Partial<SyncCounts>): SyncCo
   };
 }
 
-/** For a run that reads all customers again. */
+/** Resets the counts of a run that reads all customers again. */
 export function forgetCustomers(run: SyncRun): void {
   run.counts = { ...run.counts, customers: 0, skipped: 0 };
 }

@@ -19,12 +19,12 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** A run begins this long before the last complete run: changes may have been under way then, and clocks differ. */
+/** A run reads from this long before the last complete run. Changes may have been under way then, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
- * Brings what changed at the platform since a time into the mirror, and queues the events that were missed. An hourly
- * run that was interrupted continues at its last page.
+ * Brings the platform's changes since a time into the mirror, and queues the missed events. An interrupted hourly run
+ * continues at its last page.
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
@@ -50,12 +50,12 @@ export async function reconcile(
     run,
     async save(change) {
       Object.assign(run, change);
-      // A run by hand is not continued.
+      // A manual run is not continued, so it is not saved.
       if (isHourly) await syncs.save(shop.id, "changes", run);
     },
     onProgress,
   });
-  // This run may begin later than the last run reached. Then the next run has to begin before this gap.
+  // This run may begin after the time that the last run reached. Then the next run has to begin before this gap.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
   if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
@@ -64,8 +64,8 @@ export async function reconcile(
 
 /**
  * Corrects a load whose start is in the future, because the clock was ahead. The load gets the start of the
- * reconciliation that caught up with it. Otherwise the load's own start would count once that time comes, and hide the
- * gap since the last reconciliation.
+ * reconciliation that has just ended. Otherwise the load's own start would count once that time comes. It would then
+ * hide the gap since the last reconciliation.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
@@ -76,8 +76,8 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 }
 
 /**
- * The time up to which complete runs have seen everything. A future time was noted before the clock was set back, so it
- * is ignored. If only future times are known, everything is read.
+ * Returns the time up to which complete runs have read all changes. A future time was noted before the clock was set
+ * back, so it is ignored. If only future times are known, everything is read.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];
@@ -88,7 +88,7 @@ async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<
 
 const STAGES: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
 
-/** Goes on with a run, from its stage and its page on. */
+/** Continues a run at its stage and its page. */
 async function runStages(services: ReconcileServices, active: ActiveRun): Promise<void> {
   const { shop, run } = active;
   const from = isoUtc(run.from ?? 0);
@@ -130,7 +130,7 @@ async function runStage<T>(
   if (stage === "customers") logSkippedCustomers(services, shop, run.counts.skipped);
 }
 
-/** Reads the contracts that changed, all at the same time: then they share queries. */
+/** Reads changed contracts at the same time, so that they share queries. */
 async function refreshAll(
   services: ReconcileServices,
   shop: Shop,
@@ -140,7 +140,7 @@ async function refreshAll(
   return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
 }
 
-/** Reads the contracts of orders that changed. */
+/** Reads the contracts of changed orders. */
 async function refreshOrders(
   services: ReconcileServices,
   shop: Shop,
@@ -159,13 +159,13 @@ async function refreshOrders(
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
-/** Waits for all readings, also if one fails: a reading must not write to the mirror after its run has ended. */
+/** Waits for all readings, even if one fails. A reading must not write to the mirror after its run has ended. */
 async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(readings);
   return Promise.all(readings);
 }
 
-/** For each contract the time at which its latest attempt ended. Attempts may end in another order than they began. */
+/** Returns for each contract the latest end of its attempts. Attempts may end in another order than they began. */
 function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { subscriptionContract, createdAt, completedAt } of nodes) {

@@ -6,7 +6,7 @@ import { failureFields } from "../../store/port/store-error.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
-/** Reconciles connected shops every hour. Platform webhooks may be lost, so the mirror can miss changes. */
+/** Reconciles connected shops every hour. The mirror can miss changes, because platform webhooks may be lost. */
 export interface Reconciler {
   /** Starts the runs that are due, as many as may run at the same time. Never rejects. */
   begin(): Promise<void>;
@@ -37,7 +37,7 @@ const MAX_CONCURRENT_SHOPS = 8;
 
 export function createReconciler(dependencies: Dependencies): Reconciler {
   const { shops, connections, synchronizer, membership, clock, log } = dependencies;
-  /** After a failure: when, by `clock`, the next run of the shop may start. */
+  /** By shop: the time of `clock` when the next run may start after a failure. */
   const notBefore = new Map<number, number>();
   const underWay = new Map<number, Promise<void>>();
   let stopping = false;
@@ -92,7 +92,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
   };
 }
 
-/** A shop without a complete load is never due. */
+/** Whether a run of the shop is due. A shop without a complete load is never due. */
 async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<boolean> {
   const full = await syncs.lastComplete(shopId, "full");
   if (full === undefined) return false;

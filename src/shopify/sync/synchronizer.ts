@@ -17,14 +17,14 @@ export interface Synchronizer {
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;
   /**
-   * Brings what changed at the platform since a time into the mirror, and queues the events that were missed.
+   * Brings the platform's changes since a time into the mirror, and queues the missed events.
    * @param since epoch milliseconds; without it, since the last complete run
    * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
    */
   reconcile(shop: Shop, since?: number, onProgress?: OnProgress): Promise<SyncCounts>;
 }
 
-/** Reads from the platform. Loads and reconciling have different priorities, and a load takes orders from its stage. */
+/** The source of a load or a reconciliation. They have different priorities, and a load takes orders from its stage. */
 interface SyncSource {
   client: GraphqlClient;
   contracts: ContractRefresher;
@@ -43,8 +43,8 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Platform webhooks about the app can be lost too. For plans whose prices the platform manages, it sends no
-      // webhook.
+      // Platform webhooks about the app can be lost too. The platform sends no webhook for plans whose prices it
+      // manages.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
     },

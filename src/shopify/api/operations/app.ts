@@ -1,6 +1,6 @@
 import { type NoVariables, operation } from "./operation.ts";
 
-/** A shop's subscription to the app. Its lines name the plan's handle if the platform keeps the app's prices. */
+/** A shop's subscription to the app. Its lines name the plan's handle if the platform manages the app's prices. */
 interface AppSubscriptionNode {
   name: string;
   status: string;
@@ -11,7 +11,7 @@ interface AppSubscriptionNode {
 export interface Installation {
   currentAppInstallation: {
     accessScopes: { handle: string }[];
-    /** The newest ones, whatever their status. `activeSubscriptions` would leave out a frozen one. */
+    /** The newest subscriptions, with any status. `activeSubscriptions` would leave out a frozen subscription. */
     allSubscriptions: { nodes: AppSubscriptionNode[] };
   };
   shop: { myshopifyDomain: string; currencyCode: string };

@@ -36,7 +36,7 @@ export interface ContractAttempt extends Pick<AttemptNode, "createdAt" | "comple
   subscriptionContract: Gid;
 }
 
-/** The contracts of attempts, by the time when the attempts began. */
+/** Lists attempts with their contracts, sorted by the start of the attempts. */
 export const ATTEMPTS = listOperation<ContractAttempt>(
   "Attempts",
   "subscriptionBillingAttempts",

@@ -6,7 +6,7 @@ export interface BulkOperationNode {
   id: string;
   status: string;
   errorCode: string | null;
-  /** The objects at the root of the query so far, as a string: so are all sizes and counts of bulk operations. */
+  /** The number of root objects so far. All sizes and counts of bulk operations are strings. */
   rootObjectCount: string;
   fileSize: string | null;
   /** null before the file is ready, and for a result without objects. */
@@ -31,7 +31,7 @@ export const BULK_OPERATION = operation<{ id: string }, { bulkOperation: BulkOpe
   `query BulkOperation($id: ID!) { bulkOperation(id: $id) { ${BULK_FIELDS} } }`,
 );
 
-/** The newest operations of the app. More than the platform runs at once. */
+/** Lists the newest operations of the app. The platform runs fewer operations at once than this lists. */
 export const RECENT_BULK_OPERATIONS = operation<
   NoVariables,
   { bulkOperations: { nodes: { id: string; status: string; query: string }[] } }
@@ -46,8 +46,8 @@ export const CANCEL_BULK_OPERATION = operation<
 >("mutation CancelBulkOperation($id: ID!) { bulkOperationCancel(id: $id) { bulkOperation { status } } }");
 
 /**
- * The query of a bulk operation for all customers.
- * @param name a name of GraphQL that no other run uses
+ * Returns the query of a bulk operation for all customers.
+ * @param name a GraphQL name that no other run uses
  */
 export function customersBulkQuery(name: string): string {
   return oneLine(`query ${name} { customers { edges { node { ${CUSTOMER_FIELDS} } } } }`);

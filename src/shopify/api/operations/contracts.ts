@@ -47,7 +47,7 @@ export interface ContractWithAttempts extends ContractNode {
   billingAttempts: NodePage<AttemptNode>;
 }
 
-/** Contracts by the time of their last change. */
+/** Lists contracts, sorted by the time of their last change. */
 export const CHANGED_CONTRACTS = listOperation<ChangedNode>(
   "ChangedContracts",
   "subscriptionContracts",
@@ -55,7 +55,7 @@ export const CHANGED_CONTRACTS = listOperation<ChangedNode>(
   "id updatedAt",
 );
 
-/** Contracts in an order that does not change. */
+/** Lists contracts in an order that does not change. */
 export const ALL_CONTRACTS = listOperation<ContractWithAttempts>(
   "AllContracts",
   "subscriptionContracts",
@@ -67,13 +67,13 @@ interface CreationTimes {
   subscriptionContracts: { nodes: { createdAt: string }[] };
 }
 
-/** When the newest contract was made: it shows how far a load in the order of creation is. */
+/** Reads when the newest contract was made. A load reads in the order of creation, so this shows its progress. */
 export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
   `query NewestContract {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
 );
 
-/** When the oldest contract was made: no order of a contract is much older. */
+/** Reads when the oldest contract was made. No order of a contract is much older. */
 export const OLDEST_CONTRACT = operation<NoVariables, CreationTimes>(
   "query OldestContract { subscriptionContracts(first: 1, sortKey: CREATED_AT) { nodes { createdAt } } }",
 );
@@ -91,7 +91,10 @@ export const MAX_NODES_PER_QUERY = 250;
 
 type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
 
-/** Contracts and orders by their gids, in the order of the gids; null for objects that the platform does not show. */
+/**
+ * Reads contracts and orders by their gids, in the order of the gids. An object is null if the platform does not show
+ * it.
+ */
 export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }>(
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {

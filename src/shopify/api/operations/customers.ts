@@ -12,10 +12,10 @@ export interface CustomerNode {
 export const CUSTOMER_FIELDS = `id firstName lastName updatedAt
   defaultEmailAddress { emailAddress marketingState marketingUpdatedAt }`;
 
-/** Customers by the time of their last change. */
+/** Lists customers, sorted by the time of their last change. */
 export const CUSTOMERS = listOperation<CustomerNode>("Customers", "customers", "UPDATED_AT", CUSTOMER_FIELDS);
 
-/** Customers in an order that does not change. */
+/** Lists customers in an order that does not change. */
 export const ALL_CUSTOMERS = listOperation<CustomerNode>("AllCustomers", "customers", "ID", CUSTOMER_FIELDS);
 
 export const CUSTOMER_BY_ID = operation<{ id: string }, { customer: CustomerNode | null }>(

@@ -25,7 +25,7 @@ interface CyclesData {
   subscriptionBillingCycles: { nodes: CycleNode[] };
 }
 
-/** Cycles `from` to `to` of a contract, `count` in all. */
+/** Reads cycles `from` to `to` of a contract, `count` in all. */
 export const BILLING_CYCLES = operation<{ id: string; from: number; to: number; count: number }, CyclesData>(
   `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
@@ -33,7 +33,7 @@ export const BILLING_CYCLES = operation<{ id: string; from: number; to: number; 
   ({ count }) => count,
 );
 
-/** Cycles of a contract by the date when they are billed. */
+/** Reads the cycles of a contract that are billed between two dates. */
 export const BILLING_CYCLES_BY_DATE = operation<{ id: string; start: string; end: string; count: number }, CyclesData>(
   `query BillingCyclesByDate($id: ID!, $start: DateTime!, $end: DateTime!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
@@ -44,7 +44,7 @@ export const BILLING_CYCLES_BY_DATE = operation<{ id: string; start: string; end
 /** One cycle without its attempts costs one point, so many contracts fit into one query. */
 export const MAX_CYCLES_PER_LOOKUP = 200;
 
-/** Which cycle of which contract. */
+/** Identifies a cycle of a contract. */
 export interface CycleAddress {
   contract: string;
   index: number;
@@ -71,7 +71,7 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
   };
 }
 
-/** The lines of an edited cycle; no contract if only its date was edited. */
+/** Reads the lines of an edited cycle. `editedContract` is null if only the cycle's date was edited. */
 export const EDITED_LINES = operation<
   { id: string; index: number; after: string | null },
   { subscriptionBillingCycle: { editedContract: { lines: NodePage<ContractLineNode> } | null } | null }

@@ -4,9 +4,9 @@ import type { NodePage } from "../paging.ts";
 export interface Operation<Variables, Data> {
   name: string;
   text: string;
-  /** How many nodes a query asks for: its cost depends on it. */
+  /** The number of nodes that a query asks for. The cost depends on it. */
   sizeOf(variables: Variables): number;
-  /** Never set: it only carries the type. */
+  /** Never set. This field only carries the type. */
   data?: Data;
 }
 
@@ -32,13 +32,13 @@ export interface PageVariables {
   query: string | null;
 }
 
-/** A query for the pages of a connection at the root. */
+/** A query that reads a root connection page by page. */
 export interface ListOperation<Node> extends Operation<PageVariables, Record<string, NodePage<Node> | null>> {
   /** The connection's name in the data. */
   field: string;
 }
 
-/** Makes the query for a connection, with the most nodes in a page that the platform allows. */
+/** Makes the query for a connection. A page has as many nodes as the platform allows. */
 export function listOperation<Node>(
   name: string,
   field: string,
@@ -54,7 +54,7 @@ export interface Gid {
   id: string;
 }
 
-/** An object of which only the time of its last change is asked for. */
+/** An object with only its gid and the time of its last change. */
 export interface ChangedNode extends Gid {
   updatedAt: string;
 }

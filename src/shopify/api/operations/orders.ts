@@ -53,5 +53,5 @@ export const ORDER_LINES = operation<
     order(id: $id) { lineItems(first: 50, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );
 
-/** Orders by the time of their last change. */
+/** Lists orders, sorted by the time of their last change. */
 export const CHANGED_ORDERS = listOperation<ChangedNode>("ChangedOrders", "orders", "UPDATED_AT", "id updatedAt");
