@@ -49,7 +49,7 @@ function withOne(
   if (id !== undefined) tryChange(() => change(id));
 }
 
-/** Changes an open attempt, or a new one, of a cycle that is not charged yet. */
+/** Changes an attempt of a cycle that is not charged yet: an open attempt, or a new one. */
 function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) => unknown, cycle = (n % 3) + 1): void {
   withOne(remote, "contract", n, (id) => {
     const attempts = remote.find("contract", id)?.attempts.filter(({ cycleIndex }) => cycleIndex === cycle) ?? [];
@@ -91,7 +91,10 @@ async function deliverSome({ send, processed }: ConnectedShop, webhooks: Webhook
   await processed();
 }
 
-/** The mirror, without the times that only it knows: when it first saw a person, and when it saw a cancellation. */
+/**
+ * Reads the mirror. Leaves out times that only the mirror knows: when it first saw a person, and when it saw a
+ * cancellation.
+ */
 async function mirrorOf({ shop, remote }: ConnectedShop): Promise<unknown> {
   const [customers, subscriptions, orders] = await Promise.all(
     ["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)),
@@ -106,7 +109,7 @@ async function mirrorOf({ shop, remote }: ConnectedShop): Promise<unknown> {
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
-    // A cycle that was skipped keeps its first date, and its row if it is not skipped any more.
+    // A skipped cycle keeps its first date. Its row stays when the cycle is no longer skipped.
     orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(
       ({ billedAt: _billedAt, ...rest }) => rest,
     ),

@@ -205,7 +205,7 @@ test("an operation that runs is canceled once, and leaves no result", async () =
     bulkOperationCancel: { bulkOperation: { status: expect.stringMatching(/^CANCEL(ING|ED)$/) } },
   });
   await canceled;
-  // Another one of the same size takes longer than the rest of this one.
+  // A second operation of the same size takes longer than the rest of the first.
   await start(ORDERS);
   await shop.finishBulkOperations();
   expect(await poll(id)).toMatchObject({ status: "CANCELED", url: null });

@@ -54,7 +54,8 @@ test("nodes by id count once, whatever the number of ids, as the most expensive 
 });
 
 test("the actual cost is that of the returned nodes", () => {
-  // Each line: query, data, requested cost, actual cost. The recorded ones say so.
+  // Each line has a query, data, the requested cost and the actual cost. A comment says which lines were recorded at
+  // the platform.
   const metafields = (first: number) => `{ product(id: "p") { id a: metafield(key: "a") { id } b: metafield(key: "b")
     { id } c: metafield(key: "c") { id } metafields(first: ${first}) { nodes { id } pageInfo { endCursor } } } }`;
   const one = { id: "m" };

@@ -17,7 +17,7 @@ interface Answer {
   };
 }
 
-/** A stand-in with one shop, whose clock stands still, and functions that ask it. */
+/** Starts a stand-in with one shop and a stopped clock. Also returns functions that send requests. */
 export async function started(options: StandInOptions = {}) {
   const clock = { ms: Date.parse("2026-03-01T12:00:00.700Z") };
   const standIn = await StandIn.start({ now: () => clock.ms, ...options });

@@ -27,7 +27,7 @@ import { TABLE_NAMES } from "../support/tables.ts";
 const STAYING: string[] = [...NOT_COPIED, ...KEPT_BY_TRIGGERS];
 const COPIED = TABLE_NAMES.filter((table) => !STAYING.includes(table));
 
-/** A data folder with the newest stored database, brought up to date. */
+/** Makes a data folder with the newest stored database, and upgrades it. */
 async function storedFolder() {
   const data = join(temporaryFolder(), "data");
   const answers = await unpack(storedVersions().at(-1) ?? 0, data);
@@ -50,7 +50,7 @@ function change(data: string, ...statements: string[]): void {
   db.close(true);
 }
 
-/** The rows of any table, in the order of its primary key. */
+/** Reads all rows of a table, in the order of its primary key. */
 function allRows(data: string, table: string): unknown[] {
   using db = new Database(join(data, "sds.db"), { readonly: true });
   return db.query(`SELECT * FROM ${table}`).all();
@@ -65,7 +65,7 @@ async function ask<T>(url: string, text: string): Promise<T[]> {
   }
 }
 
-/** The columns of the list, for each table of an engine: `table column kind`. */
+/** Lists the copied columns of an engine's tables: `table column kind`. */
 function listed(engine: "sqlite" | "postgres", types: Record<string, string>): string[] {
   const columns = COPIED_TABLES.flatMap((table) => {
     const { stored, written, filled } = placeIn(engine, table);
@@ -182,7 +182,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const url = await emptyDatabase();
     const back = join(temporaryFolder(), "back");
     await copy({ folder: data }, atServer(url));
-    // A node of that version counts changes, but does not store their times.
+    // A node of an older version counts changes, but does not store their times.
     await ask(url, "UPDATE shop_changes SET change_count = change_count + 1 WHERE shop_id = 1");
     await copy(atServer(url), { folder: back });
     copyFileSync(join(data, "master.key"), join(back, "master.key"));
@@ -284,7 +284,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
   });
 });
 
-/** A side in memory that has rows in one table. */
+/** Makes a side in memory with rows in one table. */
 function memorySide(table: string, rows: CopiedRow[]): CopySide {
   return {
     name: "memory",

@@ -17,7 +17,7 @@ import { customer } from "../support/records.ts";
 
 const WAIT_MS: number = 50;
 
-/** A store together with its own connection, so that a test can fill the database up. */
+/** Opens a store. Also returns its own connection, so that a test can fill the database up. */
 async function open(folder = temporaryFolder()): Promise<{ store: Store; connection: Database; path: string }> {
   const spy = spyOn(Database.prototype, "prepare");
   const options = {
@@ -33,14 +33,14 @@ async function open(folder = temporaryFolder()): Promise<{ store: Store; connect
   return { store, connection, path: join(folder, "sds.db") };
 }
 
-/** Another process's connection. */
+/** Opens a connection, as another process does. */
 function connect(path: string): Database {
   const db = new Database(path);
   afterTest(() => db.close());
   return db;
 }
 
-/** Why a call failed. Also checks that only the cause shows SQLite's error. */
+/** Returns the reason of a failed call. Also checks that only the cause shows SQLite's error. */
 async function reasonOf(call: Promise<unknown>): Promise<string> {
   const [failure] = await failures([call]);
   expect(failure).toBeInstanceOf(StoreError);

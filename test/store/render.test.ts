@@ -102,7 +102,7 @@ function withPhase({ id, shopifyId, customerId, status, ...rest }: SqliteRow): S
 describe("a migration that renders the stored rows again", () => {
   test("adds the new field to every row, even if there are more rows than one read returns", async () => {
     const { db } = await filled(1_001);
-    // 2,001 remain, so the last batch has a single row.
+    // 2,001 rows remain, so the last batch has a single row.
     db.run("DELETE FROM subscriptions WHERE id = (SELECT min(id) FROM subscriptions)");
     const before = mirrored(db);
     migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: withPhase } }]);

@@ -41,7 +41,7 @@ function noting(store: Store, called: Set<string>): Store {
   return Object.fromEntries(parts) as Store;
 }
 
-/** The parts of the port that the engine has. */
+/** Lists the parts of the port that the engine has. */
 function presentParts(store: Store): [string, Method | Record<string, Method>][] {
   return Object.entries(store).filter(([, part]) => part !== null);
 }
@@ -121,7 +121,7 @@ async function statementsOfEveryOperation(): Promise<{ statements: string[]; kin
 /** A SELECT in parentheses without a nested SELECT. It may contain lists of columns or values. */
 const INNER_SELECT = /\(\s*(SELECT\b(?:(?!\(\s*SELECT)[^()]|\((?!\s*SELECT)[^()]*\))*)\)/i;
 
-/** A statement and its nested SELECTs. In each, "…" replaces the SELECTs in parentheses. */
+/** Splits a statement into itself and its nested SELECTs. In each part, "…" replaces the SELECTs in parentheses. */
 function parts(sql: string): string[] {
   const found: string[] = [];
   let rest = sql.replaceAll(/\s+/g, " ").replaceAll('"', "");
@@ -139,7 +139,7 @@ const NAMES_SHOP = [
   /^INSERT (?:OR IGNORE )?INTO \w+ \(shop_id\b|^INSERT INTO \w+ \(\w+, shop_id\b/i,
 ];
 
-/** The parts of a statement that use a growing table without naming the shop. */
+/** Finds the parts of a statement that use a growing table without naming the shop. */
 function unbound(sql: string): string[] {
   const isExcepted = (part: string) => EXCEPTIONS.some(([exception]) => exception.test(part));
   return parts(sql).filter(

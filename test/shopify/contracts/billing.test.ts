@@ -19,7 +19,7 @@ function nextBillingDate({ shop }: ConnectedShop): Promise<unknown> {
   return shop.all("subscriptions").then(([contract]) => contract?.["nextBillingDate"]);
 }
 
-/** The mirrored order of a cycle. */
+/** Reads the mirrored order of a cycle. */
 async function orderOf({ shop }: ConnectedShop, cycleNumber: number, contract?: string) {
   const subscriptions = await shop.all("subscriptions");
   const contractId = subscriptions.find(({ shopifyId }) => shopifyId === contract)?.["id"];
@@ -204,7 +204,7 @@ test.each([2, 90])("a charge of cycle %p that counted as settled is found by its
   const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
   await all.deliverAll();
   expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
-  // What was not charged before stays settled.
+  // Cycles that were not charged before stay settled.
   expect(await nextBillingDate(all)).toBe(before);
 });
 

@@ -10,7 +10,7 @@ function order(status: Order["status"], cycleNumber: number, ageMs = 0): Order {
   return { status, cycleNumber, billedAt, shopifyId: `gid://shopify/Order/${cycleNumber}` } as Order;
 }
 
-/** The orders of cycles 1 and up. */
+/** Makes the orders of the cycles from 1 on. */
 function mirrored(...orders: [Order["status"], number?][]): Map<number, Order> {
   return new Map(orders.map(([status, ageMs], index) => [index + 1, order(status, index + 1, ageMs)]));
 }

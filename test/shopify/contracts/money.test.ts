@@ -78,7 +78,9 @@ test("a sum that is too large is refused", () => {
   expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
 });
 
-/** Every answer of the platform has amounts with fractions of a cent: the stand-in itself has whole cents only. */
+/**
+ * Adds fractions of a cent to the amounts in every answer of the platform. The stand-in itself has only whole cents.
+ */
 function addFractions(): void {
   const { fetch } = globalThis;
   const withFractions = async (...args: Parameters<typeof fetch>) => {

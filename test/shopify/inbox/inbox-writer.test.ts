@@ -7,7 +7,7 @@ import { START } from "../../support/app.ts";
 const ALPHA = { id: 1, domain: "alpha.myshopify.com" };
 const BETA = { id: 2, domain: "beta.myshopify.com" };
 
-/** A writer whose shop alpha is locked until the test unlocks it. */
+/** Makes a writer. Its shop alpha is locked until the test unlocks it. */
 function opened(isShared: boolean) {
   const { promise: unlocked, resolve: unlock } = Promise.withResolvers<void>();
   const kept: (string | null)[] = [];

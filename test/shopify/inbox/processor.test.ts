@@ -157,7 +157,7 @@ describe("while the platform is down", () => {
 });
 
 describe("the webhooks of one renewal", () => {
-  /** A contract in the mirror, and the webhooks of its renewal. */
+  /** Makes a contract in the mirror, and the webhooks of its renewal. */
   async function renewal() {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "a@example.com" });
@@ -183,7 +183,7 @@ describe("the webhooks of one renewal", () => {
     const due = test.clock.ms + 3_000;
     for (const webhook of webhooks) {
       await send(webhook);
-      // A later webhook does not push the time back.
+      // A later webhook does not delay the processing.
       test.clock.ms += 100;
       await wake();
     }

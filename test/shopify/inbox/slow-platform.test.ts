@@ -8,7 +8,8 @@ import { setProcessClock } from "../../support/process-clock.ts";
 const CYCLES = "BillingCycles";
 
 /**
- * A shop with mirrored contracts, whose points come back slowly. The program measures durations with the test's clock.
+ * Makes a shop with mirrored contracts, whose points come back slowly. The program measures durations with the test's
+ * clock.
  */
 async function shopWithContracts() {
   const all = await connected({}, { restoreRate: 1 });

@@ -11,7 +11,7 @@ export const SECOND = 1_000;
 export const MINUTE = 60_000;
 export const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503");
 
-/** One call of the handler, which ends when the test says so. */
+/** One call of the handler, which the test ends. */
 export interface Call {
   domain: string;
   subject: string;
@@ -21,7 +21,7 @@ export interface Call {
   fail(error: Error): void;
 }
 
-/** A processor with a real inbox and a handler that waits for the test. */
+/** Starts a processor with a real inbox. Its handler waits for the test. */
 export async function processing(membership = soleMember()) {
   const { app, clock, addShop } = await testApp();
   const { inbox, shops, mirror } = app.store;
@@ -105,7 +105,7 @@ export async function processing(membership = soleMember()) {
       await settle();
     },
     endPause: () => pause?.resolve(),
-    /** The calls since the last time. */
+    /** Returns the calls that began since the last time. */
     newCalls(): Call[] {
       const seen = calls;
       calls = [];
@@ -121,7 +121,7 @@ export async function processing(membership = soleMember()) {
   };
 }
 
-/** This many subjects with a number each, from 1. */
+/** Makes this many subjects, numbered from 1. */
 export function numbered(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, n) => `${name}${n + 1}`);
 }
@@ -131,7 +131,7 @@ export function bySubject(calls: readonly Call[]): string[] {
   return calls.map(({ domain, subject }) => `${domain} ${subject}`);
 }
 
-/** How many of the calls are of each shop. */
+/** Counts the calls of each shop. */
 export function countByShop(calls: readonly Call[]): Record<string, number> {
   return Object.fromEntries(
     [...Map.groupBy(calls, ({ domain }) => domain)].map(([domain, group]) => [domain, group.length]),

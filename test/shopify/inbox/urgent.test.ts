@@ -4,7 +4,7 @@ import { connected } from "../../support/connected.ts";
 import { createContract } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
-/** As many subjects as one shop may have read at the same time. */
+/** The number of subjects that one shop may have read at the same time. */
 const AT_ONCE = 32;
 
 test("a failed payment is read before all webhooks that waited longer, and is listed with its time of arrival", async () => {

@@ -68,7 +68,7 @@ test("an order reads each of its contracts again, and an order without contracts
 });
 
 describe("a webhook that is older than the last reading", () => {
-  /** A contract that was read as a whole at a known time, and its order. */
+  /** Makes a contract that was read as a whole at a known time, and its order. */
   async function read() {
     const all = await connected();
     const contract = createContract(all.remote);
@@ -284,7 +284,7 @@ describe("a change of the granted scopes", () => {
 describe("a removal of the shop", () => {
   test("is carried out and logged", async () => {
     const all = await connected();
-    // Its webhook is lost.
+    // The webhook about the uninstall is lost.
     all.remote.uninstall();
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toEqual([]);

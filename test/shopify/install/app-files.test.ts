@@ -12,7 +12,7 @@ interface AppFile {
   };
 }
 
-/** What the platform asks for each topic, from its own documentation. Any one of the scopes is enough. */
+/** The scopes that the platform's documentation requires for each topic. Any one of a topic's scopes is enough. */
 const TOPIC_SCOPES = JSON.parse(
   readFileSync(join(import.meta.dir, "../../support/platform-webhooks/index.json"), "utf8"),
 ) as Record<string, { access_scopes: string[] | null }>;
@@ -39,7 +39,7 @@ describe("the file for the platform", () => {
     "asks for the scope of each topic, without %j",
     (without) => {
       const { scopes, topics } = appFile(without);
-      // All orders are of no use without orders.
+      // Without read_orders, read_all_orders is useless.
       const left = without.includes("read_orders") ? [...without, "read_all_orders"] : without;
       expect(scopes).toEqual(ASKED_SCOPES.filter((scope) => !left.includes(scope)));
       for (const topic of topics) {

@@ -9,14 +9,14 @@ import { seemLarge } from "../../support/large-shop.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { readRows } from "../../support/rows.ts";
 
-/** The mirror, without the times at which it first saw each customer. */
+/** Reads the mirror, without the times at which it first saw each customer. */
 async function rowsOf({ shop }: ConnectedShop) {
   const lists = await Promise.all(["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)));
   for (const customer of lists[0] ?? []) delete customer["createdAt"];
   return lists.map((rows) => rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"]))));
 }
 
-/** A large shop, with a file from which more than one batch is read. */
+/** Makes a large shop. More than one batch is read from its file. */
 async function largeShop() {
   const all = await connected();
   all.remote.seed({ contracts: 260, linesEach: 2, renewals: 1 });
@@ -25,7 +25,7 @@ async function largeShop() {
   return all;
 }
 
-/** Expects that the mirror has what a load by pages gives, and that nothing is staged any more. */
+/** Expects that the mirror has the same rows as after a load by pages, and that no orders are staged. */
 async function expectLoaded(all: ConnectedShop): Promise<void> {
   const { platform, test } = all;
   const other = await connectedTo(platform, {}, test.clock.ms);
@@ -225,7 +225,7 @@ describe("data that bulk operations cannot give is read by pages", () => {
     const all = await largeShop();
     seemLarge(all, ({ operation }) => {
       const [customers] = all.remote.bulk.all;
-      // At each look, because an operation that ends after the first one would be complete.
+      // Canceled at each status query: an operation that ends after the first query would be complete.
       const isLook = operation === "BulkOperation" && all.platform.files.downloads.length === 0;
       if (isLook && customers !== undefined) customers.status = "CANCELED";
       return undefined;
@@ -266,7 +266,8 @@ describe("a load that is interrupted", () => {
     seemLarge(all, ({ operation }) => {
       requests += 1;
       if (requests < stopAt) return undefined;
-      // The answer is lost with the program: what was begun stays begun. A look would be repeated for days.
+      // The answer is lost with the program, but an operation that it began goes on. A lost status query would be
+      // repeated for days.
       return operation === "BulkOperation" ? { status: 404 } : "lost";
     });
     let runs = 0;

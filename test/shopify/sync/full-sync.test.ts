@@ -134,7 +134,7 @@ describe("a load of a whole shop", () => {
     expect(operations(all, begun)).not.toContain("AllCustomers");
     expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
     expect(await all.shop.all("subscriptions")).toHaveLength(520);
-    // The run counts from its start, not from its continuation.
+    // The start of the run counts, not the time when it continued.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
   });
@@ -183,7 +183,7 @@ describe("a load of a whole shop", () => {
 
 test("a page that is older than the reading for a platform webhook hides no change", async () => {
   const all = await connected();
-  // The contract is on the third page. The first two are worked on at the same time.
+  // The contract is on the third page. The load works on the first two pages at the same time.
   all.remote.seed({ contracts: 500, linesEach: 1 });
   const contract = createContract(all.remote);
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
@@ -209,7 +209,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
 });
 
 describe("two pages of contracts are worked on at a time", () => {
-  /** A load whose first page waits while the second one is written, and then may fail. */
+  /** Starts a load. Its first page waits while the second page is written, and then may fail. */
   async function withSlowPage({ fails }: { fails: boolean }) {
     const all = await connected();
     all.remote.seed({ contracts: 600, renewals: 0 });

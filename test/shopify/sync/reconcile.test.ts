@@ -16,7 +16,7 @@ function reconcile({ test, shop }: ConnectedShop, since?: number) {
   return test.app.platform.synchronizer.reconcile(shop.shop, since);
 }
 
-/** A shop with a contract that was loaded an hour ago. */
+/** Makes a shop with a contract that was loaded an hour ago. */
 async function loaded() {
   const all = await connected();
   await queueAllEvents(all);

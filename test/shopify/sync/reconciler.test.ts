@@ -12,7 +12,7 @@ function lastRun({ test, shop }: ConnectedShop) {
   return test.app.store.syncs.lastComplete(shop.shop.id, "changes");
 }
 
-/** A shop that was loaded just now. */
+/** Makes a shop that was loaded just now. */
 async function loaded() {
   const all = await connected();
   const contract = createContract(all.remote);
@@ -133,7 +133,7 @@ test("a failure of the database is logged, and the next round goes on", async ()
   expect(await lastRun(all)).toBeDefined();
 });
 
-/** Ten shops that are due, and a platform that holds its answers back until the test opens it. */
+/** Makes ten shops that are due. The platform holds its answers back until the test opens it. */
 async function manyDueShops() {
   const all = await connected();
   const { platform } = all.test.app;

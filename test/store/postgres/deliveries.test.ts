@@ -70,7 +70,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     let most = 0;
 
     async function work(own: Store, place: number): Promise<void> {
-      // Each process has another order of shops, which must not cause a deadlock.
+      // Each process has its own order of shops. This must not cause a deadlock.
       const ids = shops.map(({ id }) => id).toSorted((a, b) => (place % 2 === 0 ? a - b : b - a));
       const [shares, limits] = [new Map(ids.map((id) => [id, 4])), new Map(ids.map((id) => [id, 4]))];
       let ended: AttemptResult[] = [];

@@ -8,7 +8,7 @@ import { hasPostgres } from "../../support/postgres-server.ts";
 import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid } from "../../support/records.ts";
 
-/** A store with a shop, and a connection to its database that can hold locks. */
+/** Opens a store with a shop, and a connection to its database that can hold locks. */
 async function openShop() {
   const url = await databaseWithTables();
   const store = await openStoreAt(url);

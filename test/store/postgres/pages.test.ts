@@ -40,7 +40,7 @@ async function shopWithRows(sizes: readonly number[]) {
     return { found, bytes };
   }
 
-  /** All ids in the order of the changes, in pages. */
+  /** Reads all ids in the order of the changes, in pages. */
   async function walkChanges() {
     const pages: unknown[][] = [];
     for (let after = 0, hasMore = true; hasMore; ) {
@@ -51,7 +51,7 @@ async function shopWithRows(sizes: readonly number[]) {
     return pages;
   }
 
-  /** The same for a list with a filter. */
+  /** Reads all ids of a list with a filter, in pages. */
   async function walkFiltered() {
     const pages: unknown[][] = [];
     for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {

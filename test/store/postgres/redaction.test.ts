@@ -14,7 +14,7 @@ import { customer, gid, subscription } from "../../support/records.ts";
 
 const shared = engines().filter(({ name }) => name === "postgres");
 
-/** How many sessions of the database wait for a lock. */
+/** Counts the sessions of the database that wait for a lock. */
 async function countWaiting(db: Database): Promise<number> {
   const found = await db.get<{ n: number }>(
     `SELECT count(*)::int4 AS n FROM pg_stat_activity

@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgres())("the clock of the database", () => {
   test("is not wrong because the answer took long", async () => {
     const url = await emptyDatabase();
     const proxy = await startFaultyProxy(Number(new URL(url).port));
-    // Each question seems to take three seconds, and the server to answer it at their end, so with a clock that is right.
+    // Each question seems to take three seconds. If the server answers at the end of this time, its clock is right.
     let now = Date.now() - 2_900;
     await openStoreAt(withPort(url, proxy.port), {
       now() {

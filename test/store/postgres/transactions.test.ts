@@ -40,7 +40,7 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => both(tx, [1, 2], first.resolve, second.promise)),
         db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
       ]);
-      // The server may cancel both if both have waited long enough.
+      // If both transactions have waited long enough, the server may cancel both.
       expect(runs).toBeGreaterThanOrEqual(3);
       expect(await values(db)).toEqual([2, 2]);
     });
