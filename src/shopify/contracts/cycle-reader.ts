@@ -15,13 +15,15 @@ import { dateFrom, platformRecordError } from "./values.ts";
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** Cycles that are searched ahead. Further than this after the last order, the mirror finds no order of a contract. */
+/**
+ * How many further cycles are searched ahead. A contract has no order after more cycles without an order (`MAX_GAP`).
+ */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
 /** More cycles than this are a fault of the platform: a contract with daily cycles has 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
-/** Merchants do not skip cycles in a row for longer than this. */
+/** Limit of the look ahead. Merchants do not skip cycles in a row for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
 /** The source of the cycles. */
@@ -31,7 +33,7 @@ export interface CycleSource {
   now: () => number;
 }
 
-/** The facts that are known of a contract before its cycles are read. */
+/** The facts about a contract that are known before its cycles are read. */
 export interface CycleReading {
   shop: ShopAddress;
   contractGid: string;
@@ -40,7 +42,7 @@ export interface CycleReading {
   before: Subscription | undefined;
   /** How many attempts the contract has; undefined if that is not known. */
   attemptCount?: number | undefined;
-  /** Whether all cycles up to now are read. Needed if an order is in no open cycle. */
+  /** Whether to read all cycles up to now. This is needed for an order that is in no open cycle. */
   readsSettled?: boolean;
   /** The number of a cycle that was charged early. All cycles up to it are read. */
   chargedEarly?: number;
@@ -49,8 +51,8 @@ export interface CycleReading {
 }
 
 /**
- * The first cycles that can have changed, of a contract in the mirror. The platform need not be asked for the contract
- * before.
+ * Reads the first cycles that can have changed, of a contract in the mirror. It does not need the platform's contract
+ * first.
  * @throws PlatformError
  */
 export function readOpenCycles(
@@ -65,7 +67,7 @@ export function readOpenCycles(
 }
 
 /**
- * The first cycles of a contract that the mirror does not have, or has without its cycles.
+ * Reads the first cycles of a contract that is not in the mirror, or is there without its cycles.
  * @throws PlatformError
  */
 export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
@@ -77,7 +79,7 @@ export function readFirstCycles(source: CycleSource, node: ContractNode, reading
   return readCycles(source, reading, first, count);
 }
 
-/** The cycles after the first ones, up to the one after the next billing. @throws PlatformError */
+/** Reads the cycles after `first`, up to the cycle after the next billing. @throws PlatformError */
 export async function readFurtherCycles(
   source: CycleSource,
   node: ContractNode,
@@ -89,14 +91,14 @@ export async function readFurtherCycles(
     const last = all.at(-1)?.cycleIndex ?? 0;
     const nodes = await readCycles(source, reading, last + 1, FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
-    // Cycles that do not come after the last one would be read again and again.
+    // Without a later cycle, the loop would read the same cycles again and again.
     if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
     all.push(...nodes);
   }
   return all.slice(first.length);
 }
 
-/** Some cycles after these: one of them may be charged before its time. @throws PlatformError */
+/** Reads some cycles after `cycles`, because one of them may have been charged early. @throws PlatformError */
 export async function readCyclesAhead(
   source: CycleSource,
   reading: CycleReading,
@@ -108,7 +110,7 @@ export async function readCyclesAhead(
   return ahead.filter(({ cycleIndex }) => cycleIndex > last);
 }
 
-/** @returns the cycles that exist, of `count` cycles from a number on @throws PlatformError */
+/** Reads up to `count` cycles from number `from` on. @returns the cycles that exist @throws PlatformError */
 export async function readCycles(
   { client }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -118,7 +120,10 @@ export async function readCycles(
   return checkedCycles(await client.query(shop, BILLING_CYCLES, { id, from, to: from + count - 1, count }));
 }
 
-/** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
+/**
+ * Reads the cycles around now, of a contract that was not billed for long. It does not read the settled cycles before
+ * them.
+ */
 async function readAroundNow(
   { client, now }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -131,7 +136,10 @@ async function readAroundNow(
   return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
-/** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
+/**
+ * Checks that each cycle has a number and dates. Without them, a search for a cycle would not end. @throws SdsError
+ * `bad_record`
+ */
 function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
   const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
@@ -142,7 +150,7 @@ function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] }
   return nodes;
 }
 
-/** All attempts of a cycle. @throws PlatformError */
+/** Reads all attempts of a cycle. @throws PlatformError */
 export function readAttempts(
   { client }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -154,7 +162,7 @@ export function readAttempts(
   });
 }
 
-/** The lines of a cycle if they were edited; else undefined. @throws PlatformError */
+/** Reads the lines of a cycle if they were edited; else returns undefined. @throws PlatformError */
 export async function readEditedLines(
   { client }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -169,14 +177,14 @@ export async function readEditedLines(
   return first && allNodes(first, readPage);
 }
 
-/** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */
+/** Estimates the latest time at which a cycle is due, from the last mirrored order before it. */
 function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
   const before = [...mirrored].filter(([cycleNumber]) => cycleNumber > 0 && cycleNumber < cycle);
   const [last, order] = before.toSorted(([a], [b]) => a - b).at(-1) ?? [0, undefined];
   return Date.parse(order?.billedAt ?? startedAt) + (cycle - last) * longestMs;
 }
 
-/** The latest time at which a contract can have ended; now for a contract that goes on. */
+/** Returns the latest time at which a contract can have ended; now for a contract that has not ended. */
 function latestEnd(node: ContractNode, before: Subscription | undefined, now: number): number {
   if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
@@ -195,7 +203,7 @@ export function areAllSoFar(
   return Date.parse(last.cycleStartAt) > latestEnd(node, before, now);
 }
 
-/** Whether no relevant cycle can follow these cycles. */
+/** Whether these cycles are enough, because no relevant cycle can follow them. */
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,
@@ -215,7 +223,7 @@ function isEnough(
   return next !== undefined && last.cycleIndex > next.cycleIndex;
 }
 
-/** The attempts of these cycles. A cycle with more than a page of them counts as having them all. */
+/** Counts the attempts of these cycles. A cycle with more than a page of attempts counts as infinitely many. */
 function attemptsIn(cycles: readonly CycleNode[]): number {
   return cycles.reduce((sum, { billingAttempts: { nodes, pageInfo } }) => {
     return sum + (pageInfo.hasNextPage ? Number.POSITIVE_INFINITY : nodes.length);

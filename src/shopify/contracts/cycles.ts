@@ -15,16 +15,19 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
   YEAR: [365, 366],
 };
 
-/** The mirrored orders of a contract, by cycle number; the checkout is 0. */
+/** The mirrored orders of a contract, by cycle number. The checkout has number 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** A cycle that was due before this time and was not charged is settled: it is never charged or skipped later. */
+/**
+ * Returns the time before which cycles are settled. A cycle that was due before it and was not charged is never charged
+ * or skipped later.
+ */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;
 }
 
-/** The first cycle that can still change. @param settledBefore see `settledTime` */
+/** Returns the number of the first cycle that can still change. @param settledBefore see `settledTime` */
 export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
   let first = 1;
   while (isSettled(mirrored.get(first), settledBefore)) first += 1;
@@ -36,14 +39,14 @@ function isSettled(order: Order | undefined, settledBefore: number): boolean {
   return isCharged(order.status) || Date.parse(order.billedAt) < settledBefore;
 }
 
-/** How long an interval is at least, and at most. Milliseconds. */
+/** Returns the shortest and the longest length of an interval, in milliseconds. */
 export function intervalMs({ interval, intervalCount }: ContractNode["billingPolicy"]): { min: number; max: number } {
   const [fewest, most] = INTERVAL_DAYS[interval] ?? [28, 31];
   return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
 }
 
 /**
- * The cycle that is billed next. It comes after the last billed cycle; skipped and settled cycles are passed over.
+ * Finds the cycle that is billed next: the first cycle after the last billed cycle that is neither skipped nor settled.
  * @param cycles in their order
  * @param settledBefore see `settledTime`
  * @returns undefined if `cycles` do not include that cycle
@@ -63,8 +66,8 @@ export function nextCycle<T extends CycleState>(
 }
 
 /**
- * The time of a contract's next billing. An app may write its own date into the contract, to bill earlier or later than
- * the cycle says. This date counts only if it lies within the next cycle or after it.
+ * Returns the time of a contract's next billing. An app may write its own date into the contract, to bill earlier or
+ * later than the cycle says. This date counts only if it is after the start of the next cycle.
  */
 export function nextBillingDate(
   { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
@@ -80,7 +83,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
   return status !== "CANCELLED" && status !== "EXPIRED";
 }
 
-/** Whether a cycle has neither a charge, a skip nor an attempt. */
+/** Whether a cycle was not charged, not skipped and not attempted. */
 export function isUntouched({ status, skipped, billingAttempts }: CycleNode): boolean {
   return status === "UNBILLED" && !skipped && billingAttempts.nodes.length === 0;
 }

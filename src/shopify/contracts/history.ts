@@ -29,8 +29,8 @@ export interface HistoryReading extends CycleReading {
 }
 
 /**
- * Reads the cycles of a contract with all their attempts, until the changed orders are seen.
- * @param first its first cycles, which are read already
+ * Reads the cycles of a contract with all their attempts, until the changed orders are found.
+ * @param first the contract's first cycles, which are read already
  * @throws PlatformError; SdsError `bad_record`
  */
 export async function readHistory(

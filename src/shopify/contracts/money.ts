@@ -29,7 +29,7 @@ export function createRoundingReport(log: Log): RoundingReport {
   };
 }
 
-/** The lines of a contract that name a product. @throws SdsError `bad_record` */
+/** Returns the lines of a contract that name a product. @throws SdsError `bad_record` */
 export function contractLines(lines: readonly ContractLineNode[]): LineItem[] {
   return productLines(lines.map((line) => ({ ...line, unitPriceCents: readAmount(line.currentPrice, noteNothing) })));
 }
@@ -39,7 +39,10 @@ interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
   productId: string | null;
 }
 
-/** Leaves out lines without a product, such as a tip or a line with a deleted product. They count only in the sums. */
+/**
+ * Leaves out lines without a product, such as a tip or a line with a deleted product. These lines count only in the
+ * sums.
+ */
 function productLines(lines: readonly LineParts[]): LineItem[] {
   const items = lines.flatMap(({ variantId, productId, title, quantity, unitPriceCents }): LineItem[] => {
     if (variantId === null || productId === null || quantity < 1) return [];
@@ -48,7 +51,7 @@ function productLines(lines: readonly LineParts[]): LineItem[] {
   return items.slice(0, MAX_LINES);
 }
 
-/** The expected cost of a contract's next order. @throws SdsError `bad_record` */
+/** Computes the expected cost of a contract's next order. @throws SdsError `bad_record` */
 export function expectedMoney(
   lines: readonly ContractLineNode[],
   noteRounding: NoteRounding = noteNothing,
@@ -61,8 +64,8 @@ export function expectedMoney(
 }
 
 /**
- * The cost of an order in the shop's currency: the lines before discounts, and the amount of each discount. These
- * parts give exact sums.
+ * Computes the cost of an order in the shop's currency, from the lines before discounts and each discount's amount.
+ * These parts give exact sums.
  * @param creditTitle a discount with this title is store credit
  * @throws SdsError `bad_record`
  */
@@ -92,7 +95,7 @@ export function orderMoney(
   });
 }
 
-/** Checks money as the money of all other order records is checked. @throws SdsError `bad_record` */
+/** Checks money with the rules for the money of all order records. @throws SdsError `bad_record` */
 function checkedMoney(money: OrderMoney): OrderMoney {
   const parsed = parseRecord({
     type: "order",

@@ -10,8 +10,8 @@ import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
 /**
- * Reads contracts and orders by gid. Calls at the same time share a query, because the platform charges a query by ids
- * like a single object, whatever the number of ids.
+ * Reads contracts and orders by gid. Calls at the same time share a query, because a query by ids costs as much as a
+ * query of a single object.
  */
 export interface NodeLoader {
   /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
@@ -66,7 +66,7 @@ function isObject(node: LoadedNode | null): node is LoadedNode {
 /** An order without its lines. */
 type OrderHead = Omit<OrderNode, "id" | "lineItems">;
 
-/** Takes orders from the stage of the shop's load. All else comes from another loader. */
+/** Creates a loader that takes orders from the stage of the shop's load. `loader` reads everything else. */
 export function createStagedNodeLoader(loader: NodeLoader, orderStages: Pick<OrderStageStore, "find">): NodeLoader {
   return {
     contract: loader.contract,

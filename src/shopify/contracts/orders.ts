@@ -73,13 +73,16 @@ export async function readOrders(
   };
 }
 
-/** The order of a successful attempt. */
+/** Returns the order of a successful attempt, in a list; else an empty list. */
 export function orderOf({ state }: AttemptNode): string[] {
   const isSuccess = state.__typename === "SubscriptionBillingAttemptSuccessState";
   return isSuccess && state.order !== null ? [state.order.id] : [];
 }
 
-/** One order can be for several contracts, and for other products too. A contract counts the lines that name it. */
+/**
+ * Returns the lines that name the contract, or else the lines that name no contract. One order can be for several
+ * contracts, and for other products too.
+ */
 function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);
@@ -93,7 +96,7 @@ async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderN
   });
 }
 
-/** The contracts that an order belongs to. Most orders of a shop belong to no contract. @throws PlatformError */
+/** Returns the contracts of an order. Most orders of a shop belong to no contract. @throws PlatformError */
 export async function readContractsOf(
   { client, loader }: { client: GraphqlClient; loader: Pick<NodeLoader, "order"> },
   shop: ShopAddress,

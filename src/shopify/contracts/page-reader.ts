@@ -10,17 +10,17 @@ import { type ContractRecords, type ContractSource, readContractFrom, readContra
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
-/** The cycles after the billed ones. */
+/** The two cycles after the billed cycles. */
 interface OpenCycles {
   next: CycleState;
   following: CycleState;
 }
 
 /**
- * Reads the contracts of a page with far fewer points than one after another. Most contracts have only successful
- * attempts, one for each cycle so far. Then two cycles tell the whole history. For example, a contract has five
+ * Reads the contracts of a page with far fewer points than single readings. Most contracts have only successful
+ * attempts, one for each cycle so far. Then two cycles show the whole history. For example, a contract has five
  * attempts, one interval apart, and cycles 6 and 7 are not billed. Then the attempts were for cycles 1 to 5. For every
- * other contract all cycles are read.
+ * other contract, all cycles are read.
  * @returns for each contract its records, or why it cannot be read
  * @throws PlatformError
  */
@@ -47,7 +47,10 @@ export async function readContractPage(
   );
 }
 
-/** The two cycles after as many as there were attempts, by contract. A contract whose cycles are refused is missing. */
+/**
+ * Reads for each contract the two cycles after its attempts: with five attempts, cycles 6 and 7. A contract whose
+ * cycles the platform refuses is missing.
+ */
 async function readOpenCycles(
   client: GraphqlClient,
   shop: Shop,
@@ -69,7 +72,7 @@ async function readOpenCycles(
   );
 }
 
-/** One cycle that the platform refuses fails the whole query. So each half is asked for again. */
+/** Reads cycles by their addresses. One refused cycle fails the whole query, so each half is then read alone. */
 async function lookUp(
   client: GraphqlClient,
   shop: Shop,
@@ -105,7 +108,10 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
   return pageInfo.hasNextPage ? undefined : nodes.length;
 }
 
-/** @returns undefined if the open cycles and the times do not show that the attempts were for the cycles before them */
+/**
+ * Makes the history of a contract whose attempts were for the cycles from 1 on, one for each.
+ * @returns undefined if the open cycles and the times do not show that
+ */
 function regularHistory(
   node: ContractWithAttempts,
   { next, following }: OpenCycles,
@@ -130,8 +136,8 @@ function regularHistory(
 }
 
 /**
- * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice, and the
- * number of attempts does not tell the cycle.
+ * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice. Then the
+ * number of attempts does not give the number of the cycle.
  */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);

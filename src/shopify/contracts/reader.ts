@@ -17,7 +17,7 @@ import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
 /**
- * What contracts are read from. Reading a contract makes its records: the customer, the contract, its checkout and its
+ * The sources of contracts. Reading a contract makes its records: the customer, the contract, its checkout and its
  * billing cycles. Cycles that the mirror has as charged are left out, because they are over.
  */
 export interface ContractSource extends CycleSource {
@@ -53,15 +53,15 @@ export async function readContract(
 ): Promise<ContractRecords> {
   const reading = await begin(source, shop, contractGid, changedOrders);
   const open = await readOpen(source, reading);
-  // The orders are needed later. Asked for now, they share a query with the contract.
+  // The orders are needed later. Requested now, they share a query with the contract.
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
   return node === undefined ? { records: [], orders: [] } : readRest(source, shop, node, reading, open);
 }
 
 /**
- * Reads the rest of a contract that a page has brought.
- * @param attemptCount how many attempts it has; undefined if that is not known
+ * Reads the rest of a contract that came with a page.
+ * @param attemptCount how many attempts the contract has; undefined if that is not known
  */
 export async function readContractFrom(
   source: ContractSource,
@@ -72,7 +72,7 @@ export async function readContractFrom(
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
-/** Reads the rest of a contract that a page has brought, if its cycles are known already. */
+/** Reads the rest of a contract that came with a page and whose cycles are known. */
 export async function readContractWith(
   source: ContractSource,
   shop: Shop,
@@ -121,7 +121,7 @@ async function readOpen(source: ContractSource, reading: ContractReading): Promi
   }
 }
 
-/** The orders that the mirror does not have as charged, or that changed. */
+/** Returns the gids of the changed orders, and of the attempts' orders that the mirror does not have. */
 function newOrders({ mirrored, changedOrders }: ContractReading, cycles: readonly CycleNode[]): string[] {
   const charged = new Set([...mirrored.values()].map(({ shopifyId }) => shopifyId));
   const ofAttempts = cycles.flatMap(({ billingAttempts }) => billingAttempts.nodes.flatMap(orderOf));

@@ -22,7 +22,7 @@ export interface ContractParts {
   lines: readonly ContractLineNode[];
   /** The customer's gid. If the platform deleted the person, the node has no customer. */
   customer: string;
-  /** Whether the mirror does not have the contract. */
+  /** Whether the contract is not in the mirror yet. */
   isNew: boolean;
   mirrored: MirroredOrders;
   cycles: readonly CycleHistory[];
@@ -65,7 +65,7 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
   const { mirrored, cycles, next, orders, noteRounding, now } = parts;
-  // A skip counts up to the cycle after the next billing, because no reading looks further.
+  // A skip counts only up to the cycle after the next billing, because no reading looks further.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const isSkipped = skipped && cycleIndex <= last;

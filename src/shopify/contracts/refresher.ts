@@ -23,12 +23,15 @@ export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
   events?: EventScope;
-  /** The platform webhooks that brought the records, as numbers of the inbox. They leave it in the same commit. */
+  /**
+   * The inbox numbers of the platform webhooks that caused the records. The same commit removes these webhooks from the
+   * inbox.
+   */
   inboxNumbers?: readonly number[];
   reads?: readonly ContractRead[];
 }
 
-/** A hint from platform webhooks about one subject: something changed, at `triggeredAt` at the latest. */
+/** A hint from platform webhooks about one subject, which changed at `triggeredAt` or before. */
 export interface ChangeHint {
   /** Whether the contract changed, or one of its orders. */
   of: "contract" | "order";
@@ -38,18 +41,18 @@ export interface ChangeHint {
   triggeredAt: number;
 }
 
-/** Contracts that the platform gave together. */
+/** Contracts of one page of the platform. */
 export interface ContractPage {
   nodes: readonly ContractWithAttempts[];
-  /** When they were asked for, epoch milliseconds. */
+  /** When the page was requested, epoch milliseconds. */
   requestedAt: number;
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractRefresher {
   /**
-   * Reads a contract and everything that belongs to it, and submits it. Does not read if an earlier reading began after
-   * the change: that reading has shown the change.
+   * Reads a contract and everything that belongs to it, and submits it. It does not read if an earlier reading began
+   * after the change, because that reading has shown the change.
    */
   refreshUnlessKnown(
     shop: Shop,
@@ -59,7 +62,7 @@ export interface ContractRefresher {
   ): Promise<ChangeCounts>;
   /**
    * Reads and submits a page of contracts.
-   * @returns for each what changed and how many orders it has, or why it cannot be mirrored
+   * @returns for each contract what changed and how many orders it has, or why it cannot be mirrored
    * @throws PlatformError
    */
   loadPage(
@@ -67,7 +70,7 @@ export interface ContractRefresher {
     page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
-  /** The contracts that an order belongs to. Most orders of a shop belong to no contract. @throws PlatformError */
+  /** Returns the contracts of an order. Most orders of a shop belong to no contract. @throws PlatformError */
   contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
@@ -75,7 +78,7 @@ export interface ContractRefresher {
 
 interface Dependencies {
   source: ContractSource;
-  /** Shared by everything that reads contracts. */
+  /** Shared by all readers of contracts. */
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
@@ -148,7 +151,7 @@ async function loadPage(
       if (result?.status !== "fulfilled") throw result?.reason;
       const { records } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
-      // Its orders are not noted: they may come from the stage, where they are older.
+      // The contract's orders are not noted, because they may come from the stage, where they are older.
       const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),

@@ -2,8 +2,8 @@ import { asObject } from "../../lib/json.ts";
 import { platformRecordError } from "./values.ts";
 
 /**
- * The parts of a platform's answer that the reading relies on: objects, lists and texts. Their values are checked
- * later, with the records.
+ * The shape of a part of the platform's answer, as far as the reading relies on it: objects, lists and texts. Values
+ * are checked later, with the records.
  */
 type Shape = { parts: Record<string, Shape>; canBeNull?: boolean; canBeAbsent?: boolean } | { each: Shape } | "text";
 
@@ -42,7 +42,7 @@ const CONTRACT_PARTS = {
   lines: page(CONTRACT_LINE),
 } satisfies Record<string, Shape>;
 
-/** The shapes of the platform's answers, by the names that errors give them. */
+/** The shapes of the platform's answers, by their names in error messages. */
 const SHAPES = {
   attempts: furtherPage(ATTEMPT),
   "a contract": object(CONTRACT_PARTS),

@@ -9,7 +9,7 @@ import { contractLines } from "./money.ts";
 import { requireShape } from "./shapes.ts";
 import { clipText, dateFrom, platformRecordError } from "./values.ts";
 
-/** Checks a record as records of all other sources are checked. @throws SdsError `bad_record` */
+/** Checks a record with the rules for records of all sources. @throws SdsError `bad_record` */
 function checked<T extends CustomerRecord | SubscriptionRecord>(candidate: T): T {
   const parsed = parseRecord(candidate);
   if (!("refused" in parsed)) return parsed.record as T;
@@ -80,7 +80,10 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 
-/** After this time a success without a visible order counts anyway: the order was deleted, or is too old to be read. */
+/**
+ * After this time, a successful attempt counts as charged even without a visible order. The order was deleted, or is
+ * too old to be read.
+ */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
 /**

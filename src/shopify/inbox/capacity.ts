@@ -1,8 +1,8 @@
 import type { InboxQueue } from "../../store/port/inbox.ts";
 
 /**
- * Limits for subjects that need the platform: of all shops, and of one shop. The contracts of one shop share queries.
- * So in a backlog each contract costs fewer points, the more are read at once.
+ * Limits for subjects that need the platform: for all shops together, and for one shop. The contracts of one shop share
+ * queries. So in a backlog, a contract costs fewer points if more contracts are read at once.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
@@ -11,7 +11,7 @@ const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
 /** Limits for subjects that do not need the platform. A redaction in a large shop takes seconds. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
-/** How long a shop whose platform failed has to wait. Each further failure doubles it. */
+/** How long a shop whose platform failed has to wait. Each further failure doubles the wait. */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
 
@@ -49,7 +49,10 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
     noteSuccess(shopId: number): void {
       rests.delete(shopId);
     },
-    /** Notes that the shop's platform failed. After a rest the shop gets one subject at a time, until it answers. */
+    /**
+     * Notes that the shop's platform failed. After a rest, the shop gets one subject at a time until the platform
+     * answers.
+     */
     noteFailure(shopId: number): void {
       const before = rests.get(shopId);
       const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);

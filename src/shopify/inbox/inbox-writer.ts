@@ -2,7 +2,7 @@ import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../../lib/group-commit.ts
 import type { InboxStore, Receipt } from "../../store/port/inbox.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 
-/** Characters in one commit. */
+/** The most characters in one commit. */
 const MAX_SIZE = 8 * 1024 * 1024;
 
 /** Writes platform webhooks to the inbox. */
@@ -14,9 +14,9 @@ export interface InboxWriter {
 }
 
 /**
- * Platform webhooks that arrive at the same time share a commit.
+ * Creates an inbox writer. Platform webhooks that arrive at the same time share a commit.
  * @param onReceived called after a commit with a new webhook
- * @param isShared whether another node can lock a shop: then commits of other shops do not wait for it
+ * @param isShared whether another node can lock a shop. Then commits of other shops do not wait for that lock
  */
 export function createInboxWriter(
   store: Pick<InboxStore, "receive">,

@@ -21,21 +21,21 @@ export type Intent =
   /** The webhook names `orders`. They are read with the contract. */
   | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
-  /** Two customers became one. Some payloads do not say which one is gone. */
+  /** Two customers became one. Some payloads do not say which customer is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
   | { do: "read_plan"; subscription: AppSubscription }
   | { do: "read_scopes" }
   | { do: "set_currency"; currency: string }
   | { do: "disconnect" }
-  /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
+  /** `domain` is null for a sample of the platform's test tool. The header names the sample's shop. */
   | { do: "remove_shop"; domain: string | null }
   /** `request` is the platform's id of the request, null if the platform gives no id. */
   | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
 /**
- * The subject of a platform webhook, and whether processing queries the platform. Webhooks with the same subject are
- * processed one after another. All webhooks of a subject agree on `needsPlatform`.
+ * Returns the subject of a platform webhook, and whether its processing queries the platform. Webhooks with the same
+ * subject are processed one after another. All webhooks of a subject agree on `needsPlatform`.
  */
 export function orderingOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
@@ -54,7 +54,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
     case "read_plan":
     case "read_scopes":
       return { subject: "installation", needsPlatform: true };
-    // The platform says whether the app is installed again. It is not queried for a shop that is not connected.
+    // The processing asks the platform whether the app is installed again, but only for a connected shop.
     case "remove_shop":
       return { subject: "removal", needsPlatform: true };
     default:
@@ -74,7 +74,8 @@ export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Inte
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
-  // These payloads have ids that are only numbers. The exact parser is slow, so the long payloads do without it.
+  // These payloads have only numeric ids, which need the exact parser. The exact parser is slow, so it is not used for
+  // the long payloads.
   const hasNumberIds = compliance !== undefined || use === "cycle" || use === "consent";
   const payload = hasNumberIds ? parseExact(text) : parseObject(text);
   if (payload === undefined) return ignore("the payload is not a JSON object");
@@ -199,14 +200,14 @@ function removal(domain: unknown): Intent {
   return ignore("the payload names no shop");
 }
 
-/** No clock is this far ahead of ours. */
+/** A time further in the future is not valid, because no clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
 /**
- * When something changed, epoch milliseconds. A time from the far future would win over all later changes. So without
- * a valid time, and for a time from the far future, the result is `atLatest`.
+ * Returns the time of a change, epoch milliseconds. A time in the far future would win over all later changes. So for
+ * such a time, and without a valid time, the result is `atLatest`.
  * @param text a date with an offset
- * @param atLatest when the platform told the change, epoch milliseconds
+ * @param atLatest when the platform reported the change, epoch milliseconds
  */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;

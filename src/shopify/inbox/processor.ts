@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
-/** At most so many platform webhooks about one subject are processed together: their bodies are in memory. */
+/** The most platform webhooks about one subject that are processed together, because their bodies are in memory. */
 const MAX_TOGETHER = 500;
 
 interface Dependencies {
@@ -38,16 +38,16 @@ interface Dependencies {
 export interface InboxProcessor {
   /** Whether it reads or processes platform webhooks now. */
   readonly working: boolean;
-  /** Asks for a turn: once a second, and when something was received. */
+  /** Requests a turn. Called once a second, and when something was received. */
   wake(): void;
   /** Stops starting subjects, and waits for those under way. May be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Processes the platform webhooks in the inbox. Webhooks about one subject are processed one after another; when one is
- * due, all that wait are processed together. A failed attempt is repeated, after longer and longer waits. After the
- * last attempt, the webhook stays in the inbox as failed.
+ * Processes the platform webhooks in the inbox. Webhooks about one subject are processed one after another. When a
+ * webhook is due, all waiting webhooks about its subject are processed together. A failed attempt is repeated, after
+ * longer and longer waits. After the last attempt, the webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
   const { inbox, isSlow, membership, now, clock, sleep, log } = dependencies;
@@ -112,7 +112,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   };
 }
 
-/** At the first turn, and whenever the clock was set back, items that a clock planned too late become due. */
+/** Makes items due that a wrong clock planned too late. Runs at the first turn, and whenever the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {
@@ -130,7 +130,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   const { inbox, shops, handle, membership, now, log } = dependencies;
 
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
-    // The item with the fewest attempts counts for all of them.
+    // The attempts of the item with the fewest attempts count for all items.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
     // A request to remove a shop is never given up.
     const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;

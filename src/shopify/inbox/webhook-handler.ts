@@ -18,7 +18,7 @@ import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
 
 /**
- * Does what platform webhooks about one subject ask for, the oldest first, and removes them from the inbox.
+ * Processes platform webhooks about one subject, the oldest first, and removes them from the inbox.
  * @throws PlatformError; SdsError `bad_record`
  */
 export type WebhookHandler = (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
@@ -107,7 +107,7 @@ async function submit(
   dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
-  // If the removal of the shop has begun in the meantime, it also removes the inbox, so this is not an error.
+  // A removal of the shop may have begun in the meantime. It also removes the inbox, so this refusal is not an error.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
@@ -117,14 +117,16 @@ function dataRequestOf(intent: OpenIntent): DataRequest[] {
   return intent.do === "note_data_request" ? [dataRequest(intent.request, intent.customer, intent.triggeredAt)] : [];
 }
 
-/** The placeholder of the platform's test tool is for the shop of the header. */
+/**
+ * Whether an intent asks to remove this shop. The test tool's placeholder stands for the shop that the header names.
+ */
 function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
   return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
 }
 
 /**
- * Marks the shop. From then on, `serve` goes on with the removal every second, also after a restart. The request stays
- * in the inbox, and its id remembered, until the shop's own row goes.
+ * Marks the shop for removal. From then on, `serve` continues the removal every second, also after a restart. The
+ * request stays in the inbox, and its id stays remembered, until the shop's own row is removed.
  */
 async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());
@@ -165,7 +167,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_contract":
     case "read_order":
     case "merge_customers":
-      // The load after the shop is connected reads everything.
+      // When the shop is connected again, a load reads everything.
       if (!(await isConnected(services, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
