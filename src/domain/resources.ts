@@ -6,10 +6,10 @@ export const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_
 export const ORDER_STATUSES = ["PENDING", "PAID", "RECOVERED", "FAILED", "UNCOLLECTIBLE", "SKIPPED"] as const;
 export const ORDER_SOURCES = ["checkout", "recurring"] as const;
 export const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
-/** Line items in a record and its row. */
+/** The most line items in a record and its row. */
 export const MAX_LINES = 250;
 
-/** One of these texts. `must` is the text of a refusal. */
+/** Makes the schema of a text that must be one of `values`. `must` is the text of a refusal. */
 export function oneOf<const T extends readonly string[]>(values: T, description?: string) {
   return Type.Unsafe<T[number]>(
     Type.Union(
@@ -19,17 +19,17 @@ export function oneOf<const T extends readonly string[]>(values: T, description?
   );
 }
 
-/** The gid of an object of the platform (docs/api.md, "Fields"). */
+/** Returns the pattern of the gids of a platform object (docs/api.md, "Fields"). */
 export function gidPattern(object: string): string {
   return `^gid://shopify/${object}/[1-9][0-9]{0,19}$`;
 }
 
-/** An internal id (docs/api.md, "Ids"). */
+/** Returns the pattern of internal ids with a prefix (docs/api.md, "Ids"). */
 export function idPattern(prefix: string): string {
   return `^${prefix}[a-z2-7]{24}$`;
 }
 
-/** Dates as the program writes them. Records have a format of their own. */
+/** Dates as the program writes them. Records have their own date format. */
 const DATE_FORMAT = "date-time";
 FormatRegistry.Set(DATE_FORMAT, isWrittenDate);
 
@@ -41,7 +41,7 @@ export const dateField = (description: string) => Type.String({ format: DATE_FOR
 const cents = (description: string) => Type.Integer({ description });
 export const countField = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** A string that can be null, with the description of the string. */
+/** Makes the schema of a string or null, with the description of the string. */
 export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
   const { description = "" } = schema;
   return Type.Union([schema, Type.Null()], { description });
@@ -61,7 +61,7 @@ const LineItem = Type.Object(
 export type LineItem = Static<typeof LineItem>;
 const lines = Type.Array(LineItem, { maxItems: MAX_LINES, description: `Line items, at most ${MAX_LINES}.` });
 
-/** A subscription contract. The fields have the order of the API's answer. */
+/** A subscription contract, with its fields in the order of the API's answer. */
 export const Subscription = Type.Object(
   {
     id: idField("sub_", "Internal id of the contract. Never changes."),

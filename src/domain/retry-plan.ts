@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import { SdsError } from "./error.ts";
 
-/** Days from each declined attempt to the next attempt. The attempt after the last wait is the last one. */
+/** Days from each declined attempt to the next attempt. The attempt after the last wait is the last attempt. */
 export type RetryPlan = readonly number[];
 
 export const DEFAULT_RETRY_DAYS: RetryPlan = [1, 3, 5];
@@ -10,7 +10,7 @@ const DAY = 86_400_000;
 const MAX_RETRIES = 20;
 const MAX_DAYS = 365;
 
-/** Reads a plan like `1,3,5`, or `none` for a plan without retries. @throws SdsError `invalid` */
+/** Reads a plan like `1,3,5`; `none` means no retries. @throws SdsError `invalid` */
 export function parseRetryDays(text: string): RetryPlan {
   if (text === "none") return [];
   const days = text.split(",").map((part) => (/^\d{1,3}$/.test(part.trim()) ? Number(part) : Number.NaN));
@@ -23,8 +23,8 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * The next retry after a declined attempt. An attempt that failed for missing stock uses up no wait of the plan: the
- * last wait is repeated, or the first wait begins.
+ * Returns the next retry after a declined attempt. An attempt that failed for missing stock does not use up a wait of
+ * the plan: the last wait is repeated, or the first wait begins.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

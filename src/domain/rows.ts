@@ -1,7 +1,7 @@
 import type { CancelFlowRecord, RewardRecord } from "./records/record-schemas.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
-/** A mirrored customer: the served resource, and values that only the mirror needs. */
+/** A mirrored customer: the served resource, and values that only the mirror uses. */
 export interface CustomerRow {
   kind: "customer";
   resource: Customer;
@@ -15,11 +15,11 @@ export interface SubscriptionRow {
   resource: Subscription;
   revision: string | null;
   churnType: "voluntary" | "involuntary" | null;
-  /** Whether cyclesCompleted is the source's own number. Otherwise it is `renewals`. */
+  /** Whether the source gave cyclesCompleted. Otherwise cyclesCompleted is `renewals`. */
   cyclesGiven: boolean;
-  /** PAID and RECOVERED recurring orders. */
+  /** Number of PAID and RECOVERED recurring orders. */
   renewals: number;
-  /** First billing attempt (epoch milliseconds) and status of the contract's last order. */
+  /** The contract's last order: its first billing attempt (epoch milliseconds) and its status. */
   lastOrderAt: number | null;
   lastOrderStatus: Order["status"] | null;
 }
@@ -31,7 +31,7 @@ export interface OrderRow {
   reason: string | null;
   nextRetryAt: string | null;
   retriesExhausted: boolean | null;
-  /** Ended attempts that the platform reported. The intake may have reported the same attempts. */
+  /** Number of ended attempts that the platform reported. The intake may have reported the same attempts. */
   platformAttempts: number;
   /** Whether any attempt was declined. */
   declined: boolean;
@@ -39,7 +39,7 @@ export interface OrderRow {
   charged: boolean;
 }
 
-/** An occurrence happens once, and has its sender's own id. */
+/** Types of occurrences. An occurrence happens once, and has its sender's own id. */
 export type OccurrenceType = "reward" | "cancel_flow";
 
 export interface OccurrenceRow {

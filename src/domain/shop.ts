@@ -5,7 +5,7 @@ import type { RetryPlan } from "./retry-plan.ts";
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** A shop's number in this database, which is never reused, and its domain. */
+/** A shop's domain, and its number in this database. The number is never reused. */
 export interface ShopRef {
   id: number;
   domain: string;
@@ -19,7 +19,7 @@ export interface Shop extends ShopRef {
 }
 
 /**
- * Number of partitions of shops. Nodes share out partitions instead of shops, so what is stored about them does not
+ * Number of partitions of shops. Nodes share out partitions instead of shops, so the stored data about them does not
  * grow with the shops. The number must never change: nodes of two versions would disagree.
  */
 export const PARTITIONS = 256;
@@ -31,7 +31,7 @@ export function partitionOf(shopId: number): number {
 /** The platform's request to remove a shop. It stays in the inbox until all other data of the shop is gone. */
 export const REMOVAL_TOPIC = "shop/redact";
 
-/** Why a shop cannot be added or connected now. */
+/** Makes the refusal to add or connect a shop that is being removed. */
 export function beingRemoved(domain: string): SdsError {
   return new SdsError(
     "conflict",
@@ -54,7 +54,7 @@ export interface ShopSettings {
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})+$`);
 
-/** API access, webhooks and triggers are part of Pro, and of Free with the add-on. */
+/** Whether the plan includes API access, webhooks and triggers: Pro does, and Free with the add-on. */
 export function hasAccess(plan: Plan): boolean {
   return plan !== "free";
 }
@@ -73,7 +73,8 @@ export function parseDomain(text: string): string {
 }
 
 /**
- * The domain of a shop to add. `parseDomain` also finds shops that an earlier version added by their IP address.
+ * Checks the domain of a shop to add. `parseDomain` also accepts IP addresses, because an earlier version added shops
+ * by IP address.
  * @throws SdsError `invalid` also for an IP address
  */
 export function parseNewDomain(text: string): string {
@@ -89,7 +90,7 @@ export function parsePlan(text: string): Plan {
   throw new SdsError("invalid", `"${text}" is not a plan: choose ${PLANS.join(", ")}`);
 }
 
-/** An ISO 4217 code. @throws SdsError `invalid` */
+/** Checks an ISO 4217 code. @throws SdsError `invalid` */
 export function parseCurrency(text: string): string {
   if (Intl.supportedValuesOf("currency").includes(text)) return text;
   throw new SdsError("invalid", `"${text}" is not a currency: write its ISO 4217 code, like USD`);

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { API_ERROR_CODES } from "../domain/error.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 
-/** Goes with the rows of a page (docs/api.md, "Pagination"). */
+/** The schema of `page`, which goes with the rows of a page (docs/api.md, "Pagination"). */
 export const PageInfo = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 250, description: "The most rows that the page could have." }),
@@ -29,7 +29,7 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** The answer of the intake after the commit. */
+/** What the intake answers after the commit. */
 export const IntakeResult = Type.Object(
   { accepted: Type.Integer({ minimum: 0, description: "The number of records in the body." }) },
   { title: "IntakeResult" },

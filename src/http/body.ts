@@ -2,29 +2,32 @@ import { SdsError } from "../domain/error.ts";
 import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
-/** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
+/**
+ * The most bytes of all bodies that arrive or are worked on. The limit covers all senders, because a sender is known
+ * only when its body is complete.
+ */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
- * A body with a Content-Length up to this is read in one call, because a stream would take 15 µs more. Its bytes cannot
- * be counted as they arrive, so they are counted from the beginning.
+ * A body with a Content-Length up to this size is read in one call, because a stream would take 15 µs more. Its bytes
+ * cannot be counted as they arrive, so they are counted before they arrive.
  */
 const SMALL_BYTES = 16 * 1024;
-/** The part of the room that bodies may take while they arrive in pieces. Small bodies always find the rest. */
+/** Share of the total that bodies may take while they arrive in pieces. Small bodies always get the rest. */
 const STREAM_SHARE = 3 / 4;
-/** Memory that a body takes beside its bytes. */
+/** Memory that a body takes in addition to its bytes. */
 const OVERHEAD_BYTES = 1024;
-/** A body makes progress each time that this many more bytes have arrived. So single bytes are not progress. */
+/** A body makes progress each time this many more bytes have arrived. So single bytes are not progress. */
 const PROGRESS_BYTES = 16 * 1024;
 /** A body without progress for this long is stalled. */
 const STALLED_MS = 1_000;
-/** A slower sender may try again. */
+/** The time limit of a body. A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
 /**
- * A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed, and
- * has no bytes from then on.
+ * A whole body, as raw bytes, because signatures are over bytes. The body counts against the limit until it is
+ * disposed. After that it has no bytes.
  */
 export interface Body extends Disposable {
   bytes: Uint8Array<ArrayBuffer>;
@@ -33,21 +36,21 @@ export interface Body extends Disposable {
 /** How large a body may be. */
 export interface BodyLimit {
   maxBytes: number;
-  /** The refusal of a larger one. */
+  /** Makes the refusal of a larger body. */
   tooLarge?: (maxBytes: number) => SdsError;
 }
 
 interface BodyReadOptions extends BodyLimit {
-  /** Whose bodies are counted together, such as a network. */
+  /** Name of a sender, such as a network. The bodies of a sender are counted together. */
   sender: string;
 }
 
-/** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
+/** Reads bodies. Limits how many bytes of bodies are in memory, and how long each body may take. */
 export interface BodyReader {
   /**
-   * Counts bytes that have arrived, and the announced length of small bodies only. If there is no room for more bytes,
-   * a stalled body is given up. If no body is stalled, a body that makes progress takes the room of a sender with more
-   * bytes. Every other body is refused.
+   * Reads a body. Counts bytes that have arrived, and the announced length of small bodies. If there is no room for
+   * more bytes, a stalled body is given up. If no body is stalled, a body that makes progress takes the room of a
+   * sender with more bytes. Every other body is refused.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
@@ -81,7 +84,10 @@ export function createBodyReader({
   };
 }
 
-/** Reads until the signal aborts, and frees the pieces then. @param count is called for each piece */
+/**
+ * Reads the pieces of a body. Stops when the signal aborts, and frees the pieces then. @param count is called for each
+ * piece
+ */
 async function readPieces(
   { body }: Request,
   limit: BodyLimit,
@@ -110,20 +116,20 @@ async function readPieces(
   }
 }
 
-/** A body that is not complete. */
+/** A body that is not complete yet. */
 interface Arrival {
   sender: string;
   /** Bytes that the budget counts for this body. */
   bytes: number;
-  /** When it last made progress, and how many bytes it had then. */
+  /** When the body last made progress, and how many bytes it had then. */
   progressAt: number;
   progressBytes: number;
   giveUp(reason: string): void;
 }
 
-/** Counts the bytes of all bodies, and decides which arrival is given up. */
+/** Counts the bytes of all bodies, and decides which arrival to give up. */
 class BodyBudget {
-  /** The one whose progress is the longest ago comes first. */
+  /** Sorted by progress: the arrival with the oldest progress comes first. */
   private readonly arrivals = new Set<Arrival>();
   private readonly maxBytes: number;
   private readonly clock: () => number;
@@ -134,7 +140,7 @@ class BodyBudget {
     this.clock = clock;
   }
 
-  /** @param bytes counted from the beginning. @throws SdsError `unavailable` */
+  /** @param bytes counted before any byte arrives. @throws SdsError `unavailable` */
   begin(sender: string, bytes: number, giveUp: Arrival["giveUp"]): Arrival {
     const arrival = { sender, bytes: 0, progressAt: this.clock(), progressBytes: 0, giveUp };
     this.makeRoom(arrival, bytes + OVERHEAD_BYTES, this.maxBytes);
@@ -142,7 +148,7 @@ class BodyBudget {
     return arrival;
   }
 
-  /** Counts more bytes of an arrival that was not given up. @throws SdsError `unavailable` */
+  /** Counts more bytes of an arrival, unless it was given up. @throws SdsError `unavailable` */
   add(arrival: Arrival, bytes: number): void {
     if (!this.arrivals.has(arrival)) return;
     if (arrival.bytes + bytes >= arrival.progressBytes + PROGRESS_BYTES) {
@@ -154,7 +160,7 @@ class BodyBudget {
     this.makeRoom(arrival, bytes, this.maxBytes * STREAM_SHARE);
   }
 
-  /** The body is complete: it is worked on, and cannot be given up. */
+  /** Turns a complete arrival into a body, which is worked on and cannot be given up. */
   finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
     this.leave(arrival);
     let counted = bytes.length + OVERHEAD_BYTES;
@@ -167,7 +173,7 @@ class BodyBudget {
       bytes,
       [Symbol.dispose]() {
         uncount();
-        // The handler that waits for the answer still has this object.
+        // Frees the bytes: the handler still has this object while it waits for the answer.
         this.bytes = NO_BYTES;
       },
     };
@@ -196,7 +202,7 @@ class BodyBudget {
   }
 
   /**
-   * Picks an arrival of the sender with the most bytes, to give up so that `arrival` gets room.
+   * Picks the arrival that must give up its room to `arrival`: an arrival of the sender with the most bytes.
    * @returns undefined if `arrival` made no progress, or its own sender would have as many bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
@@ -210,8 +216,8 @@ class BodyBudget {
 }
 
 /**
- * The value of Content-Length; undefined for a chunked body. Also undefined for a value that is not one number: a
- * header that was sent twice gives "5, 5" (RFC 9110, 8.6).
+ * Returns the value of Content-Length; undefined for a chunked body. Also undefined for a value that is not one number:
+ * a header that was sent twice gives "5, 5" (RFC 9110, 8.6).
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {

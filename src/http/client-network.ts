@@ -4,19 +4,19 @@ import { isWithin, type Networks, parseNetworks } from "../lib/networks.ts";
 
 /** Proxies on this machine. */
 const LOOPBACK = parseNetworks("127.0.0.0/8, ::1/128");
-/** An address as proxies write it: also in brackets, or with a port. */
+/** Forms in which proxies write an address: in brackets, or with a port. */
 const BRACKETED = /^\[([^\]]*)\](?::\d*)?$/;
 const WITH_PORT = /^([\d.]+):\d*$/;
-/** IPv4 addresses written as IPv6 have so many bits in front. */
+/** An IPv4 address that is written as IPv6 has this many bits in front. */
 const MAPPED_BITS = 96;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** What requests say about their clients, as far as the proxies that say it are trusted. */
+/** What requests say about their clients. Only trusted proxies are believed. */
 export interface Clients {
   /**
-   * The network by which the client of a request is counted. An IPv4 address is counted alone. An IPv6 address is
-   * counted with its whole /64, because one host can use every address there.
+   * Returns the network by which the client of a request is counted. An IPv4 address is counted alone. An IPv6 address
+   * is counted with its whole /64, because one host can use every address in the /64.
    * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
    * @returns an empty text if no address is known
    */
@@ -26,8 +26,8 @@ export interface Clients {
 }
 
 /**
- * @param trustedProxies networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count, beside those on this
- *   machine
+ * @param trustedProxies networks of trusted proxies, in addition to proxies on this machine. Their X-Forwarded-For and
+ *   X-Forwarded-Proto count
  */
 export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
@@ -37,9 +37,9 @@ export function createClients(trustedProxies: Networks): Clients {
     networkOf({ headers }, peer) {
       let client = peer === undefined ? undefined : parse(peer);
       if (peer !== undefined && !isTrusted(client)) return networkOf(client);
-      // Each proxy appends the address of its client. Read from the end, the first address that is not our proxy is the
-      // client; earlier entries may be forged. If an entry is not an address, the client is counted as the proxy that
-      // wrote it.
+      // Each proxy appends the address of its client. So this reads from the end: the first address that is not our
+      // proxy is the client, and earlier entries may be forged. If an entry is not an address, the client is counted as
+      // the proxy that wrote the entry.
       const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
       for (const entry of entries.filter((each) => each !== "").reverse()) {
         const address = parse(entry);
@@ -59,7 +59,10 @@ export function createClients(trustedProxies: Networks): Clients {
   };
 }
 
-/** @returns undefined for a text that is not an address; the IPv4 address for an IPv4-mapped IPv6 address */
+/**
+ * Parses an address. An IPv4-mapped IPv6 address becomes an IPv4 address. @returns undefined for a text that is not an
+ * address
+ */
 function parse(text: string): Address | undefined {
   const bare = BRACKETED.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text;
   return isIP(bare) === 0 ? undefined : ipaddr.process(bare);

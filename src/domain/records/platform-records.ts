@@ -2,12 +2,12 @@ import type { LineItem } from "../resources.ts";
 import type { RetryPlan } from "../retry-plan.ts";
 import type { IncomingRecord, OrderRecord } from "./record-schemas.ts";
 
-/** Removes the personal data of a customer for good: data of the platform from before `asOf` does not bring it back. */
+/** Removes the personal data of a customer for good: the platform's data from before `asOf` does not restore it. */
 export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
   asOf: number;
-  /** The person's contacts in the request. They are searched for, and not stored. */
+  /** The person's contacts in the request. The redaction searches for them; they are not stored. */
   contacts?: Contacts;
 }
 
@@ -36,8 +36,8 @@ export interface OrderMoney {
 }
 
 /**
- * A billing cycle with all its attempts, or the checkout as cycle 0. The platform has billing cycles where the mirror
- * has orders. Each record has the whole cycle, so that lost or reordered platform webhooks do not matter.
+ * A billing cycle with all its attempts, or the checkout as cycle 0. The platform's billing cycle is the mirror's
+ * order. Each record has the whole cycle, so that lost or reordered platform webhooks do not matter.
  */
 export interface BillingCycleRecord {
   type: "billing_cycle";
@@ -45,17 +45,19 @@ export interface BillingCycleRecord {
   source: OrderRecord["source"];
   cycleNumber: number;
   skipped: boolean;
-  /** When its first attempt is expected. */
+  /** When the first attempt of the cycle is expected. */
   expectedAt: string;
   attempts: BillingAttempt[];
-  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED), so that no attempt follows. */
+  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED). No attempt follows then. */
   contractEnded: boolean;
-  /** The contract's revision when it was read. If the mirror has a newer revision, `contractEnded` is ignored. */
+  /**
+   * The contract's revision when the contract was read. If the mirror has a newer revision, `contractEnded` is ignored.
+   */
   revision?: string | null;
-  /** The expected money, used until a charge succeeds. */
+  /** The expected money. It applies until a charge succeeds. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
 }
 
-/** All records that the mirror accepts: from outside, and from the platform's adapter. */
+/** All records that the mirror accepts: from outside, and from the platform adapter. */
 export type MirrorRecord = IncomingRecord | RedactionRecord | BillingCycleRecord;

@@ -10,19 +10,22 @@ import {
   SUBSCRIPTION_STATUSES,
 } from "../resources.ts";
 
-/** Characters in a string (docs/records.md, "Limits"). */
+/** The most characters in a string (docs/records.md, "Limits"). */
 export const MAX_STRING = 1024;
 const MAX_INTERVAL_COUNT = 100_000;
 export const CHURN_TYPES = ["voluntary", "involuntary"] as const;
 export const REWARD_SOURCES = ["loyalty", "streak", "referral"] as const;
 
-/** Formats of our own. */
+/** Formats that only this program defines. */
 export const TEXT_FORMAT = "text";
 export const RECORD_DATE_FORMAT = "utc-date";
 FormatRegistry.Set(TEXT_FORMAT, isText);
 FormatRegistry.Set(RECORD_DATE_FORMAT, (text) => parseUtc(text) !== undefined);
 
-/** Counts code points. Half a surrogate pair cannot be stored, and PostgreSQL cannot store U+0000. */
+/**
+ * Whether a text can be stored: not too long in code points, without half a surrogate pair, and without U+0000, which
+ * PostgreSQL cannot store.
+ */
 export function isText(text: string): boolean {
   const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);
   return isShort && text.isWellFormed() && !text.includes("\0");
@@ -57,7 +60,7 @@ function optional<T extends TSchema>(schema: T, description?: string) {
   return Type.Optional(nullable(schema, description));
 }
 
-/** The schema with its own description, from the tables in docs/records.md. */
+/** Returns the schema with another description, from the tables in docs/records.md. */
 function described<T extends TSchema>(schema: T, description: string): T {
   return { ...schema, description };
 }
@@ -220,14 +223,14 @@ export const RECORD_TYPES = Object.keys(RECORD_SCHEMAS) as RecordType[];
 export type SubscriptionFields = Static<typeof Subscription>;
 
 /**
- * Only the platform's adapter sets the two times (epoch milliseconds), because the platform's data can arrive in any
+ * Only the platform adapter sets the two times (epoch milliseconds), because the platform's data can arrive in any
  * order. `asOf` is the time of the data. `consentAsOf` is the time of the consent; by default it is `asOf`.
  */
 export type CustomerRecord = Static<typeof Customer> & { asOf?: number; consentAsOf?: number };
-/** The interval is never YEAR once parsed. */
+/** After parsing, the interval is never YEAR. */
 export type SubscriptionRecord = SubscriptionFields & { interval: "DAY" | "WEEK" | "MONTH" };
 export type OrderRecord = Static<typeof Order>;
 export type RewardRecord = Static<typeof Reward> & { [field: string]: unknown };
 export type CancelFlowRecord = Static<typeof CancelFlow>;
-/** A record from outside (docs/records.md), checked and normalised: dates to the millisecond, YEAR as MONTH × 12. */
+/** A record from outside (docs/records.md), checked and normalized: dates to the millisecond, YEAR as MONTH × 12. */
 export type IncomingRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;

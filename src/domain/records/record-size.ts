@@ -11,24 +11,27 @@ import {
 import type { OrderRecord, RewardRecord, SubscriptionRecord } from "./record-schemas.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 
-/** Bytes of a stored record: the JSON of its row (docs/records.md, "Limits"). */
+/** The most bytes of a stored record: the JSON of its row (docs/records.md, "Limits"). */
 const MAX_RECORD_BYTES = 256 * 1024;
 const TOO_LARGE = `makes the record larger than ${MAX_RECORD_BYTES / 1024} KiB as stored`;
 
-/** Valid records are not nested deeper: a reward's own fields have 8 levels. */
+/** A valid record is never nested deeper: a reward's own fields have 8 levels. */
 const MAX_TEXT_DEPTH = 16;
-/** A shorter text is parsed unchecked, because it cannot take long. */
+/** A text up to this length is parsed unchecked, because parsing it cannot take long. */
 const SHORT_TEXT = 16 * 1024;
-/** A row has fewer characters than its record in JSON, apart from ids and numbers that are written out. */
+/**
+ * The most characters of a record's text. A row has fewer characters than its record in JSON, apart from ids and
+ * numbers, which the row writes out.
+ */
 const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
-/** Bytes of a line item: its title with six bytes a character, its gids and numbers. */
+/** The most bytes of a line item: its title with six bytes a character, its gids and numbers. */
 const MAX_LINE_ITEM_BYTES = 6 * 1024 + 256;
 
 /** The longest values of row fields that the record does not have. */
 const ID = `sub_${"a".repeat(24)}`;
 const DATE = "2026-01-31T09:30:00.000Z";
 
-/** Refuses a subscription or an order with a row that would be too large: only line items can make it so large. */
+/** Refuses a subscription or an order whose row would be too large. Only line items can make a row so large. */
 export function refuseLargeRow(record: SubscriptionRecord | OrderRecord): { refused: Refusal } | undefined {
   if (record.lines.length * MAX_LINE_ITEM_BYTES < MAX_RECORD_BYTES / 2) return undefined;
   const isLarge = bytesOf(record.type === "order" ? orderRow(record) : subscriptionRow(record)) > MAX_RECORD_BYTES;
@@ -69,7 +72,7 @@ function bytesOf(value: unknown): number {
 
 /**
  * Refuses a text that is too large or too deep for a valid record, before it is parsed. JSON.parse takes 0.1 s for a
- * megabyte of small objects or brackets, but only milliseconds for any text that passes.
+ * megabyte of small objects or brackets. It takes only milliseconds for any text that passes this check.
  */
 export function refuseLargeText(text: string): { refused: Refusal } | undefined {
   if (text.length <= SHORT_TEXT) return undefined;

@@ -3,13 +3,13 @@ import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import { distance } from "fastest-levenshtein";
 
-/** Why a record is refused: the field, as a path from the top of the record, and the rule that it breaks. */
+/** Why a record is refused: the field, as a path from the top of the record, and the broken rule. */
 export interface Refusal {
   field: string;
   reason: string;
 }
 
-/** Compares at most this many fields with a missing field's name. A hostile record can have 50,000 fields. */
+/** How many fields are compared with a missing field's name at most. A hostile record can have 50,000 fields. */
 const MAX_COMPARED = 100;
 
 /** @param field empty if the whole record is wrong */
@@ -19,7 +19,7 @@ export function refuse(field: string, reason: string): { refused: Refusal } {
 
 /**
  * Says why a value does not match the schema of a record.
- * @param lineFields the fields that a line item may have
+ * @param lineFields the allowed fields of a line item
  */
 export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: readonly string[]): Refusal {
   const first = check.Errors(value).First();
@@ -55,7 +55,7 @@ export function unknownField(keys: readonly string[], meant: string | undefined)
   };
 }
 
-/** From `["lines", "0", "title"]` to `lines[0].title`. */
+/** Writes a path: `["lines", "0", "title"]` becomes `lines[0].title`. */
 function fieldPathOf(keys: readonly string[]): string {
   return keys
     .map((key, index) => (index > 0 && /^\d+$/.test(key) ? `[${key}]` : `.${key}`))
@@ -64,7 +64,7 @@ function fieldPathOf(keys: readonly string[]): string {
     .slice(0, 100);
 }
 
-/** The fields that the record, or a line item in it, may have. */
+/** Returns the allowed fields of the record or of a line item in it. */
 function fieldsOf(
   check: TypeCheck<TSchema>,
   keys: readonly string[],
@@ -73,7 +73,7 @@ function fieldsOf(
   return keys[0] === "lines" ? lineFields : Object.keys(check.Schema()["properties"] ?? {});
 }
 
-/** Whether a name is another spelling of a field: another case, `_` or `-`, or one or two wrong letters. */
+/** Whether a name looks like a misspelt field: another case, `_` or `-`, or one or two wrong letters. */
 export function isLike(given: string, field: string): boolean {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
   const mistakes = Math.min(2, Math.ceil(field.length / 3));

@@ -32,7 +32,7 @@ export const SECTIONS = {
 } as const;
 export type AdminSection = keyof typeof SECTIONS;
 
-/** A request with a session. The shop is the session's: a request cannot name one. */
+/** A request with a session. The shop is the session's shop: a request cannot name another shop. */
 export interface AdminRequest {
   shop: Shop;
   /** The token that every form must contain. */
@@ -49,11 +49,11 @@ export interface AdminPage {
   /** Default 200; 422 for a refused form. */
   status?: number;
   content: ComponentChildren;
-  /** The part of the content that the script reloads every two seconds. */
+  /** The part of the content that the browser's script reloads every two seconds. */
   live?: VNode;
 }
 
-/** A message that the next page shows once. A `secret` is never shown again; a `copy` is. */
+/** A message that the next page shows once. A `secret` is never shown again; a `copy` can be shown again. */
 export interface Notice {
   text: string;
   tone?: "warning";

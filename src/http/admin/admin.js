@@ -1,4 +1,5 @@
-// What needs a script: times in the viewer's time zone, copying, choosing all, and live lists. All else works without.
+// These features need a script: times in the viewer's time zone, copying, choosing all, and live lists. All others work
+// without a script.
 
 const POLL_MS = 2000;
 
@@ -8,8 +9,8 @@ function showLocalTimes(root) {
 }
 
 /**
- * A browser offers the clipboard only on https and localhost. Elsewhere this selects the text and tries the older
- * command.
+ * Copies an element's text. A browser offers the clipboard only on https and localhost. Elsewhere this selects the text
+ * and tries the older command.
  */
 async function copy(element) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
@@ -55,7 +56,7 @@ function say(text) {
   if (status !== null) status.textContent = text;
 }
 
-/** Replaces the live part. Focus and scroll position stay. */
+/** Replaces the live part, and keeps focus and scroll position. */
 function replace(live, next) {
   const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
@@ -66,13 +67,13 @@ function replace(live, next) {
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
-  // The focused element may be gone, such as the button of a delivery that was dead.
+  // The focused element may be gone. For example, a retried delivery has no button any longer.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
   window.scrollTo(scrollX, scrollY);
   if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");
 }
 
-/** Whether text in the live part is selected. A replacement would end the selection. */
+/** Whether text in the live part is selected. Replacing the live part would drop the selection. */
 function isSelecting(live) {
   const selection = getSelection();
   return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);

@@ -12,12 +12,12 @@ const FILES = {
   "/admin/admin.js": { document: createDocument(script), type: JAVASCRIPT },
 };
 
-/** The address with a version: browsers keep the file until the version changes. */
+/** Returns the address with the file's version: browsers keep the file until the version changes. */
 export function assetAddress(path: keyof typeof FILES): string {
   return versionedAddress(path, FILES[path].document);
 }
 
-/** Styles and script of all pages. They contain no data of a shop and need no session. */
+/** Serves the styles and the script of all pages. They contain no shop's data and need no session. */
 export function assetRoutes(): Route[] {
   return Object.entries(FILES).map(([path, { document, type }]) => ({
     path,

@@ -7,7 +7,7 @@ export function CsrfField({ csrf }: { csrf: string }) {
   return <input type="hidden" name="csrf" value={csrf} />;
 }
 
-/** A time in UTC. The script shows it in the viewer's time zone; the title has the exact time in UTC. */
+/** Renders a time in UTC. The script shows it in the viewer's time zone; the title has the exact time in UTC. */
 export function Time({ ms }: { ms: number }) {
   const iso = isoUtc(ms);
   const exact = `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
@@ -18,7 +18,9 @@ export function Time({ ms }: { ms: number }) {
   );
 }
 
-/** A value with a button that copies it. Without scripts the button is hidden, and the value can be selected. */
+/**
+ * Renders a value with a button that copies it. Without scripts the button is hidden, but the value can be selected.
+ */
 export function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
   return (
     <span class="copyable">
@@ -30,7 +32,7 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** A new key, with the warning that it is shown only now. */
+/** Shows a new key, with the warning that it is shown only now. */
 export function NewSecret({ name, value }: { name: string; value: string }) {
   return (
     <>
@@ -40,7 +42,7 @@ export function NewSecret({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The error of a field. The field refers to it with aria-describedby. */
+/** Shows the error of a field. The field refers to it with aria-describedby. */
 export function FieldError({ id, error }: { id: string; error: string | undefined }) {
   return error === undefined ? null : (
     <small id={id} class="field-error" role="alert">
@@ -49,7 +51,7 @@ export function FieldError({ id, error }: { id: string; error: string | undefine
   );
 }
 
-/** Attributes that mark a field as refused and link it to its error and help. */
+/** Returns attributes that mark a field as refused and link the field to its error and help. */
 export function fieldAttributes(error: string | undefined, errorId: string, ...helpIds: string[]) {
   const ids = [...(error === undefined ? [] : [errorId]), ...helpIds].join(" ");
   return {
@@ -58,10 +60,10 @@ export function fieldAttributes(error: string | undefined, errorId: string, ...h
   };
 }
 
-/** Heading of the column with buttons. The column stays visible when the table scrolls. */
+/** Heading of the column with buttons. This column stays visible when the table scrolls. */
 export const ACTION = "Action";
 
-/** A table that scrolls sideways on a narrow screen. Its tabIndex allows scrolling by keyboard. */
+/** A table that scrolls sideways on a narrow screen. Its tabIndex lets the keyboard scroll it. */
 export function Table({
   id,
   name,
@@ -105,7 +107,9 @@ interface Confirmation {
   children: ComponentChildren;
 }
 
-/** Asks for confirmation before an action that cannot be undone. It is a page, so that it works without scripts. */
+/**
+ * Asks for confirmation before an action that cannot be undone. It is a page of its own, so it works without scripts.
+ */
 export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>
@@ -124,7 +128,7 @@ export function Confirm({ id, csrf, action, button, back, children }: Confirmati
   );
 }
 
-/** The text of an empty list: what to do to fill it. */
+/** The text of an empty list. It says how to fill the list. */
 export function Empty({ id, children }: { id: string; children: ComponentChildren }) {
   return (
     <p id={id} class="empty">

@@ -100,7 +100,7 @@ export function retryDead(kind: DeliveryKind): Handler {
 }
 
 /**
- * Indents JSON. A body that JSON.parse would change stays as it is: a trigger's customer number can exceed the safe
+ * Indents JSON. Leaves a body unchanged if JSON.parse would change it: a trigger's customer number can exceed the safe
  * integers.
  */
 function readable(body: string): string {
@@ -148,7 +148,7 @@ function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: 
   );
 }
 
-/** It is part of the live content, so it disappears when the status changes. */
+/** Says that the delivery is on its way. This text is live content, so it disappears when the status changes. */
 function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
   const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
   return (

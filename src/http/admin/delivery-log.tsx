@@ -8,7 +8,7 @@ import type { AdminRequest, AdminSection } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 
 const LAST_LISTED = 20;
-/** Dead deliveries beyond this number are only counted. */
+/** This many dead deliveries are listed; the others are only counted. */
 const DEAD_LISTED = 100;
 
 export const STATUS_NAMES: Record<DeliveryStatus, string> = {
@@ -26,7 +26,7 @@ interface ShownLog {
   deadCount: number;
 }
 
-/** The last deliveries of a kind, and its dead ones, which stay listed until a retry. */
+/** Reads the last deliveries of a kind and its dead deliveries. A dead delivery stays listed until a retry. */
 export async function readLog(
   store: Store,
   shopId: number,
@@ -64,7 +64,7 @@ export function liveLog(request: AdminRequest, log: ShownLog, empty: VNode): VNo
   );
 }
 
-/** The part of a page that the script keeps current. @param poll whether it can still change */
+/** The part of a page that the script keeps current. @param poll whether the part can still change */
 export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: ComponentChildren }) {
   return (
     <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
@@ -82,7 +82,7 @@ export function StatusBadge({ status }: { status: DeliveryStatus }) {
   return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
 }
 
-/** The space before the badge lets a narrow table break the line. */
+/** A badge. The space before it lets a narrow table break the line. */
 export function TestBadge() {
   return (
     <>

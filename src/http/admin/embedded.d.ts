@@ -8,7 +8,7 @@ declare module "*/admin.js" {
   export default text;
 }
 
-/** Preact's types include the browser's types, whose streams lack members that Bun's have. */
+/** Preact's types include the browser's types. The browser's streams lack members that Bun's streams have. */
 interface ReadableStream {
   text(): Promise<string>;
 }

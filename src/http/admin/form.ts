@@ -7,7 +7,7 @@ const MAX_BODY = 64 * 1024;
 const TYPE = "application/x-www-form-urlencoded";
 
 /**
- * Reads a posted form of a session.
+ * Reads the posted form of a session.
  * @returns undefined if the form is not from a page of this session
  * @throws SdsError `too_large`, `unavailable`, or `invalid` for a body that is not a form
  */
@@ -21,7 +21,7 @@ export async function readForm(
   if (type !== TYPE) throw new SdsError("invalid", `A form must be posted as ${TYPE}.`);
   using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
   const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
-  // Invalid UTF-8 would be stored as replacement characters.
+  // Otherwise invalid UTF-8 would be stored as replacement characters.
   if ([...form.values()].some((value) => value.includes("\ufffd")))
     throw new SdsError("invalid", "The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
@@ -30,9 +30,9 @@ export async function readForm(
 }
 
 /**
- * Whether the browser says that the form is on another site. To https and localhost, browsers send Sec-Fetch-Site,
- * which decides. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy. So there only an Origin
- * with another host is refused, and the form's token decides.
+ * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site to https and localhost, and
+ * it decides there. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy. So only an Origin with
+ * another host is refused there; for all other forms, the form's token decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

@@ -9,7 +9,7 @@ import { type AdminPage, type AdminSection, type Notice, SECTIONS } from "./admi
 import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
-/** No inline script or style, no other host, no frame around the page. Pico's style has `data:` images. */
+/** Forbids inline scripts and styles, other hosts, and a frame around the page. Pico's style has `data:` images. */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -63,7 +63,7 @@ interface Message {
   status: number;
   title: string;
   children: ComponentChildren;
-  /** The page that the browser opens at once. */
+  /** The page that the browser opens next, without a click. */
   next?: string;
   headers?: Record<string, string>;
 }

@@ -4,8 +4,8 @@ import { UNAVAILABLE_HEADERS } from "../respond.ts";
 import { respondMessage } from "./layout.tsx";
 
 /**
- * Responds to a sign-in with a page that opens the settings, because of the cookie's SameSite=Strict. After a click on
- * another site, such as web mail, a browser follows a redirect without the cookie. A refresh of our page sends it.
+ * Responds to a sign-in with a page that opens the settings. After a click on another site, such as web mail, a browser
+ * follows a redirect without the cookie, because of SameSite=Strict. A refresh of our page sends the cookie.
  */
 export function welcome(cookie: string): Response {
   const children = (
@@ -59,7 +59,7 @@ export function tooMany(seconds: number): Response {
   });
 }
 
-/** @param reason a sentence */
+/** Asks the user to try again. @param reason a sentence */
 export function tryAgain(requestId: string, reason: string): Response {
   const children = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;
   return respondMessage({

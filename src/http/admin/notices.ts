@@ -1,17 +1,17 @@
 import type { AdminDependencies, Notice } from "./admin-request.ts";
 import type { Session } from "./sessions.ts";
 
-/** Notices not shown within this time are dropped, with their secrets. */
+/** Notices that are not shown within this time are dropped, with their secrets. */
 const LIFE_MS = 5 * 60_000;
 
 export interface Notices {
-  /** Stores notices for the next page that the session opens at a path. */
+  /** Stores notices for the session's next page at a path. */
   put(session: Session, path: string, notices: readonly Notice[]): Promise<void>;
-  /** Returns each notice for a session and path once. */
+  /** Returns the notices for a session and path, and removes them. */
   take(session: Session, path: string): Promise<Notice[]>;
 }
 
-/** Notices are in the database, because another node may serve the next page. */
+/** Stores notices in the database, because another node may serve the next page. */
 export function createNotices({ store, now }: Pick<AdminDependencies, "store" | "now">): Notices {
   return {
     async put({ hash }, path, notices) {

@@ -90,7 +90,7 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
 
 interface Mirror extends ShopStatus {
   domain: string;
-  /** Of platform webhooks; epoch milliseconds. */
+  /** Time of the last platform webhook, epoch milliseconds. */
   lastWebhookAt: number | null;
 }
 

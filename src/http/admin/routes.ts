@@ -9,7 +9,7 @@ import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { createSite, orTryAgain, pageRoute, sectionRoute, signIn, signOutRoute } from "./visits.tsx";
 import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
-/** Every page and form. A GET of a path with only a form redirects to its section. */
+/** Every page and form. If a path has only a form, a GET of the path redirects to its section. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
@@ -27,7 +27,10 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/plan": { get: showPlan },
 };
 
-/** The settings page. Each session is for one shop. It uses the same actions as the command line. */
+/**
+ * Makes the routes of the settings page. Each session is for one shop. The page uses the same actions as the command
+ * line.
+ */
 export function adminRoutes(dependencies: AdminDependencies): Route[] {
   const site = createSite(dependencies);
   const toSection = sectionRoute(site);

@@ -20,21 +20,21 @@ type SignIn =
 
 export interface Sessions {
   signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
-  /** @returns the session of the request's cookie; undefined after its end */
+  /** @returns the session of the request's cookie; undefined if the session has ended */
   find(request: Request): Promise<Session | undefined>;
-  /** @returns the cookie that removes the session's cookie */
+  /** Ends the session. @returns a cookie that removes the session's cookie */
   signOut(session: Session): Promise<string>;
 }
 
-/** Only this part of the settings page knows tokens. */
+/** Creates sessions. Only this part of the settings page knows tokens. */
 export function createSessions({ store, now, steadyTime, random, publicUrl }: AdminDependencies): Sessions {
   const isPublicSecure = publicUrl?.startsWith("https:") === true;
 
   return {
     async signIn(request, token, client) {
       const address = client.client();
-      // Count first, check then: wrong tokens that are sent at the same time all count. A right token takes its count
-      // back.
+      // Count before the check, so that wrong tokens that are sent at the same time all count. A right token takes its
+      // count back.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
@@ -45,7 +45,7 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
       const began = await store.sessions
         .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // The store failed, and the token may be right. So it must not count as a wrong one.
+          // The store failed, and the token may be right. So the token must not count as wrong.
           await takeBack();
           throw thrown;
         });
@@ -73,7 +73,10 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   };
 }
 
-/** The token of the cookie; undefined if there are several cookies, because a sibling domain can add one. */
+/**
+ * Returns the token of the cookie. Returns undefined if there are several cookies, because a sibling domain can add a
+ * cookie.
+ */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

@@ -31,7 +31,7 @@ import { createSessions, type Session, type Sessions } from "./sessions.ts";
 
 const HOME: AdminSection = "/admin/keys";
 
-/** The dependencies of a visit, with sessions and notices. */
+/** The dependencies of a visit: those of the settings page, with sessions and notices. */
 export interface Site extends AdminDependencies {
   sessions: Sessions;
   notices: Notices;
@@ -50,9 +50,9 @@ export function createSite(dependencies: AdminDependencies): Site {
   return { ...dependencies, sessions: createSessions(dependencies), notices: createNotices(dependencies) };
 }
 
-/** Opens a sign-in link: responds with a session's cookie, or with a refusal. */
+/** Opens a sign-in link: responds with a session's cookie or a refusal. */
 export async function signIn({ sessions, log }: Site, request: Request, context: RouteContext): Promise<Response> {
-  // A browser that only prefetches the link must not use it up.
+  // A prefetch of the link must not use up its token.
   if (request.headers.get("sec-purpose")?.includes("prefetch"))
     return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
   const token = new URLSearchParams(queryOf(request.url)).get("token") ?? "";
@@ -66,7 +66,7 @@ export async function signIn({ sessions, log }: Site, request: Request, context:
   return result.refused === "limit" ? tooMany(result.wait) : badLink();
 }
 
-/** Runs `visit` if the browser is signed in, and shows a refusal as a page. */
+/** Runs `visit` if the browser is signed in. Otherwise shows a refusal as a page. */
 function signedIn(site: Site, visit: (visit: Visit) => Response | Promise<Response>): RouteHandler {
   const { sessions } = site;
   return async (request, { id }) => {
@@ -84,12 +84,12 @@ function signedIn(site: Site, visit: (visit: Visit) => Response | Promise<Respon
   };
 }
 
-/** Shows a page, or takes its form. */
+/** Makes the route that shows a page or takes its form. */
 export function pageRoute(site: Site, handler: Handler): RouteHandler {
   return signedIn(site, (visit) => respondToVisit(site, handler, visit));
 }
 
-/** Redirects to the section of the path. */
+/** Makes the route that redirects to the section of the path. */
 export function sectionRoute(site: Site): RouteHandler {
   return signedIn(site, ({ session, path }) => seeOther(site, { to: sectionOf(path) }, session));
 }
@@ -101,7 +101,7 @@ export function signOutRoute(site: Site): RouteHandler {
   });
 }
 
-/** Responds with a page if the database is unavailable or a form took too long to arrive. */
+/** Makes a handler respond with a page if the database is unavailable or a form took too long to arrive. */
 export function orTryAgain({ log }: Site, handler: RouteHandler): RouteHandler {
   return async (request, context) => {
     try {
@@ -148,12 +148,12 @@ function refuseForm({ log }: Site, { shop }: Session, path: string): Response {
   return respondForeignForm();
 }
 
-/** A conflict means that the removal of the shop has begun, which ends the session. */
+/** Whether an error is a refusal. A conflict means that the removal of the shop has begun, which ends the session. */
 function isRefused(thrown: unknown): boolean {
   return thrown instanceof SdsError || (thrown instanceof StoreError && thrown.reason === "conflict");
 }
 
-/** The errors that become a page, with their status. The server handles all others. */
+/** The errors that become a page, with their status. The server handles all other errors. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = {
   invalid: 400,
   plan_required: 403,

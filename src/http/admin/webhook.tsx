@@ -10,7 +10,7 @@ import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from
 import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
-/** Content of the page beside the stored settings: a refused form, or the secret. */
+/** Content of the page in addition to the stored settings: a refused form, or the secret. */
 interface FormState {
   typed?: { url: string; topics: readonly string[] };
   error?: string;
@@ -61,7 +61,7 @@ export const clearWebhooks: Handler = async ({ shop }, { store }) => {
   return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
 };
 
-/** Redirects to the delivery, which shows the result when it arrives. */
+/** Queues a test event, and redirects to its delivery, which shows the result when it arrives. */
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {

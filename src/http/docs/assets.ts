@@ -6,7 +6,7 @@ export const STYLE_PATH = "/docs/docs.css";
 
 let made: Document | undefined;
 
-/** The stylesheet of all pages. */
+/** Returns the stylesheet of all pages. */
 export function styleDocument(): Document {
   made ??= createDocument(`${pico}\n${style}`);
   return made;

@@ -1,5 +1,5 @@
 /**
- * The npm package of src/client, which `scripts/build` embeds in the executable.
+ * Returns the npm package of src/client, which `scripts/build` embeds in the executable.
  * @returns undefined for a program that runs from source
  */
 export function clientPackage(): Blob | undefined {

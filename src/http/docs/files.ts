@@ -7,12 +7,15 @@ import { clientPackage } from "./client-package.ts";
 import { PAGES, SITE } from "./site.ts";
 
 const MARKDOWN = "text/markdown; charset=utf-8";
-/** Browsers show plain text, and download other types. */
+/** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
 /** Complete programs in the guides (docs/api.md, "Ready for your tools"). The first line of each is its name. */
 const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
 
-/** Files that need no key: an Airbyte source, the client's npm package, the guides' programs, and pages in Markdown. */
+/**
+ * Serves files that need no key: an Airbyte source, the client's npm package, the guides' programs, and pages in
+ * Markdown.
+ */
 export function docsFileRoutes(): Route[] {
   const client = clientPackage();
   return [
@@ -24,19 +27,19 @@ export function docsFileRoutes(): Route[] {
   ];
 }
 
-/** @param content called once */
+/** Makes the route of a file. @param content called once */
 function file(path: string, type: string, content: () => Awaitable<string | Uint8Array<ArrayBuffer>>): Route {
   let document: Awaitable<Document> | undefined;
   const handler: RouteHandler = (request) => {
     document ??= andThen(content(), createDocument);
-    // An upgrade of the program may change the file.
+    // Revalidated each time, because an upgrade of the program may change the file.
     const headers = { "Content-Type": type, "Cache-Control": "no-cache" };
     return andThen(document, (made) => respondDocument(request, made, headers));
   };
   return { path, methods: { GET: handler, HEAD: handler } };
 }
 
-/** Finds the program in a guide by its first line, a comment with its name. */
+/** Finds a program in the guides by its first line, a comment with the program's name. */
 function programNamed(name: string): string {
   const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
   const guides = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));
@@ -45,7 +48,7 @@ function programNamed(name: string): string {
   return code;
 }
 
-/** The list of Markdown pages in the form of llmstxt.org. */
+/** Lists the Markdown pages in the form of llmstxt.org. */
 function listOfPages(): string {
   const groups = SITE.map(({ name, entries }) => {
     const pages = entries.filter(({ isPage }) => isPage);

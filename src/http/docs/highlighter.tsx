@@ -14,7 +14,7 @@ import type { ComponentChildren } from "preact";
 const LANGUAGES = { sh: bash, ts: typescript, js: typescript, python, ruby, php, go, json };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** The tokens of highlight.js: a span's start or end, one of five entities, or text. */
+/** The tokens that highlight.js writes: a span's start or end, one of five entities, or text. */
 const PART = /<span class="([^"]*)">|(<\/span>)|&(amp|lt|gt|quot|#x27);|([^<&]+)/g;
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 

@@ -7,9 +7,9 @@ import { type Entry, PAGES, SITE } from "./site.ts";
 
 export interface DocsPage {
   title: string;
-  /** The page to mark in the list of pages. */
+  /** The topic to mark in the list of pages. */
   topic?: string;
-  /** Headings for the list at the side. */
+  /** Headings for the list at the side of the page. */
   sections?: readonly Section[];
   query?: string;
   content: ComponentChildren;
@@ -117,7 +117,7 @@ function SectionList({ sections }: { sections: readonly Section[] }) {
   );
 }
 
-/** Links to the previous and the next page. */
+/** Renders links to the previous and the next page. */
 function Neighbours({ topic }: { topic: string | undefined }) {
   const at = PAGES.findIndex((page) => page.topic === topic);
   if (at === -1) return null;

@@ -4,20 +4,20 @@ import { createAnchors } from "../../docs/outline.ts";
 
 /** How the site renders a page. */
 export interface Rendering {
-  /** The address of a link on this site; undefined for a forbidden link. */
+  /** Returns the address of a link on this site; undefined for a forbidden link. */
   linkTo: (target: string) => string | undefined;
-  /** The title of the linked page; undefined for other targets. */
+  /** Returns the title of the linked page; undefined for other targets. */
   titleOf: (target: string) => string | undefined;
   highlight: (code: string, language: string | undefined) => ComponentChildren;
 }
 
-/** An element of `Bun.markdown.react()`. Preact cannot render it, so `convert` makes its own. */
+/** An element of `Bun.markdown.react()`. Preact cannot render it, so `convert` makes Preact's own element. */
 interface ReactElement {
   type: unknown;
   props: { children?: unknown; href?: string; language?: string; start?: number };
 }
 
-/** Elements that are kept, without attributes. */
+/** Elements that `convert` keeps, without attributes. */
 const PLAIN = new Set("p blockquote hr ul li em strong code del br".split(" "));
 const LANGUAGE_NAMES: Record<string, string> = {
   sh: "Shell",
@@ -30,10 +30,10 @@ const LANGUAGE_NAMES: Record<string, string> = {
   json: "JSON",
 };
 
-/** State that the elements of one page share while they are rendered. */
+/** State that all elements of a page share during rendering. */
 interface PageContext extends Rendering {
   anchorOf: (heading: string) => string;
-  /** Two tables below one heading get different names. */
+  /** Returns the name of a table below a heading. Two tables below one heading get different names. */
   tableNameOf: (heading: string) => string;
   /** The heading before the element. */
   heading: string;
