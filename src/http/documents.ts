@@ -4,15 +4,15 @@ import { hasTag } from "./entity-tags.ts";
 import { newRequestId } from "./respond.ts";
 import { queryOf } from "./route.ts";
 
-/** A file that the program serves as it is. */
+/** A file that the program serves unchanged. */
 export interface Document {
-  /** A name of its content, of 16 characters. */
+  /** A name for the content, of 16 characters. Another content has another name. */
   version: string;
   plain: Bytes;
   compressed: (encoding: Encoding) => Bytes;
 }
 
-/** With the default levels: most documents are compressed once, and sent often. */
+/** These use the default levels, because most documents are compressed once and sent often. */
 const COMPRESS_DOCUMENT: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes)),
   gzip: (bytes) => Bun.gzipSync(bytes),
@@ -33,11 +33,12 @@ export function createDocument(content: string | Bytes): Document {
 }
 
 /**
- * The document, compressed if the browser accepts that, or 304 without it if the browser has it already.
- * @param headers beside ETag, Vary, Content-Encoding, X-Request-Id and X-Content-Type-Options
+ * Responds with the document, compressed if the browser accepts that. Responds with 304 if the browser has the document
+ * already.
+ * @param headers in addition to ETag, Vary, Content-Encoding, X-Request-Id and X-Content-Type-Options
  */
 export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
-  // Weak, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
+  // A weak tag, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
   const tag = `W/"${document.version}"`;
   const common = {
     ...headers,
@@ -52,12 +53,15 @@ export function respondDocument(request: Request, document: Document, headers: R
   return new Response(document.compressed(encoding), { headers: { ...common, "Content-Encoding": encoding } });
 }
 
-/** The address of a document with its version, so that a browser keeps it until the program changes. */
+/** Returns the address of a document with its version. A browser keeps the document until the program changes. */
 export function versionedAddress(path: string, { version }: Document): string {
   return `${path}?v=${version}`;
 }
 
-/** A document that pages name by its versioned address. Under that one, a browser may keep it for ever. */
+/**
+ * Responds with a document that pages name by its versioned address. A browser may keep the document of that address
+ * for ever.
+ */
 export function respondVersioned(request: Request, document: Document, type: string): Response {
   const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";

@@ -1,37 +1,42 @@
 import { promisify } from "node:util";
 import { gzip as gzipLater } from "node:zlib";
 
-/** Smaller bodies are not compressed, because compression saves nothing measurable. */
+/** Bodies below this size are not compressed, because compression saves nothing measurable. */
 export const SMALLEST_COMPRESSED_BYTES = 1024;
 const LEVEL = { level: 1 } as const;
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Encoding = "zstd" | "gzip";
 
-/** With the lowest level, a page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip. */
+/**
+ * These use the lowest level. A page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip.
+ */
 export const compress: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes, LEVEL)),
   gzip: (bytes) => Bun.gzipSync(bytes, LEVEL),
 };
-/** On another thread, for bodies that take milliseconds. */
+/** Compress on another thread, for bodies that take milliseconds. */
 export const compressLater: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> = {
   zstd: async (bytes) => new Uint8Array(await Bun.zstdCompress(bytes, LEVEL)),
   gzip: async (bytes) => new Uint8Array(await promisify(gzipLater)(bytes, LEVEL)),
 };
 
-/** The Vary header of an answer of this size. Only answers that can be compressed depend on Accept-Encoding. */
+/** Returns the Vary header of an answer of this size. Only answers that can be compressed depend on Accept-Encoding. */
 export function varyOf(bytes: Bytes): string {
   return bytes.length < SMALLEST_COMPRESSED_BYTES ? "Authorization" : "Authorization, Accept-Encoding";
 }
 
-/** The encoding of a body; undefined if the body is small or the client accepts no compression. */
+/** Chooses the encoding of a body; undefined if the body is small or the client accepts no compression. */
 export function encodingFor(request: Request, bytes: Bytes): Encoding | undefined {
   return bytes.length < SMALLEST_COMPRESSED_BYTES
     ? undefined
     : acceptedEncoding(request.headers.get("accept-encoding"));
 }
 
-/** The best encoding that a client accepts (RFC 9110, section 12.5.3); undefined if it accepts neither. */
+/**
+ * Returns the best encoding that a client accepts (RFC 9110, section 12.5.3); undefined if the client accepts neither
+ * zstd nor gzip.
+ */
 export function acceptedEncoding(header: string | null): Encoding | undefined {
   if (header === null) return undefined;
   const weights = new Map(header.split(",").map(readWeight));
@@ -41,7 +46,7 @@ export function acceptedEncoding(header: string | null): Encoding | undefined {
   return zstd >= gzip ? "zstd" : "gzip";
 }
 
-/** Reads `gzip;q=0.5`. A weight that is not a number counts as 0. */
+/** Reads a weight like `gzip;q=0.5`. A weight that is not a number counts as 0. */
 function readWeight(text: string): [encoding: string, weight: number] {
   const [encoding = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);

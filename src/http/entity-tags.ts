@@ -1,12 +1,12 @@
 /**
- * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until something of the
- * shop changes. The tags are weak, because an answer can be compressed in several ways.
+ * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until data of the shop
+ * changes. The tags are weak, because an answer can be compressed in several ways.
  */
 export type EntityTags = (shopId: number, target: string, changeCount: number) => string;
 
 /**
- * @param version of the program, which decides how rows are rendered
- * @param epoch of the database: after a restore, its change counts may repeat earlier ones
+ * @param version of the program: it decides how rows are rendered
+ * @param epoch of the database: after a restore, the change counts may repeat earlier counts
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;
@@ -16,7 +16,7 @@ export function createEntityTags(version: string, epoch: Uint8Array): EntityTags
   };
 }
 
-/** Whether a client has the answer with a tag: it names the tag, or says `*`. */
+/** Whether a client already has the answer with this tag: the request names the tag or `*`. */
 export function hasTag(request: Request, tag: string): boolean {
   const header = request.headers.get("if-none-match");
   if (header === null) return false;

@@ -13,7 +13,7 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
-/** Characters of records that are checked in one turn of the event loop. The largest body takes up to 20 ms. */
+/** How many characters of records are checked in one turn of the event loop. The largest body takes up to 20 ms. */
 const SLICE_CHARACTERS = 128 * 1024;
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
@@ -21,15 +21,19 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   bodies: BodyReader;
   shops: ShopStore;
-  /** Counts posts that are signed: readers make room for them. */
+  /** Counts signed posts, so that readers make room for them. */
   load: Pick<LoadGauge, "during">;
 }
 
-/** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
+/**
+ * POST /intake: takes records from the billing system. It answers after the records are committed (docs/records.md, The
+ * intake).
+ */
 export function createIntakeHandler({ bodies, shops, recordWriter, load }: Dependencies): RouteHandler {
   return async (request, { client }) => {
     announcedBytes(request, INTAKE_LIMIT);
-    // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
+    // The shop is looked up only after the body was read. So the time of the answer does not tell whether the shop
+    // exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: client() });
     const { shop } = await authenticate(shops, request.headers, body.bytes);
@@ -41,7 +45,7 @@ export function createIntakeHandler({ bodies, shops, recordWriter, load }: Depen
   };
 }
 
-/** Whether the headers have the right form. A request without them is refused before its body is read. */
+/** Whether the headers have the right form. Otherwise the request is refused before its body is read. */
 function mayBeSigned(headers: Headers): boolean {
   return (headers.get("x-service-shop") ?? "") !== "" && SIGNATURE.test(headers.get("x-service-signature") ?? "");
 }
@@ -49,14 +53,15 @@ function mayBeSigned(headers: Headers): boolean {
 /** @returns the shop that signed the body. @throws SdsError `unauthorized` */
 async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array): Promise<IntakeSecret> {
   const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
-  // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
+  // The signature is checked for an unknown shop too. So the time of the answer does not tell which shops exist.
   const genuine = isSigned(found?.secret ?? "?", body, headers.get("x-service-signature") ?? "");
   if (found !== undefined && genuine) return found;
   throw refusals.wrongSignature();
 }
 
 /**
- * Takes 3 ms for the largest body. Web Crypto is not used: its other thread makes a small body take four times as long.
+ * Whether the body has the right signature. This takes 3 ms for the largest body. Web Crypto is not used: its other
+ * thread makes a small body take four times as long.
  */
 function isSigned(secret: string, body: Uint8Array, header: string): boolean {
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
@@ -65,7 +70,7 @@ function isSigned(secret: string, body: Uint8Array, header: string): boolean {
 }
 
 /**
- * Reads one record, an array of records, or NDJSON. Others run between the slices of a large body.
+ * Reads one record, an array of records, or NDJSON. Other requests run between the slices of a large body.
  * @throws SdsError `bad_record` for the first bad record, `too_large` for too many records
  */
 async function readRecords(text: string): Promise<IncomingRecord[]> {

@@ -15,17 +15,19 @@ interface Dependencies {
   log: OutageLog;
 }
 
-/** What /readyz answers. */
+/** The state that /readyz answers. */
 export interface Readiness {
-  /** Resolves to why the program cannot take work now, or to undefined if it can. */
+  /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   reason(): Promise<string | undefined>;
-  /** Checks a database that failed, so that the log says soon when it can be used again. Never rejects. */
+  /**
+   * Checks the database if its last check failed. So the log says soon when the database works again. Never rejects.
+   */
   watch(): Promise<void>;
-  /** Makes the program not ready from now on, because it stops. */
+  /** Notes that the program stops: it is not ready from now on. */
   noteStop(): void;
 }
 
-/** The log says when the database fails a check, and when it passes one again. */
+/** Creates the readiness. The log says when the database fails a check, and when it passes a check again. */
 export function createReadiness({ store, sender, clock, log }: Dependencies): Readiness {
   let stopping = false;
   let checkedAt = Number.NEGATIVE_INFINITY;
@@ -53,7 +55,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
 
   async function reason(): Promise<string | undefined> {
     if (stopping) return "The program is stopping.";
-    // A check of a locked database takes seconds. Requests during a check start no other check, and get the earlier
+    // A check of a locked database takes seconds. Requests during a check start no second check, and get the earlier
     // result.
     if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
       checking = true;

@@ -4,11 +4,11 @@ import { RESOURCES, type Resource } from "../domain/resources.ts";
 
 export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe to try again.";
 
-/** A body of the intake is one commit. */
+/** The most records in a body of the intake, because a body is one commit. */
 export const MAX_INTAKE_RECORDS = 250;
 const IMPORT_MORE = "Send more in several bodies, or with `sds import`.";
 
-/** The refusals of the API, each made in one place, so that the documentation shows what is answered. */
+/** The refusals of the API. Each is made in one place, so the documentation shows the same text that clients get. */
 export const refusals = {
   badCursor: () =>
     new SdsError(

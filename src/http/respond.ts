@@ -5,7 +5,7 @@ import { StoreError } from "../store/port/store-error.ts";
 import type { ErrorBody } from "./answers.ts";
 import { DATABASE_BUSY, refusals } from "./refusals.ts";
 
-/** The one table from error code to HTTP status. */
+/** The HTTP status of each error code. No other table has them. */
 export const STATUS: Record<ErrorCode, number> = {
   bad_cursor: 400,
   bad_parameter: 400,
@@ -44,10 +44,10 @@ export function newRequestId(): string {
   return crypto.randomUUID();
 }
 
-/** Header fields by their names. */
+/** Header fields by name. */
 export type HeaderFields = Record<string, string>;
 
-/** A JSON answer. */
+/** Responds with JSON. */
 export function respond(
   status: number,
   body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>> | null,
@@ -57,12 +57,15 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** The headers of an answer that is sent several times: making them takes longer than the rest of a small answer. */
+/**
+ * Makes the headers of an answer that is sent several times, because making headers takes longer than the rest of a
+ * small answer.
+ */
 export function lastingHeaders(headers: Record<string, string>): Headers {
   return new Headers({ ...COMMON_HEADERS, ...headers });
 }
 
-/** A JSON answer with headers that were made before. @param more headers of this answer alone */
+/** Responds with JSON and headers that were made before. @param more headers of this answer alone */
 export function respondAgain(
   status: number,
   body: Uint8Array<ArrayBuffer> | null,
@@ -75,7 +78,10 @@ export function respondAgain(
   return answer;
 }
 
-/** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
+/**
+ * Makes the body of an error. Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter
+ * and a full stop.
+ */
 export function apiError({ code, message }: SdsError): ErrorBody {
   return { error: { code: code as ApiErrorCode, message: sentence(message) } };
 }
@@ -88,14 +94,14 @@ export function respondNotFound(): Response {
   return respondError(refusals.notFound());
 }
 
-/** @param methods the methods that the path has */
+/** Responds with 405. @param methods the methods that the path has */
 export function respondMethodNotAllowed(methods: readonly string[]): Response {
   return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
 /**
- * The answer to what a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's request
- * id and shown without detail.
+ * Responds to an error that a handler threw. An SdsError is shown unchanged. Any other error is shown without detail,
+ * and is logged under the answer's request id.
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
@@ -116,7 +122,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   return respondError(refusals.internal(), {}, requestId);
 }
 
-/** Whether the database could not serve the request, and the same request can succeed later. */
+/** Whether the database could not serve the request, so that the same request can succeed later. */
 export function isUnavailable(thrown: unknown): thrown is StoreError {
   return thrown instanceof StoreError && thrown.reason !== "conflict";
 }
@@ -129,12 +135,12 @@ export function logUnavailable({ reason, message }: StoreError, requestId: strin
   });
 }
 
-/** 503 with the time after which it makes sense to try again. */
+/** Responds with 503 and the time after which a retry makes sense. */
 export function respondUnavailable(message: string, requestId?: string): Response {
   return respondError(new SdsError("unavailable", message), { "Retry-After": RETRY_AFTER_SECONDS }, requestId);
 }
 
-/** 429 with the time after which the next request is allowed. @param limits headers that tell the limit */
+/** Responds with 429 and the time after which the next request is allowed. @param limits headers that tell the limit */
 export function respondRateLimited(retryAfterS: number, limits: Record<string, string>): Response {
   return respondError(refusals.tooManyRequests(), {
     ...limits,
@@ -142,7 +148,7 @@ export function respondRateLimited(retryAfterS: number, limits: Record<string, s
   });
 }
 
-/** The client closed the connection before its body was complete: nobody reads the answer. */
+/** Whether the client closed the connection before its body was complete. Nobody reads the answer then. */
 function isAborted(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === "AbortError";
 }

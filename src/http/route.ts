@@ -1,12 +1,12 @@
 import type { Awaitable } from "../lib/waits.ts";
 
-/** Facts about a request that its handler gets. */
+/** Facts about a request for its handler. */
 export interface RouteContext {
   /** The part of the path at `:id` or `:row`, decoded; empty in a path without them. */
   id: string;
-  /** The network by which the client is counted, also behind proxies that are trusted. */
+  /** Returns the network by which the client is counted, also behind trusted proxies. */
   client: () => string;
-  /** Whether the client's connection is https, also behind such proxies. */
+  /** Whether the client's connection is https, also behind trusted proxies. */
   isSecure: () => boolean;
 }
 
@@ -15,23 +15,23 @@ export type RouteHandler = (request: Request, context: RouteContext) => Awaitabl
 /** The methods that a route can take. */
 export type Method = "GET" | "HEAD" | "POST";
 
-/** One row of the table of routes: a path and what answers there. */
+/** One row of the table of routes: a path and its handlers. */
 export interface Route {
   /**
-   * Exact, byte for byte, but for a placeholder and a final `*`, which stands for anything. `:id` stands for letters,
-   * digits and `_`. `:row` stands for any part of a path, which its handler has to check.
+   * Exact, byte for byte, except placeholders and a final `*`, which stands for anything. `:id` stands for letters,
+   * digits and `_`. `:row` stands for any part of a path; its handler must check that part.
    */
   path: string;
-  /** Every other method is 405 here, with these in `Allow`. */
+  /** A request with another method gets 405, with these methods in `Allow`. */
   methods: Partial<Record<Method, RouteHandler>>;
 }
 
-/** Path and query of a request's URL. Without a usable Host header, Bun gives only these as the URL. */
+/** Returns path and query of a request's URL. Without a usable Host header, Bun's URL has only path and query. */
 export function targetOf(url: string): string {
   return url.slice(targetStart(url));
 }
 
-/** The path of a request's URL. */
+/** Returns the path of a request's URL. */
 export function urlPathOf(url: string): string {
   const start = targetStart(url);
   const end = url.indexOf("?", start);
@@ -42,7 +42,7 @@ function targetStart(url: string): number {
   return url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
 }
 
-/** The query of a request's URL, without the `?`; empty if the URL has no query. */
+/** Returns the query of a request's URL, without the `?`; empty if the URL has no query. */
 export function queryOf(url: string): string {
   const start = url.indexOf("?");
   return start === -1 ? "" : url.slice(start + 1);

@@ -14,13 +14,13 @@ export interface RouteHandlers {
   admin: readonly Route[];
   /** The pages below /docs. */
   docs: readonly Route[];
-  /** Resolves to why the program can't take work now, or to undefined if it can. */
+  /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   notReady: () => Promise<string | undefined>;
 }
 
 /**
- * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
- * is 405. To add a page or a route, add a row.
+ * Makes the table of every served path, with its methods. A path that is not in the table gets 404. A method that its
+ * path does not have gets 405. To add a page or a route, add a row.
  */
 export function createRoutes(handlers: RouteHandlers): Route[] {
   const { list, row, intake, platformWebhook, openApi, admin, docs, notReady } = handlers;
@@ -33,7 +33,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
       { path: `/api/v1/${resource}`, methods: { GET: list(resource) } },
       { path: `/api/v1/${resource}/:row`, methods: { GET: row(resource) } },
     ]),
-    // Below /api a wrong method is 405 even if the path is unknown (docs/api.md, Errors).
+    // Below /api, a wrong method gets 405 even if the path is unknown (docs/api.md, Errors).
     { path: "/api", methods: { GET: respondNotFound } },
     { path: "/api/*", methods: { GET: respondNotFound } },
     { path: "/intake", methods: { POST: intake } },

@@ -9,20 +9,19 @@ import { type Method, type Route, type RouteContext, urlPathOf } from "./route.t
 /** A connection is closed after this many seconds without a byte. */
 const IDLE_TIMEOUT_S = 30;
 
-/** The parts of a path at the placeholders of its row, decoded. */
+/** The parts of a path at the placeholders of its route, decoded. */
 type Parameters = Record<string, string>;
 
 /**
- * The table of routes as one Elysia app. `serve` answers for each row, and it is called by whoever finds the row: by
- * Bun's router on a socket, and by Elysia for `handle`. So a path is matched once.
- *
- * On a socket only Bun's router sees the path as it was sent. `request.url` can be another path: Bun resolves dots in
- * it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders` become `/api/v1/orders`.
+ * Makes one Elysia app from the table of routes. `serve` answers for each row. Bun's router calls it for a request on a
+ * socket, and Elysia calls it for `handle`. So a path is matched once. On a socket, only Bun's router sees the path as
+ * it was sent. `request.url` can have another path: Bun resolves dots and turns backslashes into slashes, so
+ * `/api/v2/../v1/orders` and `/api\v1\orders` become `/api/v1/orders`.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
-  /** An answer that the handler has at once is returned at once (lib/waits.ts). */
+  /** If the handler has an answer at once, it is returned at once (lib/waits.ts). */
   function serve(
     { methods }: Route,
     request: Request,
@@ -49,16 +48,16 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
   );
   const app = new Elysia({
     strictPath: true,
-    // By default Elysia expects a host of at least four characters, and looks for the path of http://sds/ in the wrong
-    // place.
+    // By default, Elysia expects a host of at least four characters, so it looks for the path of http://sds/ in the
+    // wrong place.
     handler: { standardHostname: false },
     // Bun gets its routes from `serve.routes`, not from Elysia.
     systemRouter: false,
     serve: {
-      // By default two programs on one port share its requests without an error.
+      // By default, two programs on one port would share its requests without an error.
       reusePort: false,
       development: false,
-      // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
+      // The handlers limit bodies and refuse large bodies in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
       error: respondThrown,
@@ -66,7 +65,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
     },
   });
   for (const method of ["ALL", "HEAD"]) {
-    // Elysia has no `params` for a path without placeholders. Without `parse` it would read bodies.
+    // Without placeholders in the path, Elysia gives no `params`. Without `parse`, Elysia would read bodies.
     for (const route of table)
       app.route(method, route.path, ({ request, params }) => serve(route, request, params ?? {}), { parse: "none" });
     app.route(method, "/*", () => respondNotFound(), { parse: "none" });
@@ -74,7 +73,10 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
   return app;
 }
 
-/** An id in a path of the settings page has one spelling: with encoded letters, the path is another one. */
+/**
+ * Whether an id in a path of the settings page is plain. The id has one spelling: a path with encoded letters is
+ * another path.
+ */
 function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }

@@ -11,11 +11,11 @@ import { announcedBytes, type BodyReader } from "./body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
-/** The platform's largest payloads, such as an order with many lines, have some megabytes. */
+/** The platform's largest payloads have some megabytes, such as an order with many lines. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };
-/** Characters. A longer id is not kept, and a repeated webhook is then not recognized. */
+/** The most characters of a webhook's id. A longer id is not kept, so a repeated webhook is not recognized. */
 const MAX_ID_LENGTH = 200;
-/** Characters of a topic and a domain that go into the log. */
+/** The most characters of a topic and a domain in the log. */
 const MAX_LOGGED_TOPIC = 100;
 const MAX_LOGGED_DOMAIN = 253;
 
@@ -24,16 +24,15 @@ interface Dependencies {
   verify: Verifier;
   shops: ShopStore;
   inboxWriter: InboxWriter;
-  /** Counts webhooks that are genuine: readers make room for them. */
+  /** Counts genuine webhooks, so that readers make room for them. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;
 }
 
 /**
- * POST /platform/webhooks: answers 200 after the webhook is committed to the inbox, and leaves the processing for
- * later. A genuine webhook that is not used is answered with 200 too, because the platform removes an endpoint that
- * keeps refusing.
+ * POST /platform/webhooks: commits a webhook to the inbox and then answers 200. The processing follows later. A genuine
+ * webhook that is not used gets 200 too, because the platform removes an endpoint that keeps refusing.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, verify, shops, inboxWriter, load, log, now } = dependencies;
@@ -41,7 +40,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const { headers } = request;
     announcedBytes(request, LIMIT);
     const hmac = headers.get("x-shopify-hmac-sha256");
-    // Without an HMAC the body need not be read.
+    // A request without an HMAC is refused before its body is read.
     if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
     using body = await bodies.read(request, { ...LIMIT, sender: client() });
     if (!verify(body.bytes, hmac)) throw unauthorized();

@@ -1,4 +1,4 @@
-/** Limits how many bytes are in memory at once, in all and of each owner, such as a shop. */
+/** Limits how many bytes are in memory at once, in total and for each owner, such as a shop. */
 export interface ByteBudget {
   /**
    * Counts bytes until the result is disposed. Disposing twice is allowed.
@@ -13,7 +13,7 @@ interface Limits {
 }
 
 export function createByteBudget({ maxBytes, maxBytesOfOwner }: Limits): ByteBudget {
-  /** By owner. */
+  /** Counted bytes by owner. */
   const taken = new Map<number, number>();
   let total = 0;
 

@@ -5,30 +5,30 @@ const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** Tries of a fetch, together about a second. In this time other requests end and free descriptors. */
+/** How often a fetch is tried, together about a second. In this time other requests end and free descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
 export interface DescriptorReserve {
   /** How many descriptors the full reserve holds. */
   readonly size: number;
-  /** Takes the descriptors, and checks from now on whether others are free. */
+  /** Takes the descriptors. From now on, checks regularly whether other descriptors are free. */
   start(): void;
   /**
    * Frees descriptors of the reserve for `open`, which opens sockets or files before it returns. No client can take
-   * them: connections are accepted in another round of the event loop.
+   * these descriptors, because connections are accepted in another round of the event loop.
    * @param count the most descriptors that `open` opens
    * @throws Error with the code EMFILE if fewer than `count` are left
    */
   withSpare<T>(open: () => T, count?: number): T;
   /**
-   * The same for one descriptor that another thread opens soon. If descriptors are short, this blocks the event loop
-   * until the thread has opened it, a few milliseconds at most.
+   * Like `withSpare`, for one descriptor that another thread opens soon. If descriptors are short, this blocks the
+   * event loop until the thread has opened its descriptor, a few milliseconds at most.
    */
   lendToThread<T>(open: () => T): T;
   /**
-   * Fills the reserve with descriptors that are free again. Call it right after closing what `withSpare` opened, or a
-   * new connection takes the descriptor.
+   * Fills the reserve with free descriptors. Call this right after closing what `withSpare` opened, or a new connection
+   * takes the descriptor.
    */
   refill(): void;
   /** Gives all descriptors back. */
@@ -38,15 +38,15 @@ export interface DescriptorReserve {
 interface ReserveSettings {
   /** How many descriptors to hold; a quarter of the limit at most. */
   wanted: number;
-  /** Called whenever a check finds all other descriptors in use. It may close some. */
+  /** Called whenever a check finds all other descriptors in use. It may close some descriptors. */
   onShortage: () => void;
-  /** The most descriptors that this process may have; null if unknown. */
+  /** The most descriptors that this process may open; null if unknown. */
   limit?: number | null;
 }
 
 /**
- * Holds descriptors open, so that clients who only connect cannot take the last ones. Without a free descriptor, Bun
- * reports a refused connection although it could not open a socket. Some parts of Bun then even end the process.
+ * Holds descriptors open, so that clients who only connect cannot take the last descriptors. Without a free descriptor,
+ * Bun reports a refused connection, although it could not open a socket. Some parts of Bun even end the process then.
  */
 export function createDescriptorReserve({
   wanted,
@@ -67,7 +67,7 @@ export function createDescriptorReserve({
     }
   }
 
-  /** A new descriptor is the lowest free number, so it tells how many are in use. */
+  /** A new descriptor has the lowest free number, so the number tells how many descriptors are in use. */
   function check(): void {
     refill();
     const descriptor = openNull();
@@ -124,7 +124,7 @@ function isDescriptorFree(): boolean {
   return descriptor !== undefined;
 }
 
-/** @returns undefined if no descriptor is free */
+/** Opens /dev/null. @returns undefined if no descriptor is free */
 function openNull(): number | undefined {
   try {
     return openSync("/dev/null", "r");
@@ -133,15 +133,15 @@ function openNull(): number | undefined {
   }
 }
 
-/** Waits until another thread has opened this descriptor, which is the only free one. Needs /proc, as on Linux. */
+/** Waits until another thread has opened this descriptor, the only free descriptor. Needs /proc, which Linux has. */
 function waitUntilOpen(descriptor: number): void {
   const deadline = performance.now() + THREAD_WAIT_MS;
   while (!existsSync(`/proc/self/fd/${descriptor}`) && performance.now() < deadline);
 }
 
 /**
- * The most descriptors that this process may have. Bun raises the soft limit to the hard one when it starts. Bun's
- * report has the limit on every system, /proc only on Linux.
+ * Returns the most descriptors that this process may open. Bun raises the soft limit to the hard limit when it starts.
+ * Bun's report has the limit on every system; /proc has it only on Linux.
  * @returns null if the report has no limit
  */
 export function descriptorLimit(): number | null {
@@ -151,7 +151,10 @@ export function descriptorLimit(): number | null {
   return typeof soft === "number" ? soft : null;
 }
 
-/** A fetch with a descriptor of the reserve. It tries again only if no socket was opened, so nothing is sent twice. */
+/**
+ * Makes a fetch that uses a descriptor of the reserve. The fetch is tried again only if no socket was opened, so
+ * nothing is sent twice.
+ */
 export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {
     for (let tries = 1; ; tries += 1) {

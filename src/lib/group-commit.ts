@@ -7,39 +7,38 @@ interface Submitted<I, O> {
 }
 
 export interface GroupCommitOptions<I, O> {
-  /** Commits items in their order, and resolves to a result for each. */
+  /** Commits items in their order. Resolves to a result for each item. */
   commit(items: I[]): Promise<O[]>;
   sizeOf(item: I): number;
-  /** The largest size of a commit. In a larger one, waiting costs more than the saved disk syncs. */
+  /** The largest size of a commit. A larger commit would make items wait longer than the saved disk syncs are worth. */
   maxSize: number;
   /**
    * Whether all items of a commit fail with this error, such as a full disk. Otherwise the items are committed one by
-   * one, so that a bad one fails alone.
+   * one, so that only the bad item fails.
    */
   failsAll(thrown: unknown): boolean;
-  /** Lets other commits run while one waits for a lock. Without it, one commit runs at a time. */
+  /** Lets other commits run while one commit waits for a lock. Without `overtaking`, one commit runs at a time. */
   overtaking?: Overtaking<I>;
 }
 
 export interface Overtaking<I> {
-  /** Milliseconds. A commit that takes longer is overtaken. */
+  /** Milliseconds. Other commits overtake a commit that takes longer. */
   afterMs: number;
-  /** The key of what an item may lock. Items with the same key keep their order. */
+  /** Returns the key of what an item may lock. Items with the same key keep their order. */
   keyOf(item: I): unknown;
 }
 
-/** Commits that wait for no lock take a few milliseconds. */
+/** Longer than a commit that waits for no lock: it takes a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
-/** Commits that run at once. Locks on a few keys must not take all connections to a database. */
+/** The most commits that run at once. Locks on a few keys must not take all connections to a database. */
 const MAX_COMMITS = 4;
 
 /**
- * Lets items that are submitted at the same time share a commit: each commit costs one sync of the disk, whatever its
- * size.
+ * Lets items that are submitted at the same time share a commit. Each commit costs one disk sync, whatever its size.
  */
 export interface GroupCommit<I, O> {
-  /** Resolves after the commit. Rejects if it failed; then no part of the item was kept. */
+  /** Commits an item. Resolves after the commit. Rejects if the commit failed; then no part of the item was kept. */
   submit(item: I): Promise<O>;
   /** Waits until every submitted item is committed or refused. May be called twice. */
   drain(): Promise<void>;
@@ -65,7 +64,7 @@ export function createGroupCommit<I, O>(options: GroupCommitOptions<I, O>): Grou
     running = undefined;
   }
 
-  /** Commits a group, and waits for it as long as it may hold up others. */
+  /** Commits a group. Waits until the commit ends, or until other commits may overtake it. */
   async function untilEndedOrSlow(group: Submitted<I, O>[]): Promise<void> {
     const keys = new Set(overtaking === undefined ? [] : group.map(({ item }) => overtaking.keyOf(item)));
     const ended = commitGroup(group, options).finally(() => commits.delete(ended));
@@ -95,7 +94,7 @@ export function createGroupCommit<I, O>(options: GroupCommitOptions<I, O>): Grou
 
 /**
  * Waits until two turns of the event loop in a row bring no new item. Requests that arrive together are submitted a few
- * turns apart. With one quiet turn, a load of contracts took a sixth more commits.
+ * turns apart. With one quiet turn instead of two, a load of contracts took a sixth more commits.
  */
 async function untilQuiet(queue: readonly unknown[]): Promise<void> {
   let quietTurns = 0;
@@ -107,8 +106,8 @@ async function untilQuiet(queue: readonly unknown[]): Promise<void> {
 }
 
 /**
- * Takes the first items that may be committed now out of the queue, as many as one commit takes.
- * @param keysInUse the keys of the commits that run: their items wait
+ * Removes the first items that may be committed now from the queue, as many as one commit takes.
+ * @param keysInUse the keys of the running commits: items with these keys wait
  */
 function takeGroup<I, O>(
   queue: Submitted<I, O>[],

@@ -12,8 +12,8 @@ export function parseObject(text: string, reviver?: Reviver): JsonObject | undef
 }
 
 /**
- * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse rounds such numbers. Here a
- * whole number outside the safe range becomes a string of its digits.
+ * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse rounds such numbers. This
+ * function turns a whole number outside the safe range into a string of its digits.
  * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
@@ -27,7 +27,7 @@ export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
-/** Codes of the characters that give a JSON text its form (RFC 8259). */
+/** Codes of the structural characters of JSON (RFC 8259). */
 export const SPACE = 0x20;
 export const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -38,12 +38,12 @@ export const LETTER_U = 0x75;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** Not valid JSON. It stands for the place where the array is broken. */
+/** A part that is not valid JSON. It marks where the array is broken. */
 const BROKEN = "";
 
 /**
- * Splits one JSON value, a JSON array, or JSON values on a line each. Yields the text of the value, of each element, or
- * of each line that is not blank. If every part is valid JSON, so is the whole.
+ * Splits one JSON value, a JSON array, or one JSON value on each line. Yields the text of the value, of each element,
+ * or of each line that is not blank. If every part is valid JSON, the whole text is valid.
  */
 export function* splitJson(text: string): Generator<string, void> {
   const start = skipBlank(text, 0);
@@ -65,7 +65,7 @@ function* elements(text: string, first: number): Generator<string, void> {
     at = skipBlank(text, end);
     if (text[at] !== ",") break;
     at = skipBlank(text, at + 1);
-    // Nothing follows the last comma.
+    // An element is missing after the last comma.
     if (text[at] === "]") return yield BROKEN;
   }
   const isWhole = text[at] === "]" && skipBlank(text, at + 1) === text.length;
@@ -82,7 +82,7 @@ function* lines(text: string): Generator<string, void> {
   }
 }
 
-/** @returns the index of the next character that is not white space */
+/** Skips white space. @returns the index of the next other character */
 function skipBlank(text: string, start: number): number {
   for (let at = start; at < text.length; at += 1) {
     if (!isBlank(text.charCodeAt(at))) return at;
@@ -90,7 +90,9 @@ function skipBlank(text: string, start: number): number {
   return text.length;
 }
 
-/** @returns the end of the value that begins at `start`; the end of the text if the value does not end */
+/**
+ * Skips a value. @returns the end of the value that begins at `start`; the end of the text if the value does not end
+ */
 function skipValue(text: string, start: number): number {
   let depth = 0;
   let inString = false;

@@ -1,5 +1,8 @@
 export interface KeyedMutex {
-  /** Runs `work` after all earlier work of these keys. Keys are taken in one order, so callers never deadlock. */
+  /**
+   * Runs `work` after all earlier work of these keys. Every caller takes its keys in the same order, so callers never
+   * deadlock.
+   */
   run<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
@@ -7,7 +10,7 @@ export interface KeyedMutex {
 export function createKeyedMutex(): KeyedMutex {
   const lastByKey = new Map<string, Promise<void>>();
 
-  /** @returns a function that lets the next work begin */
+  /** Waits for the earlier work of a key. @returns a function that lets the next work begin */
   async function take(key: string): Promise<() => void> {
     const before = lastByKey.get(key);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** API keys, secrets, access tokens and e-mail addresses. Callers must not log them; this catches mistakes. */
+/** API keys, secrets, access tokens and e-mail addresses. Callers must not log them; this pattern catches mistakes. */
 const PRIVATE = /cad_pk_\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
 function redact(text: string): string {
@@ -25,7 +25,7 @@ export function printable(text: string): string {
   return text.replaceAll(CONTROLS, "?");
 }
 
-/** Writes one JSON object on each line, or readable text on a terminal. */
+/** Creates a log that writes one JSON object on each line, or readable text on a terminal. */
 export function createLog(level: LogLevel, target: LogTarget, now: () => number): Log {
   const lowest = LOG_LEVELS.indexOf(level);
   const writer =

@@ -17,7 +17,7 @@ export function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: Networks)
   return networks.some((cidr) => address.kind() === cidr[0].kind() && address.match(cidr));
 }
 
-/** Reasons of failed connections, for a shop's developer. The codes are Bun's and Node's. */
+/** Reasons of failed connections, for a shop's developer. The codes are from Bun and Node. */
 const REASONS: Record<string, string> = {
   ConnectionRefused: "the connection was refused",
   ECONNREFUSED: "the connection was refused",
@@ -41,7 +41,7 @@ const REASONS: Record<string, string> = {
   ResponseHeadersTooLarge: "the answer's headers are too large",
 };
 
-/** Why a connection failed, as the end of "Could not connect to the endpoint: …". */
+/** Returns why a connection failed, as the end of "Could not connect to the endpoint: …". */
 export function connectReason(thrown: unknown): string {
   const { code, message = thrown } = Object(thrown) as { code?: unknown; message?: unknown };
   if (code === undefined) return String(message);

@@ -1,8 +1,8 @@
-/** The longest wait for points, even if the server says more. */
+/** The longest wait for points, even if the server reports a longer one. */
 const MAX_WAIT_MS = 60_000;
 /**
- * One point in ten goes to the caller who has waited longest, whatever its priority. So a constant flow of urgent
- * requests slows the others down, but never stops them.
+ * One point in ten goes to the caller who has waited longest, whatever the caller's priority. So a constant flow of
+ * urgent requests slows the other callers down, but never stops them.
  */
 const POINTS_PER_SHARED_POINT = 10;
 
@@ -14,15 +14,15 @@ export interface ThrottleStatus {
   restoreRate: number;
 }
 
-/** Gives reserved points back. @param status from the response; undefined if it had none */
+/** Gives reserved points back. @param status from the response; undefined if the response had no status */
 type Release = (status: ThrottleStatus | undefined) => void;
 
 export interface RateLimiter {
   /**
    * Waits until enough points should be available, and reserves them.
    * @param priority the lowest number first; within a priority, first come, first served
-   * @param sparePart share of all points, 0 to 1, that is left to other programs, unless a more urgent caller waits
-   *   here
+   * @param sparePart share of all points, 0 to 1, that is left to other programs. It is not left if a more urgent
+   *   caller waits here
    */
   reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
 }
@@ -31,13 +31,13 @@ interface Caller {
   cost: number;
   priority: number;
   sparePart: number;
-  /** Grants the points. */
+  /** Grants the points to the caller. */
   proceed: () => void;
 }
 
 /**
- * Keeps requests within the points of one server, so that the server never refuses one. The points are a leaky bucket,
- * and the responses say how full it is.
+ * Keeps requests within the points of one server, so that the server never refuses a request. The points are a leaky
+ * bucket, and the responses say how full the bucket is.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {
@@ -103,18 +103,18 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   };
 }
 
-/** The callers that wait for points. */
+/** Creates the queue of callers that wait for points. */
 function createCallerQueue() {
-  /** In the order of their calls. */
+  /** Sorted by the time of the call. */
   const waiting: Caller[] = [];
-  /** Points that the limiter owes to the caller who has waited longest, because others were served first. */
+  /** Points that the limiter owes to the caller who has waited longest, because other callers were served first. */
   let owed = 0;
   return {
     add(caller: Caller): void {
       waiting.push(caller);
     },
     hasMoreUrgent: (priority: number): boolean => waiting.some((caller) => caller.priority < priority),
-    /** The caller to serve next. */
+    /** Returns the caller to serve next. */
     next(): Caller | undefined {
       const [oldest] = waiting;
       if (oldest === undefined || oldest.cost <= owed) return oldest;

@@ -1,13 +1,16 @@
-/** How long work counts as under way after its end: more work usually follows. */
+/** How long work counts as under way after its end, because more work usually follows. */
 const LINGER_MS = 2_000;
-/** Older work waits for somebody else, such as an endpoint that hangs or a slow upload. */
+/**
+ * Work that is older than this is not urgent: it waits for something else, such as an endpoint that hangs or a slow
+ * upload.
+ */
 const YOUNG_MS = 20;
 
-/** Tells readers whether somebody waits for other work, so that they can make room. */
+/** Tells readers whether somebody waits for other work. Readers make room for it. */
 export interface LoadGauge {
-  /** Whether work is under way, or was a moment ago. */
+  /** Whether work is under way, or has ended a moment ago. */
   readonly busy: boolean;
-  /** Whether work began just now and has not ended. */
+  /** Whether work has just begun and has not ended. */
   readonly urgent: boolean;
   /** Counts work until its promise is settled. */
   during<T>(work: Promise<T>): Promise<T>;
@@ -39,24 +42,25 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 
 /**
  * While work is urgent, this many turns of the event loop pass before the next reader runs. A commit waits for two
- * quiet turns, and an attempt needs some more. With a reader in each turn, an event would take twice as long to arrive.
+ * quiet turns, and an attempt needs some more turns. With a reader in each turn, an event would take twice as long to
+ * arrive.
  */
 const MAX_FREE_TURNS = 8;
 
-/** Lets readers in one by one. */
+/** Lets readers run one by one. */
 export interface ReaderQueue {
   /**
-   * @returns undefined if the reader may run now; otherwise a promise that resolves when it may. The reader must then
-   *   run at once, synchronously or in microtasks.
+   * @returns undefined if the reader may run now; otherwise a promise that resolves when it may run. The reader must
+   *   then run at once, synchronously or in microtasks.
    */
   enter(): Promise<void> | undefined;
-  /** Called by a reader that took long: the next reader runs in another turn, even if no other work is under way. */
+  /** Notes that a reader took long: the next reader runs in another turn, even if no other work is under way. */
   noteLong(): void;
 }
 
 /**
  * While other work is under way, lets one reader run in each turn of the event loop. So the work waits for one reader,
- * not for a reader of every connection. Without other work readers do not wait, except after a long reader.
+ * not for the readers of all connections. Without other work, readers wait only after a long reader.
  */
 export function createReaderQueue(load: Pick<LoadGauge, "busy" | "urgent">): ReaderQueue {
   const waiting: (() => void)[] = [];

@@ -32,14 +32,16 @@ export function createSlots(count: number): Slots {
   };
 }
 
-/** A round robin over changing keys: the key that was served last comes last in the next round. */
+/** A round robin over keys that can change: the key that was served last comes last in the next round. */
 export interface Rotation {
-  /** @param items with ascending keys @returns the items with keys above the last served key, then the other items */
+  /**
+   * @param items sorted by ascending keys @returns the items with keys above the last served key, then the other items
+   */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];
   noteServed(key: number): void;
 }
 
-/** A rotation before its first round. Keys are numbers above 0. */
+/** Creates a rotation before its first round. Keys are numbers above 0. */
 export function createRotation(): Rotation {
   let lastServed = 0;
   return {

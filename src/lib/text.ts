@@ -1,16 +1,16 @@
 const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz234567"];
-/** Two characters for every ten bits. */
+/** The two characters for each value of ten bits. */
 const PAIRS = CHARACTERS.flatMap((first) => CHARACTERS.map((second) => first + second));
 const VALUES = new Map(CHARACTERS.map((character, value) => [character.charCodeAt(0), value]));
-/** Bytes of an encoded value: 120 bits. */
+/** Number of bytes of an encoded value: 120 bits. */
 const BYTES = 15;
 
-/** Lower-case base32 (the alphabet of RFC 4648, section 6) of the first 15 bytes: 24 characters, 120 bits. */
+/** Encodes the first 15 bytes in lower-case base32 (the alphabet of RFC 4648, section 6): 24 characters, 120 bits. */
 export function base32(bytes: Uint8Array): string {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let text = "";
   for (let at = 0; at < BYTES; at += 5) {
-    // Five bytes are four pairs of characters: two in the first 20 bits, two in the last.
+    // Five bytes make four pairs of characters: two pairs from the first 20 bits, two pairs from the last 20 bits.
     const first = view.getUint32(at) >>> 12;
     const last = view.getUint32(at + 1);
     text += `${PAIRS[first >>> 10]}${PAIRS[first & 1023]}${PAIRS[(last >>> 10) & 1023]}${PAIRS[last & 1023]}`;
@@ -18,11 +18,11 @@ export function base32(bytes: Uint8Array): string {
   return text;
 }
 
-/** The 15 bytes that `base32` encoded. @param text 24 characters of the alphabet */
+/** Decodes the 15 bytes that `base32` encoded. @param text 24 characters of the alphabet */
 export function unbase32(text: string): Buffer {
   const bytes = Buffer.alloc(BYTES);
   for (let group = 0; group < BYTES / 5; group += 1) {
-    // Eight characters are five bytes: 40 bits, which a number holds exactly.
+    // Eight characters make five bytes: 40 bits, which a number holds exactly.
     let bits = 0;
     for (let at = group * 8; at < group * 8 + 8; at += 1) bits = bits * 32 + (VALUES.get(text.charCodeAt(at)) ?? 0);
     bytes.writeUIntBE(bits, group * 5, 5);
@@ -39,19 +39,19 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** A message as a sentence: with a capital letter and a full stop. */
+/** Writes a message as a sentence: with a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-/** A number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
+/** Writes a number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
 /**
- * Remembers the results of a pure function.
- * @param limit at this many texts, all results are forgotten
+ * Caches the results of a pure function.
+ * @param limit the cache is emptied at this many texts
  */
 export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
   const known = new Map<K, T>();

@@ -1,9 +1,9 @@
 const UTC_DATE = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+00:00)$/;
 
 /**
- * Reads an ISO 8601 date in UTC; digits beyond the millisecond are cut off.
+ * Reads an ISO 8601 date in UTC. Digits beyond the millisecond are cut off.
  * @returns epoch milliseconds; undefined for any other form and for dates that do not exist. `new Date` turns 30
- *   February into 2 March, so a date is accepted only if it prints as it was written.
+ *   February into 2 March. So a date is accepted only if it prints as it was written.
  */
 export function parseUtc(text: string): number | undefined {
   const match = UTC_DATE.exec(text);
@@ -13,7 +13,7 @@ export function parseUtc(text: string): number | undefined {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
 }
 
-/** A date as the program writes it everywhere: with milliseconds and a trailing Z. */
+/** Writes a date in the program's only form: with milliseconds and a trailing Z. */
 export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -37,12 +37,12 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Epoch milliseconds of a monotonic clock: the time of day at the start, plus the time that has passed since. For
- * limits that several processes share, if their clocks agreed when they started.
+ * Creates a clock of epoch milliseconds that only goes forward: the time of day at the start, plus the time that has
+ * passed since. Several processes can share limits by it, if their clocks agreed when they started.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {
   const offsetMs = now() - clock();
-  // Whole milliseconds, because it is stored.
+  // Whole milliseconds, because the time is stored.
   return () => Math.round(offsetMs + clock());
 }

@@ -1,10 +1,10 @@
 import { nextTurn, type Sleep } from "./waits.ts";
 
-/** After a failure. */
+/** How long the loop pauses after a failure. */
 const PAUSE_MS = 900;
 
 export interface TurnLoopSettings {
-  /** Does all waiting work. While the loop is stopping, a turn must not start new work. */
+  /** Does all waiting work. A turn must not start new work while the loop is stopping. */
   turn: () => Promise<void>;
   /** Called with the error of a turn or of tracked work. The loop then makes the next turn by itself. */
   onFailure: (thrown: unknown) => void;
@@ -12,14 +12,16 @@ export interface TurnLoopSettings {
 }
 
 export interface TurnLoop {
-  /** Whether something failed since the last turn that succeeded. */
+  /** Whether something has failed since the last turn that succeeded. */
   readonly failing: boolean;
   readonly stopping: boolean;
   /** Whether a turn runs or is requested, or tracked work runs. */
   readonly busy: boolean;
-  /** Requests a turn. Many calls in one round of the event loop make one turn; a call during a turn makes another. */
+  /**
+   * Requests a turn. Many calls in one round of the event loop make one turn. A call during a turn makes another turn.
+   */
   wake(): void;
-  /** Adds work that a turn started. The end of the work requests a turn, and stop() waits for it. */
+  /** Adds work that a turn started. When the work ends, the loop makes a turn. stop() waits for the work. */
   track(work: Promise<void>): void;
   /**
    * Waits for the tracked work, and for a last turn if a turn is requested. After that, wake() does nothing. May be
@@ -30,15 +32,14 @@ export interface TurnLoop {
 
 /**
  * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a broken database does not keep the
- * program busy. Then it makes the turn again without a wake. A wake during the pause is not lost.
- *
- * While it stops, the end of tracked work still makes a turn: a result must not wait for the slowest work.
+ * program busy. After the pause it makes the turn again without a wake. A wake during the pause is not lost. While the
+ * loop stops, each end of tracked work still makes a turn: a result must not wait for the slowest work.
  */
 export function createTurnLoop(settings: TurnLoopSettings): TurnLoop {
   return new Loop(settings);
 }
 
-/** `wake` and `stop` are functions of their own, because callers hand them on. */
+/** `wake` and `stop` are arrow functions, because callers pass them on. */
 class Loop implements TurnLoop {
   failing = false;
   private readonly settings: TurnLoopSettings;
@@ -91,7 +92,7 @@ class Loop implements TurnLoop {
       await this.pause;
       // finish() makes the last turn, once: a turn that fails again and again must not delay the stop.
       if (this.end.signal.aborted) break;
-      // All work that ends in this round of the event loop shares the turn.
+      // All work that ends in this round of the event loop shares one turn.
       await nextTurn();
       this.turning = this.makeTurn();
       await this.turning;
@@ -113,7 +114,7 @@ class Loop implements TurnLoop {
     const { sleep, onFailure } = this.settings;
     this.failing = true;
     this.isWanted = true;
-    // A failure during a pause does not lengthen it.
+    // A failure during a pause does not lengthen the pause.
     this.pause ??= sleep(PAUSE_MS, this.end.signal).then(() => {
       this.pause = undefined;
     });

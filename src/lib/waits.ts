@@ -1,8 +1,7 @@
 /**
- * A value, or a promise of it. SQLite gives values at once. A request that is answered in the same turn of the event
- * loop is cheaper, because Bun copies a request that is answered later.
- *
- * An error is either thrown at once or rejects the promise: handle both.
+ * A value, or a promise of it. SQLite returns values at once. Bun copies a request that is answered in a later turn of
+ * the event loop. So answering in the same turn is cheaper. An error is either thrown at once or rejects the promise:
+ * handle both.
  */
 export type Awaitable<T> = T | Promise<T>;
 
@@ -11,7 +10,7 @@ export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Resolves in the next turn of the event loop: other work runs before. */
+/** Resolves in the next turn of the event loop: other work runs first. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -21,9 +20,9 @@ export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;
 
 /** A time limit that begins when it is created. */
 export interface TimeLimit {
-  /** Aborted when the time is over. */
+  /** Aborted when the time limit is over. */
   signal: AbortSignal;
-  /** Whether the time is over. After the whole process was paused, other events can come before the signal. */
+  /** Whether the time limit is over. After the whole process was paused, other events can come before the signal. */
   isOver(): boolean;
 }
 
@@ -34,7 +33,7 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
 }
 
 /**
- * Waits for work or for the signal, whichever comes first. The signal ends only the waiting: the work goes on.
+ * Waits for work or for the signal, whichever comes first. The signal ends only the wait: the work continues.
  * @throws the reason of the signal
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

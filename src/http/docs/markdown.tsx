@@ -40,7 +40,8 @@ interface PageContext extends Rendering {
 }
 
 /**
- * Renders Markdown. HTML in it becomes text. An element unknown to PLAIN and `convert` is left out, and its text stays.
+ * Renders Markdown. HTML in the Markdown becomes text. If an element is unknown to PLAIN and `convert`, only its text
+ * stays.
  */
 export function renderMarkdown(text: string, rendering: Rendering): ComponentChildren {
   const page = { ...rendering, anchorOf: createAnchors(), tableNameOf: createTableNames(), heading: "" };
@@ -75,14 +76,14 @@ function convert(page: PageContext, node: unknown): ComponentChildren {
 
 function link({ linkTo, titleOf }: PageContext, target: string, children: ComponentChildren): ComponentChildren {
   const href = linkTo(target);
-  // Markdown pages name each other by file; the site shows the page's title instead.
+  // Markdown pages link to each other by file name; the site shows the page's title instead.
   const text = textOf(children) === target.replace(/#.*/, "") ? (titleOf(target) ?? children) : children;
   return href === undefined ? text : <a href={href}>{text}</a>;
 }
 
 /**
- * On a narrow screen docs.css stacks the cells of a row if it has more than two, each with the name of its column. The
- * roles keep the table a table for screen readers then.
+ * Renders a table. On a narrow screen, docs.css stacks the cells of a row with more than two cells, each cell with the
+ * name of its column. The roles tell screen readers that it is still a table.
  */
 function table(page: PageContext, children: unknown): ComponentChildren {
   const [head, ...body] = elements(children, "tr");
@@ -135,7 +136,7 @@ function isElement(node: unknown): node is ReactElement {
   return typeof node === "object" && node !== null && "type" in node && "props" in node;
 }
 
-/** The outermost elements of a type below a node. */
+/** Returns the outermost elements of a type below a node. */
 function elements(node: unknown, type: string): ReactElement[] {
   if (Array.isArray(node)) return node.flatMap((each) => elements(each, type));
   if (!isElement(node)) return [];

@@ -12,7 +12,7 @@ export async function renderTopic({ topic, name, text }: Entry): Promise<string>
   return renderPage({ title: name, topic, sections: outline(markdown), content });
 }
 
-/** The home page: the list of all pages. */
+/** Renders the home page: the list of all pages. */
 export function renderHome(): string {
   const content = (
     <>
@@ -45,7 +45,7 @@ export function renderHome(): string {
   return renderPage({ title: "Documentation", content });
 }
 
-/** The results of a search. @param query untrusted */
+/** Renders the results of a search. @param query untrusted */
 export function renderSearch(query: string): string {
   const page: DocsPage = { title: "Search", query, content: <Results query={query} /> };
   return renderPage(page);

@@ -10,7 +10,10 @@ export interface SampleWithPath {
 /** The document's example of a list has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
-/** An operation's call in curl, TypeScript and Python, as Markdown. The programs read the key from the environment. */
+/**
+ * Writes an operation's call in curl, TypeScript and Python, as Markdown. The programs read the key from the
+ * environment.
+ */
 export function samples(document: OpenApiDocument, located: SampleWithPath): string {
   const security = (located.operation.security ?? document.security).flatMap(Object.keys);
   const made = security.includes("intakeSignature")
@@ -34,7 +37,7 @@ interface Samples {
   python: string;
 }
 
-/** The path with example values, and `limit` for a list. */
+/** Returns the path with example values, and with `limit` for a list. */
 function samplePath({ path, operation: { parameters = [] } }: SampleWithPath): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(parameters.find((each) => each.name === name)?.example ?? name)),
@@ -65,7 +68,7 @@ ${pythonKey}with urllib.request.urlopen(request, timeout=60) as response:
   };
 }
 
-/** A post with a signature of the intake secret. */
+/** Writes a post that is signed with the intake secret. */
 function signedSamples({ path, operation: { requestBody } }: SampleWithPath): Samples {
   const { example, examples = {} } = requestBody?.content["application/json"] ?? {};
   const record = example ?? Object.values(examples)[0]?.value ?? {};
@@ -104,9 +107,9 @@ with urllib.request.urlopen(request, timeout=60) as response:
   };
 }
 
-/** JSON with Python's words for true, false and null. */
+/** Writes JSON with Python's words for true, false and null. */
 function pythonText(value: unknown): string {
   const words: Record<string, string> = { true: "True", false: "False", null: "None" };
-  // A quoted text matches as a whole, so words inside it stay.
+  // A quoted text matches as a whole, so words inside it are not replaced.
   return JSON.stringify(value, null, 4).replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (part) => words[part] ?? part);
 }

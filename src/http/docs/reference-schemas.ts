@@ -1,13 +1,13 @@
 import { type JsonSchema, nameOf, type OpenApiDocument, schemaOf } from "../openapi/parts.ts";
 
-/** A Markdown table. Escapes line breaks and bars in cells. */
+/** Writes a Markdown table. Escapes line breaks and bars in cells. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll(/\s*\n\s*/g, " ").replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(headings), `|${headings.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
 }
 
-/** A type in words. A named type links to its section. */
+/** Writes a type in words. A named type links to its section. */
 export function typeText(schema: JsonSchema): string {
   if (schema.$ref !== undefined) return linkTo(nameOf({ $ref: schema.$ref }));
   const alternatives = schema.anyOf ?? schema.oneOf;
@@ -37,7 +37,7 @@ function code(value: unknown): string {
   return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
 
-/** The fields of an object. Fields of unnamed objects inside it are written like `error.code`. */
+/** Writes a table of an object's fields. Fields of unnamed objects inside it are written like `error.code`. */
 export function fieldTable(schema: JsonSchema): string {
   const rows = fields(schema, "");
   const hasOptional = rows.some(({ isRequired }) => !isRequired);
@@ -60,7 +60,7 @@ function fields(schema: JsonSchema, before: string): { name: string; schema: Jso
   });
 }
 
-/** A section for each named schema reachable from `from`, in the order of the walk. */
+/** Writes a section for each named schema reachable from `from`, in the order of the walk. */
 export function schemaSections(
   document: OpenApiDocument,
   from: readonly JsonSchema[],

@@ -12,10 +12,10 @@ import {
 import { type SampleWithPath, samples } from "./reference-samples.ts";
 import { fieldTable, schemaSections, table, typeText } from "./reference-schemas.ts";
 
-/** It has no section here: docs/api.md, "Errors" describes it. */
+/** This schema has no section here, because docs/api.md, "Errors" describes it. */
 const ERROR_SCHEMA = "ApiError";
 
-/** A page of the reference in Markdown: the operations of a tag, with their headers and types. */
+/** Writes a page of the reference in Markdown: the operations of a tag, with their headers and types. */
 export function referencePage(document: OpenApiDocument, tag: string): string {
   const operations = operationsOf(document.paths, tag);
   const events = operationsOf(document.webhooks, tag).map(({ operation }) => operation);
@@ -67,7 +67,7 @@ function isSuccess(status: string): boolean {
   return status.startsWith("2");
 }
 
-/** The successful response, with its example. */
+/** Writes the successful response, with its example. */
 function answer(document: OpenApiDocument, { responses }: OpenApiOperation): string {
   const [status, response] = Object.entries(responses).find(([each]) => isSuccess(each)) ?? [];
   if (status === undefined || response === undefined) return "";
@@ -87,7 +87,7 @@ function json(value: unknown): string {
   return `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 }
 
-/** A row for each other response: status, code of an error, and condition. */
+/** Returns a row for each refusal: status, error code, and condition. */
 function refusals(document: OpenApiDocument, { responses }: OpenApiOperation): string[][] {
   return Object.entries(responses)
     .filter(([status]) => !isSuccess(status))
@@ -97,14 +97,14 @@ function refusals(document: OpenApiDocument, { responses }: OpenApiOperation): s
 function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
-    // Names of examples are not codes: a code with two cases gets a number.
+    // The name of an example is not its code: a code with two cases gets a number.
     const { error } = value as ErrorBody;
     return [`\`${error.code}\``, summary];
   });
   return cases.length === 0 ? [["", description]] : cases;
 }
 
-/** All response headers of the page's operations. */
+/** Writes a table of all response headers of the page's operations. */
 function headerSection(document: OpenApiDocument, operations: readonly SampleWithPath[]): string {
   const found = operations
     .flatMap(({ operation }) => Object.values(operation.responses))
@@ -126,7 +126,7 @@ function schemasOf(document: OpenApiDocument, operations: readonly SampleWithPat
   });
 }
 
-/** The common part of all webhooks, and a section for each topic.  */
+/** Writes the common part of all webhooks, and a section for each topic. */
 function eventSections(document: OpenApiDocument, events: readonly OpenApiOperation[]): string[] {
   const [first] = events;
   if (first === undefined) return [];

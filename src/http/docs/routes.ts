@@ -5,7 +5,7 @@ import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES } from "./site.ts";
 
-/** Only our own stylesheet and the search form. Pico's style has `data:` images. */
+/** Allows only our own stylesheet and the search form. Pico's style has `data:` images. */
 const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
@@ -19,7 +19,7 @@ const PAGE_HEADERS = {
 };
 const STYLE_TYPE = "text/css; charset=utf-8";
 
-/** The documentation, without a key. A page is rendered at its first request. */
+/** Serves the documentation, without a key. A page is rendered at its first request. */
 export function docsRoutes(): Route[] {
   return [
     page("/docs", async () => renderHome()),

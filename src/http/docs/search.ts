@@ -6,7 +6,7 @@ export interface Hit {
   page: string;
   title: string;
   path: string;
-  /** The first word with some text around it. */
+  /** The first word of the search, with some text around it. */
   excerpt: string;
 }
 
@@ -16,7 +16,7 @@ interface Indexed extends Omit<Hit, "excerpt"> {
   lowerText: string;
 }
 
-/** In characters; the rest of a query is ignored. */
+/** The most characters of a query; the rest is ignored. */
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
 const MAX_HITS = 20;
@@ -25,12 +25,12 @@ const BEFORE_WORD = 40;
 
 let index: readonly Indexed[] | undefined;
 
-/** The first words of a query, in lower case. */
+/** Returns the first words of a query, in lower case. */
 export function wordsOf(query: string): string[] {
   return query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
 }
 
-/** The sections with all words of a query; most words in the heading first. */
+/** Finds the sections with all words of a query. Sections with the most words in the heading come first. */
 export function search(query: string): Hit[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];
@@ -56,7 +56,7 @@ function indexPage({ name: page, path: start, text: markdown }: Entry): Indexed[
   });
 }
 
-/** Markdown as plain text in one line. */
+/** Turns Markdown into plain text in one line. */
 function plain(markdown: string): string {
   return markdown
     .replaceAll(/^(?:```.*|[|: -]+)$/gm, "")

@@ -12,7 +12,7 @@ export interface Entry {
   path: string;
   /** false for a section of another page. */
   isPage: boolean;
-  /** Its Markdown. The first call for a page of the reference renders it from the OpenAPI document. */
+  /** Returns the Markdown. The first call for a page of the reference renders it from the OpenAPI document. */
   text: () => string;
 }
 
@@ -35,7 +35,7 @@ const REFERENCE: readonly { tag: string; topic: string; summary: string; name?: 
   { tag: "Intake", topic: "reference-intake", summary: "sending records" },
   { tag: "Service", topic: "reference-service", summary: "health, and the OpenAPI document" },
 ];
-/** The reference follows this group. */
+/** The name of the group before the reference. */
 const BEFORE_REFERENCE = "Send data";
 
 const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
@@ -48,7 +48,7 @@ const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
     return { topic, name: title, summary, path, isPage: false, text: () => sectionOf(entry.guide, entry.anchor) };
   }),
 }));
-/** Shared by all pages of the reference, because it takes milliseconds to build. */
+/** All pages of the reference share the document, because building it takes milliseconds. */
 let document: OpenApiDocument | undefined;
 const reference: Group = {
   name: "Reference",
@@ -81,8 +81,8 @@ function topicPathOf(topic: string): string {
 }
 
 /**
- * The address of a page's link on the site. Pages link to each other by file name, such as `api.md#errors`.
- * @returns undefined for anything but a page, a heading or https: this removes scripts in links
+ * Returns the address of a page's link on the site. Pages link to each other by file name, such as `api.md#errors`.
+ * @returns undefined for anything but a page, a heading or https: so links with scripts are removed
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;
@@ -90,7 +90,7 @@ export function linkTo(target: string): string | undefined {
   return page === undefined ? undefined : `${page.path}${anchor}`;
 }
 
-/** The name of the linked page; undefined for other targets. */
+/** Returns the name of the linked page; undefined for other targets. */
 export function titleOf(target: string): string | undefined {
   return pageOf(target).page?.name;
 }

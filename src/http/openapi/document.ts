@@ -24,8 +24,8 @@ intake for records.
 `;
 
 /**
- * The description of everything that integrators use (docs/api.md, "OpenAPI"), built from the schemas that validate and
- * render.
+ * Builds the description of everything that integrators use (docs/api.md, "OpenAPI"). It is built from the schemas that
+ * validate and render.
  * @param serverUrl the address of the API; "/" is the host that serves the document
  */
 export function openApiDocument(serverUrl: string): OpenApiDocument {

@@ -7,7 +7,7 @@ import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
 import type { Ref, ResponseObject } from "./parts.ts";
 import { DOMAIN } from "./sample-rows.ts";
 
-/** An error and its condition. */
+/** An error and the condition that causes it. */
 interface ErrorCase {
   when: string;
   error: SdsError;
@@ -77,13 +77,13 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). It has no body, so a
- * typed client makes every error of an operation optional if the operation lists this response. So only operations
- * without another client error list it.
+ * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). It has no body. So
+ * in a typed client, every error of an operation with this response is optional. Only operations without another client
+ * error list this response.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 
-/** The error that `run` throws. */
+/** Returns the error that `run` throws. */
 function thrownBy(run: () => unknown): SdsError {
   try {
     run();
@@ -93,14 +93,14 @@ function thrownBy(run: () => unknown): SdsError {
   throw new Error("nothing was refused");
 }
 
-/** The refusals for `components.responses`. */
+/** Returns the refusals for `components.responses`. */
 export function sharedRefusals(): Record<string, ResponseObject> {
   const entries = Object.entries<{ cases: ErrorCase[]; headers?: HeaderName[] }>(SHARED);
   const described = entries.map(([name, { cases, headers = [] }]) => [name, refusalOf(cases, headers)] as const);
   return { ...Object.fromEntries(described), HeadersTooLarge: HEADERS_TOO_LARGE };
 }
 
-/** The refusals of an operation, by their status. */
+/** Returns references to the refusals of an operation, by status. */
 export function refusalRefs(names: readonly SharedRefusal[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [statusOf(name), { $ref: `#/components/responses/${name}` }]));
 }
@@ -111,7 +111,7 @@ function statusOf(name: SharedRefusal): string {
   return String(first === undefined ? 500 : STATUS[first.error.code]);
 }
 
-/** The code, and a number from its second case on. */
+/** Returns the name of an example: the error code, with a number from the second case of the code on. */
 function nameOf(cases: readonly ErrorCase[], index: number): string {
   const code = cases[index]?.error.code ?? "";
   const before = cases.slice(0, index).filter(({ error }) => error.code === code).length;

@@ -2,12 +2,12 @@ import { createDocument, type Document, respondDocument } from "../documents.ts"
 import type { RouteHandler } from "../route.ts";
 import { openApiDocument } from "./document.ts";
 
-/** Only an upgrade of the program changes the document. */
+/** How long clients may keep the document. Only an upgrade of the program changes the document. */
 const MAX_AGE_SECONDS = 300;
 
 /**
- * GET and HEAD /openapi.json. The first request builds the document, which takes milliseconds.
- * @param serverUrl the address of the API, known once the program listens
+ * GET and HEAD /openapi.json. The first request builds the document, because building takes milliseconds.
+ * @param serverUrl returns the address of the API, which is known once the program listens
  */
 export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
   let made: Document | undefined;

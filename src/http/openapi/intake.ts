@@ -5,12 +5,12 @@ import { COMMON, headerParameter, headerRefs } from "./headers.ts";
 import type { JsonSchema, OpenApiOperation } from "./parts.ts";
 import { DOMAIN, SAMPLE_RECORDS } from "./sample-rows.ts";
 
-/** The schema of each type of record, with an example, for `components.schemas`. */
+/** Returns the schema of each type of record, with an example, for `components.schemas`. */
 export function recordSchemas(): TObject[] {
   return RECORD_TYPES.map((type) => ({ ...RECORD_SCHEMAS[type], examples: [SAMPLE_RECORDS[type]] }));
 }
 
-/** Any record. Generators of clients find its type by `type`. */
+/** The schema of any record. Generated clients choose the record's schema by `type`. */
 export const INTAKE_RECORD: JsonSchema = {
   description: "A record: the state of something, or something that happened.",
   oneOf: RECORD_TYPES.map((type) => ({ $ref: refOf(type) })),
@@ -24,7 +24,7 @@ function refOf(type: keyof typeof RECORD_SCHEMAS): string {
   return `#/components/schemas/${RECORD_SCHEMAS[type].title}`;
 }
 
-/** POST /intake. */
+/** Describes POST /intake. */
 export function intakeOperation(): OpenApiOperation {
   const record = { $ref: "#/components/schemas/IntakeRecord" };
   const records = Object.values(SAMPLE_RECORDS);

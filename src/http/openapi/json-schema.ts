@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/records/record-schemas.ts";
 import type { JsonSchema } from "./parts.ts";
 
-/** Standard keywords for the formats that only this program knows. */
+/** The formats that only this program knows, as standard keywords. */
 const FORMATS: Record<string, JsonSchema> = {
   // JSON Schema counts code points too.
   [TEXT_FORMAT]: { maxLength: MAX_STRING },
@@ -15,9 +15,9 @@ const FORMATS: Record<string, JsonSchema> = {
  * @param isNamed whether the document has a component with that title
  */
 export function createSchemaWriter(isNamed: (title: string) => boolean): {
-  /** The schema itself. */
+  /** Returns the schema itself. */
   define(schema: TSchema): JsonSchema;
-  /** The schema, or a reference to it if it is a component. */
+  /** Returns a reference if the schema is a component; otherwise the schema itself. */
   refer(schema: TSchema): JsonSchema;
 } {
   function define(schema: TSchema): JsonSchema {
@@ -62,7 +62,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** The first keywords of a schema, and its last ones, for readers. */
+/** The first and the last keywords of a schema. Readers see them in this order. */
 const FIRST = ["title", "description", "type"];
 const LAST = ["properties", "required", "additionalProperties", "examples"];
 
@@ -71,7 +71,7 @@ function ordered(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(schema).toSorted(([a], [b]) => rank(a) - rank(b)));
 }
 
-/** Drops TypeBox's symbols. */
+/** Returns the schema without TypeBox's symbols. */
 function plain(schema: TSchema): Record<string, unknown> {
   return Object.fromEntries(Object.entries(schema));
 }

@@ -21,7 +21,7 @@ const ROW_HEADERS: readonly HeaderName[] = [...COMMON, "Vary", "ETag", "RateLimi
 const PAGE_HEADERS: readonly HeaderName[] = [...ROW_HEADERS, "X-Checkpoint", "Link"];
 const REFUSALS: readonly SharedRefusal[] = ["Unauthorized", "PlanRequired", "RateLimited", "Internal", "Unavailable"];
 
-/** The schema of a page of each resource, for `components.schemas`. */
+/** Returns the schema of a page of each resource, for `components.schemas`. */
 export function pageSchemas(): TObject[] {
   return RESOURCES.map((resource) =>
     Type.Object(
@@ -31,7 +31,7 @@ export function pageSchemas(): TObject[] {
   );
 }
 
-/** The paths of the read API. */
+/** Returns the paths of the read API. */
 export function listPaths(): OpenApiDocument["paths"] {
   return Object.fromEntries(
     RESOURCES.flatMap((resource) => [
@@ -149,7 +149,7 @@ function json(component: string, example: unknown): Record<string, Media> {
   return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
 }
 
-/** A page with one sample row and a cursor to more. */
+/** Makes a page with one sample row and a cursor to the next page. */
 function samplePage(resource: Resource): object {
   const { one, sortField } = NAMES[resource];
   const row: { id: string; startedAt?: string; createdAt?: string; billedAt?: string } = sampleRows()[one];

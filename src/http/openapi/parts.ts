@@ -1,4 +1,4 @@
-/** The parts of OpenAPI 3.1 that the program writes, and that the reference and tests read. */
+/** The parts of OpenAPI 3.1 that this program writes. The reference and tests read them. */
 export interface OpenApiDocument {
   openapi: string;
   info: Record<string, unknown>;
@@ -23,7 +23,7 @@ export interface OpenApiOperation {
   tags: readonly string[];
   summary: string;
   description: string;
-  /** Default: the document's `security`. */
+  /** By default, the document's `security`. */
   security?: readonly Security[];
   parameters?: readonly OpenApiParameter[];
   requestBody?: { required: boolean; description?: string; content: Record<string, Media> };
@@ -65,7 +65,7 @@ export interface Ref {
   $ref: string;
 }
 
-/** A JSON Schema (draft 2020-12). Lists the keywords that the reference shows. */
+/** A JSON Schema (draft 2020-12) with only the keywords that the reference shows. */
 export interface JsonSchema {
   $ref?: string;
   description?: string;
@@ -83,7 +83,7 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** The name of the referenced component, such as `Order`. */
+/** Returns the name of the referenced component, such as `Order`. */
 export function nameOf({ $ref }: Ref): string {
   return $ref.slice($ref.lastIndexOf("/") + 1);
 }

@@ -18,7 +18,7 @@ const line = {
   unitPriceCents: 1250,
 };
 
-/** A record of each type, with every field. They are about one customer, and can be sent in this order. */
+/** A record of each type, with every field. All records are about one customer, and can be sent in this order. */
 export const SAMPLE_RECORDS: { [T in RecordType]: Extract<IncomingRecord, { type: T }> } = {
   customer: {
     type: "customer",
@@ -75,7 +75,7 @@ export const SAMPLE_RECORDS: { [T in RecordType]: Extract<IncomingRecord, { type
   },
 };
 
-/** The rows that the sample records make in an empty mirror. */
+/** Returns the rows that the sample records make in an empty mirror. */
 export function sampleRows(): { subscription: Subscription; customer: Customer; order: Order } {
   let customer: CustomerRow | undefined;
   let subscription: SubscriptionRow | undefined;

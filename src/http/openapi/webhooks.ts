@@ -11,7 +11,7 @@ import { DOMAIN } from "./sample-rows.ts";
 const SAMPLE_ID = `whd_${"a".repeat(24)}`;
 const QUEUED_AT = Date.parse("2026-02-01T00:00:10.000Z");
 
-/** The topic in names of types: `SubscriptionCreated`. */
+/** Returns the topic as part of a type name: `SubscriptionCreated`. */
 function typeName(topic: Topic): string {
   return topic
     .split(/[._]/)
@@ -19,7 +19,7 @@ function typeName(topic: Topic): string {
     .join("");
 }
 
-/** The schemas of a topic's data and of its whole body, for `components.schemas`. */
+/** Returns the schemas of a topic's data and of its whole body, for `components.schemas`. */
 export function webhookSchemas(): TObject[] {
   return TOPIC_NAMES.flatMap((topic) => {
     const title = typeName(topic);
@@ -32,12 +32,12 @@ export function webhookSchemas(): TObject[] {
   });
 }
 
-/** The body of a topic's test event. */
+/** Returns the body of a topic's test event. */
 function sampleBody(topic: Topic): unknown {
   return JSON.parse(envelope(SAMPLE_ID, sampleEvent(topic), QUEUED_AT, DOMAIN));
 }
 
-/** The `webhooks` of the document, by topic. */
+/** Returns the `webhooks` of the document, by topic. */
 export function webhookOperations(): Record<string, { post: OpenApiOperation }> {
   return Object.fromEntries(TOPIC_NAMES.map((topic) => [topic, { post: webhookOperation(topic) }]));
 }
@@ -69,7 +69,7 @@ function webhookOperation(topic: Topic): OpenApiOperation {
   };
 }
 
-/** The headers of a webhook, except those of the connection. */
+/** Returns the headers of a webhook, except headers of the connection. */
 function webhookParameters(topic: Topic): OpenApiParameter[] {
   return [
     headerParameter("X-Service-Topic", "The topic.", { type: "string", const: topic }),

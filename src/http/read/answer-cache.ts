@@ -1,35 +1,35 @@
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { Bytes } from "../encoding.ts";
 
-/** Answers, in each of two generations. */
+/** The most answers in each of two generations. */
 const MAX_ANSWERS = 2_048;
-/** Characters. Answers to longer questions are not kept. */
+/** The most characters of a question. Answers to longer questions are not kept. */
 const LONGEST_QUESTION = 1_024;
 
 /** A remembered answer to a request of a shop. */
 export interface CachedAnswer {
-  /** The number of the shop's last change. */
+  /** The number of the shop's last change when the answer was made. */
   changeCount: number;
   tag: string;
   headers: Record<string, string>;
-  /** `headers` in the form that Bun sends. Made when the answer is first sent again. */
+  /** `headers` in the form that Bun sends. Made when the answer is sent again for the first time. */
   sentHeaders?: Headers;
   /**
-   * undefined for a large body, which is not kept. Then only a client that has the body already is answered without a
-   * read (304).
+   * undefined for a large body, which is not kept. Then the cache can only answer 304, to a client that has the body
+   * already.
    */
   body: Bytes | undefined;
 }
 
 /**
- * Remembers answers. An answer stays the same until something of the shop changes, so it can be sent again without a
- * read. A client that has the answer already gets 304; other clients get the kept body, if it is small. Most readers of
- * changes ask for the same small answer again and again.
+ * Keeps answers. An answer stays the same until data of the shop changes, so it can be sent again without a read. A
+ * client that has the answer already gets 304. Other clients get the kept body, if it is small. Most readers of changes
+ * ask for the same small answer again and again.
  */
 export interface AnswerCache {
   /**
-   * @param shop as it is now
-   * @param question all that the answer depends on except the shop, such as path and query
+   * @param shop in its current state
+   * @param question everything that the answer depends on except the shop, such as path and query
    * @returns undefined if the answer is not kept, or the shop has changed since
    */
   find(shop: Pick<KeyOwner, "shopId" | "changeCount">, question: string): CachedAnswer | undefined;
@@ -37,7 +37,7 @@ export interface AnswerCache {
 }
 
 export function createAnswerCache(): AnswerCache {
-  // When the newer one is full, it becomes the older one. Removing the oldest entry of a map takes 10 µs each time.
+  // When `newer` is full, it becomes `older`. Removing the oldest entry of one map would take 10 µs each time.
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {

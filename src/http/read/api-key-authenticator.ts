@@ -8,7 +8,7 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
-/** A first use is written at once only if no write was tried for this long. Otherwise a job writes it. */
+/** The first use of a key is written at once, unless a write was tried within this time. Then a job writes the use. */
 const ATTEMPT_INTERVAL_MS = 1_000;
 
 interface Dependencies {
@@ -23,12 +23,13 @@ interface Dependencies {
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
   /**
-   * @param client gives the network by which the client is counted
+   * @param client returns the network by which the client is counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
   authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
   /**
-   * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
+   * Writes the uses that are due. With `all`, writes all uses that are not written yet. A failure is logged, and the
+   * uses stay due.
    */
   writeUses(options?: { all?: boolean }): Promise<void>;
 }
@@ -37,12 +38,14 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   const { store, now, clock, log, wrongKeys } = dependencies;
   /** Uses that are not written yet, by key id: epoch milliseconds. */
   const uses = new Map<string, number>();
-  /** When, by `clock`, the use of a key was last written, by key id. */
+  /** When the use of a key was last written, by key id. Times of `clock`. */
   const writtenAt = new Map<string, number>();
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /** Writes the first use of a key after the answer, because a write waits for seconds while the database is locked. */
+  /**
+   * Writes the first use of a key, but only after the answer: a write waits for seconds while the database is locked.
+   */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()
@@ -91,7 +94,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
       });
     },
     async writeUses(options) {
-      // Waits for a write under way, because after a stop the store closes next.
+      // Waits for a running write, because the store closes next when the program stops.
       await soon;
       await writeUses(options);
     },
@@ -99,7 +102,8 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
 }
 
 /**
- * The time by `clock` of a stored use. A future time was stored before the clock was set back: it counts as long ago.
+ * Converts the time of a stored use to a time of `clock`. A future time was stored before the clock was set back. It
+ * counts as long ago.
  */
 function clockAt(storedAt: number, { now, clock }: Pick<Dependencies, "now" | "clock">): number {
   const ageMs = now() - storedAt;

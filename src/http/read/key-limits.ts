@@ -1,25 +1,25 @@
 import type { RateLimit } from "../../config.ts";
 
-/** Limits how many requests each API key makes (docs/api.md, "Limits"). Every node counts for itself. */
+/** Limits how many requests each API key makes (docs/api.md, "Limits"). Every node counts its own requests only. */
 export interface KeyLimits {
   /**
    * Counts a request.
-   * @returns headers that tell the limit (draft-ietf-httpapi-ratelimit-headers), and, for a request that is too many,
-   *   after how many seconds the next one is allowed
+   * @returns headers that tell the limit (draft-ietf-httpapi-ratelimit-headers). `retryAfterS` is set for a request
+   *   above the limit: after this many seconds the next request is allowed
    */
   count(keyId: string): { headers: Record<string, string>; retryAfterS?: number };
 }
 
 interface Bucket {
-  /** Requests that it allows now. */
+  /** How many requests the key may make now. */
   left: number;
-  /** When `left` was counted, by the clock. */
+  /** When `left` was counted, a time of the clock. */
   at: number;
 }
 
 /**
- * @param limit null means unlimited
- * @param clock milliseconds that only go forward
+ * @param limit null for unlimited requests
+ * @param clock milliseconds of a clock that only goes forward
  */
 export function createKeyLimits(limit: RateLimit | null, clock: () => number): KeyLimits {
   if (limit === null) return { count: () => ({ headers: {} }) };

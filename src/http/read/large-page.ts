@@ -2,15 +2,16 @@ import { createByteBudget } from "../../lib/byte-budget.ts";
 import { type Bytes, compressLater, type Encoding } from "../encoding.ts";
 import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 
-/** A page of more bytes is sent in parts. Smaller ones mostly fit into the buffers of their connection. */
+/** A page of more bytes is sent in parts. Smaller pages mostly fit into the buffers of their connection. */
 const LARGE_BYTES = 256 * 1024;
-/** Bytes that are handed to a connection at once. The next part follows when the client has taken this part. */
+/** Bytes of a part. The next part follows when the client has taken this part. */
 const PART_BYTES = 256 * 1024;
-/** Bytes of large pages that were made and not sent, of one shop and of all. */
+/** The most bytes of large pages that were made and not sent, for one shop and for all shops. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 /**
- * A client that takes longer for a page is cut off. Otherwise a few that read slowly keep others' pages out for ever.
+ * A client that takes longer for a page is cut off. Otherwise a few slow clients would block the pages of other clients
+ * for ever.
  */
 const SENDING_TIMEOUT_MS = 120_000;
 
@@ -18,13 +19,15 @@ export function isLarge(page: Uint8Array): boolean {
   return page.length > LARGE_BYTES;
 }
 
-/** Sends large pages, and limits how many bytes of them wait for clients that read slowly, or not at all. */
+/** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
 export interface LargePages {
-  /** Counts the page until it is sent or the connection is closed. @returns 503 if too many bytes wait already */
+  /**
+   * Sends the page. It counts until it is sent or the connection is closed. @returns 503 if too many bytes wait already
+   */
   respond(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response;
   /**
    * Like `respond`, but compresses the page first. The page counts with its full size during the compression, and with
-   * its compressed size after that.
+   * its compressed size after it.
    */
   respondCompressed(
     request: Request,
@@ -71,10 +74,10 @@ function tooMany(exceeded: "own" | "total"): Response {
 }
 
 interface Sending {
-  /** Of the request: aborted when its client goes away. */
+  /** The request's signal: aborted when the client closes the connection. */
   signal: AbortSignal;
   timeoutMs: number;
-  /** Called when the last part was taken, or when sending has failed. May be called twice. */
+  /** Called when the last part was taken, or when sending has failed. It may be called twice. */
   onEnd: () => void;
 }
 
@@ -101,8 +104,7 @@ function partsOf(page: Bytes, { signal, timeoutMs, onEnd }: Sending): ReadableSt
     },
     cancel: end,
   });
-  // If the client is gone already, the stream is neither read nor canceled, and the timer would keep the page in
-  // memory.
+  // If the client is gone already, Bun neither reads nor cancels the stream. The timer would keep the page in memory.
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
   return parts;

@@ -7,14 +7,14 @@ import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
 export const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 const KNOWN: readonly string[] = [...PAGING, ...new Set(RESOURCES.flatMap((resource) => FILTERS[resource]))];
-/** The known parameter for each plain spelling, to name it if a request misspells it. */
+/** The known parameters by their plain spelling. A refusal names the parameter that a request misspelt. */
 const SPELLINGS = new Map([...KNOWN.map((name) => [plain(name), name] as const), ["pagesize", "limit"]]);
 
 /** The parsed query of a list request. */
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
-  /** A checkpoint. */
+  /** A checkpoint, from the parameter `since`. */
   since: string | undefined;
   /** Epoch milliseconds. */
   updatedSince: number | undefined;
@@ -22,11 +22,11 @@ export interface ListQuery {
   filter: RowFilter | undefined;
 }
 
-/** The usual query of clients. Only the colons of its cursor need decoding. */
+/** The query that clients usually send. Only the colons of its cursor need decoding. */
 const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
 
 /**
- * Reads a query. The last of a repeated parameter counts.
+ * Reads a query. If a parameter is repeated, the last value counts.
  * @param domain of the shop
  * @param isStrict whether unknown parameters are refused too
  * @throws SdsError `bad_parameter` naming the parameter
@@ -50,15 +50,15 @@ export function readListQuery(text: string, resource: Resource, domain: string, 
   };
 }
 
-/** Whether a request asks for unknown parameters to be refused (RFC 7240, section 4.4). */
+/** Whether a request asks us to refuse unknown parameters (RFC 7240, section 4.4). */
 export function isStrict(request: Request): boolean {
   const preferences = request.headers.get("prefer");
   return preferences !== null && /(^|,)\s*handling\s*=\s*("strict"|strict)\s*(;|,|$)/i.test(preferences);
 }
 
 /**
- * Checks the query of an address that knows no parameters. A strict request with a parameter is refused. Other requests
- * may have parameters, which are ignored.
+ * Checks the query of an address without parameters. A strict request with a parameter is refused. Parameters of other
+ * requests are ignored.
  * @throws SdsError `bad_parameter`
  */
 export function checkNoParameters(text: string, isStrictRequest: boolean): void {
@@ -80,7 +80,7 @@ function unknown(name: string, known: string): SdsError {
   return new SdsError("bad_parameter", `there is no parameter ${shown(name)}: ${known}`);
 }
 
-/** Removes the case and the punctuation in which spellings of a name differ. */
+/** Returns the plain spelling of a name: without case and punctuation, so that spellings become equal. */
 function plain(name: string): string {
   return name.replace(/[_\-[\]]/g, "").toLowerCase();
 }
@@ -91,7 +91,10 @@ function shown(text: string): string {
   return JSON.stringify(short.toWellFormed()).replace(/[\u007f-\u{10ffff}]/gu, "?");
 }
 
-/** Anything except a whole number above zero gives the default, never an error (docs/api.md, "Pagination"). */
+/**
+ * Reads `limit`. Anything except a whole number above zero gives the default, never an error (docs/api.md,
+ * "Pagination").
+ */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
   return limit > 0 ? Math.min(limit, MAX_PAGE_ROWS) : DEFAULT_LIMIT;

@@ -19,7 +19,7 @@ export function createListHandler(
   checkpoints: Checkpoints,
   api: ReadApi,
 ): RouteHandler {
-  /** A page in the order of the list. @param after where it begins; null for the first page */
+  /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
   function readList(
     url: string,
     { shopId }: KeyOwner,
@@ -37,7 +37,7 @@ export function createListHandler(
     });
   }
 
-  /** @param after number of the last change that the client knows */
+  /** Reads a page of changes. @param after number of the last change that the client knows */
   function readChanges(
     url: string,
     { shopId }: KeyOwner,
@@ -45,7 +45,7 @@ export function createListHandler(
     after: number,
   ): Awaitable<Content> {
     return andThen(pages.changes(shopId, resource, filter, limit, after), (page) => {
-      // Only a database that was put back has fewer changes.
+      // Only a restored database has fewer changes.
       if (after > page.changeCount) throw refusals.badCheckpoint();
       const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
       return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
@@ -53,7 +53,7 @@ export function createListHandler(
   }
 
   /**
-   * The number of the change after which a page of changes begins.
+   * Returns the number of the change after which a page of changes begins.
    * @returns undefined if the query names a time instead
    */
   function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
@@ -101,8 +101,8 @@ function contentOf(
 }
 
 /**
- * The address of the next page, without the host (RFC 8288). A `#` in a request belongs to the query, but in a link it
- * would end the query.
+ * Returns the address of the next page, without the host (RFC 8288). A `#` in a request belongs to the query. In a link
+ * it would end the query, so it is encoded.
  */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
@@ -113,8 +113,8 @@ function nextPage(url: string, cursor: string): string {
 }
 
 /**
- * Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, it overwrites that
- * space, because copying a large page takes time.
+ * Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, the text is written
+ * into that space, because copying a large page takes time.
  */
 function concatBytes(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);

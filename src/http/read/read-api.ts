@@ -15,13 +15,13 @@ import { isStrict } from "./list-query.ts";
 /** The content that was read for an answer. */
 export interface Content {
   body: Bytes;
-  /** Of the shop, in the snapshot that was read. */
+  /** The shop's change count in the snapshot that was read. */
   changeCount: number;
-  /** What belongs to this content. */
+  /** Headers of this content. */
   headers: HeaderFields;
 }
 
-/** Reads content. @throws SdsError for a request that has no answer */
+/** Reads content. @throws SdsError if the request is refused */
 type Read = (owner: KeyOwner) => Awaitable<Content>;
 
 interface Dependencies {
@@ -38,15 +38,15 @@ interface Dependencies {
 /** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Checks the key, the plan and the rate, in this order. Then it answers with the content that `prepare`'s function
-   * reads.
-   * @param prepare checks the request before it waits for its turn. It is not called if the answer is remembered. So
-   *   the answer may depend only on the shop, path, query and whether the request is strict
+   * Answers a request. Checks the key, the plan and the rate, in this order. Then it answers with the content that
+   * `prepare`'s function reads.
+   * @param prepare checks the request before it waits for its turn. It is not called if the answer is kept. So the
+   *   answer may depend only on the shop, path, query and whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
 }
 
-/** A read that takes longer counts as long for others that wait. */
+/** A read that takes longer counts as a long read, so that the next reader waits. */
 const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
@@ -66,7 +66,7 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
         const read = prepare(admitted);
         const turn = readers.enter();
         if (turn === undefined) return readAndSend(dependencies, { request, owner: admitted, read, limits });
-        // While a request waits, its key may be revoked, or the removal of its shop may begin.
+        // While the request waited, its key may have been revoked, or the removal of its shop may have begun.
         const again = turn.then(() => admit(dependencies, request, client));
         return again.then((owner) => readAndSend(dependencies, { request, owner, read, limits, isLate: true }));
       });
@@ -87,7 +87,7 @@ interface AdmittedRequest {
   read: Read;
   /** The headers of the rate limit. */
   limits: HeaderFields;
-  /** Whether the answer comes in a later turn of the event loop than the request. */
+  /** Whether the answer is sent in a later turn of the event loop than the request. */
   isLate?: boolean;
 }
 
@@ -113,7 +113,7 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // If every page of a walk were kept, garbage collections would take a tenth of the time of a page.
+  // Not every page of a walk is kept: garbage collections would take a tenth of the time of a page.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), { changeCount, tag, headers: lasting, body: keptBody });
   const all = { ...lasting, ...limits };
@@ -129,7 +129,8 @@ function send(
 }
 
 /**
- * The parts of a request on which its answer depends. A strict request can be refused where a lenient one is answered.
+ * Returns the parts of a request on which its answer depends. A strict request can be refused where a lenient request
+ * is answered.
  */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
@@ -137,8 +138,8 @@ function cacheKeyOf(request: Request): string {
 }
 
 /**
- * The body of an answer that comes in a later turn of the event loop than its request. Bun sends large bytes in dozens
- * of system calls then, one for each part of each header, and a stream in two.
+ * Makes a stream for an answer in a later turn of the event loop than its request. Bun sends large bytes there in
+ * dozens of system calls, one for each part of each header. It sends a stream in two.
  */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({

@@ -10,7 +10,10 @@ import type { ReadApi } from "./read-api.ts";
 
 const encoder = new TextEncoder();
 
-/** GET /api/v1/{resource}/{id}: one row, by its internal id or its gid. Any other last part of the path is unknown. */
+/**
+ * GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. Any other last part of the path is
+ * answered with 404.
+ */
 export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
   return (request, context) => {
     const name = context.id;

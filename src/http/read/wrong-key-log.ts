@@ -1,30 +1,30 @@
 import type { Log } from "../../lib/log.ts";
 
-/** So many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is exchanged. */
+/** This many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is exchanged. */
 const REPEATED = 3;
-/** An address is named at most this often. */
+/** The log warns about an address at most this often. */
 const INTERVAL_MS = 60_000;
-/** Number of addresses that are counted. Beyond it, the address that was quiet longest is forgotten. */
+/** The most addresses that are counted. Beyond this number, the address that was quiet longest is forgotten. */
 const MAX_ADDRESSES = 1_000;
 
 interface WrongKeys {
   /** Wrong keys that no warning has counted yet. */
   count: number;
-  /** By the clock. */
+  /** Time of the last warning, by the clock. */
   warnedAt: number;
   lastAt: number;
 }
 
 export interface WrongKeyLog {
-  /** Counts a wrong key. @param address the client's, or its network */
+  /** Counts a wrong key. @param address the client's address or its network */
   count(address: string): void;
   /** Warns about wrong keys that no warning has counted, and forgets addresses that are quiet. */
   report(): void;
 }
 
 /**
- * Warns about repeated wrong keys, for each address at once and then at most once a minute. The keys themselves are
- * never logged.
+ * Warns about repeated wrong keys: at once for each address, then at most once a minute. The keys themselves are never
+ * logged.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createWrongKeyLog(clock: () => number, log: Log): WrongKeyLog {
