@@ -1,29 +1,29 @@
 import { SdsError } from "../domain/error.ts";
 import { hasAccess, type Plan } from "../domain/shop.ts";
 
-/** A part of the service that a plan can include, as people read it. */
+/** A feature of a plan, in the words of our messages. */
 type Feature = "API access" | "webhooks" | "workflow triggers" | "API access, webhooks or workflow triggers";
 
 /**
- * Who acts. The plan limits a merchant on the settings page. The operator on the command line may prepare a shop before
- * its plan allows that, and gets a warning.
+ * Who runs an action. The plan limits a merchant, who uses the settings page. It does not limit the operator, who uses
+ * the command line: the operator may prepare a shop before its plan allows that, and gets a warning.
  */
 export type Actor = "merchant" | "operator";
 
 const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
-/** The plans that include everything, as the end of "it comes ...". */
+/** Names the plans that include every feature. The text ends a sentence that begins with "it comes". */
 const PLANS = `with ${PRO}, and with ${FREE_WITH_ADDON}`;
 const PRO_PRICE = "39 per month, 30 days of trial";
 const ADDON_PRICE = "19.99 per month";
 export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WITH_ADDON} (${ADDON_PRICE})`;
 
-/** Why a plan does not allow a feature, for the API, the command line and the settings page. */
+/** Message that a plan does not include a feature, for the API, the command line and the settings page. */
 export function noAccess(feature: Feature): string {
   return `this shop's plan has no ${feature}: ${feature === "API access" ? "it comes" : "they come"} ${PLANS}`;
 }
 
-/** @throws SdsError `plan_required` */
+/** Refuses a shop whose plan does not include the feature. @throws SdsError `plan_required` */
 export function requireAccess({ plan }: { plan: Plan }, feature: Feature): void {
   if (!hasAccess(plan)) throw new SdsError("plan_required", noAccess(feature));
 }

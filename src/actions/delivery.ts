@@ -7,11 +7,11 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** The same for every attempt; null for a trigger. */
+  /** Every attempt has this signature; null for a trigger. */
   signature: string | null;
 }
 
-/** One delivery with its body, signature and attempts. @throws SdsError `not_found` */
+/** Finds one delivery, with its body, signature and attempts. @throws SdsError `not_found` */
 export async function findDelivery(
   { deliveries, webhooks }: DeliveryStores,
   shop: Shop,
@@ -32,7 +32,7 @@ export async function retryDelivery(
   return findDelivery(store, shop, id);
 }
 
-/** The message after a retry of dead deliveries. */
+/** Message that tells how many dead deliveries are sent again. */
 export function retryResultText(count: number): string {
   return `${counted(count, "delivery", "deliveries")} ${count === 1 ? "is" : "are"} sent again now.`;
 }

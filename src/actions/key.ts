@@ -12,12 +12,12 @@ interface KeyRequest {
   shop: Shop;
   label: string;
   actor: Actor;
-  /** A key that `parseKey` accepted, of an older system that kept it in plain text. Without it, a new key is made. */
+  /** A plain-text key of an older system, which `parseKey` accepted. Without a legacy key, a new key is made. */
   legacyKey?: string;
 }
 
 /**
- * Stores the hash of a key, never the key itself, so a new key can be shown only now.
+ * Stores only the hash of a key. So the caller must show a new key now: nobody can read it later.
  * @throws SdsError `plan_required` for a merchant, `invalid` for the label, `conflict` for a legacy key stored before
  */
 export async function createKey(

@@ -5,7 +5,7 @@ export const SESSION_LIFE_MS = 12 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** A new token of a sign-in link or a session: 32 random bytes as base64url. */
+/** Makes a token for a sign-in link or a session: 32 random bytes as base64url. */
 export function newToken(random: (bytes: number) => Uint8Array): string {
   return base64url(random(32));
 }
@@ -19,7 +19,7 @@ export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }
 
-/** The token in every form of a session. Another site can neither read nor compute it. */
+/** Computes the token that every form of a session contains. Another site can neither read nor compute this token. */
 export function csrfToken(session: string): string {
   return base64url(new CryptoHasher("sha256").update(`csrf ${session}`).digest());
 }

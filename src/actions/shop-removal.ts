@@ -9,9 +9,9 @@ import { failureFields, StoreError } from "../store/port/store-error.ts";
 
 type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 
-/** Continues removals in `serve`. */
+/** Continues the started removals of shops while `serve` runs. */
 export interface ShopRemover {
-  /** Asks for a turn: once a second, and when a removal began. */
+  /** Requests a turn. Called once a second, and when a removal begins. */
   wake(): void;
   /** Stops after the current step; the next start continues. May be called twice. */
   stop(): Promise<void>;
@@ -25,9 +25,9 @@ interface RemoverDependencies {
 }
 
 /**
- * Removes shops whose removal began, step by step, in turn. A locked database, a full disk or a crash only delays a
- * removal: its mark stays in the database, and every turn looks for marks. After a failed step the turn continues with
- * the other shops, and fails at its end.
+ * Removes the shops whose removal began. The shops take turns, one step each. A removal's mark stays in the database,
+ * and every turn looks for marks. So a locked database, a full disk or a crash only delays a removal. After a failed
+ * step the turn continues with the other shops, and fails at its end.
  */
 export function createShopRemover({ shops, membership, sleep, log }: RemoverDependencies): ShopRemover {
   const loop = createTurnLoop({
@@ -50,12 +50,12 @@ export function createShopRemover({ shops, membership, sleep, log }: RemoverDepe
           if (await removeSomeAndRest(shops, shop.id, sleep)) unfinished.push(shop);
           else log.info("a shop was removed with everything that was stored about it", { shop: shop.domain });
         } catch (thrown) {
-          // While the database is locked, the others would fail too.
+          // The database is locked, so the other shops would fail too.
           if (thrown instanceof StoreError && thrown.reason === "busy") throw thrown;
           errors.push(thrown);
         }
       }
-      // Another node may have taken over some in the meantime.
+      // Another node may have taken over some of these shops.
       left = unfinished.filter(({ id }) => membership.mayBegin(id));
     }
     if (errors.length > 0) throw errors[0];
@@ -67,7 +67,7 @@ export function createShopRemover({ shops, membership, sleep, log }: RemoverDepe
 /**
  * Removes a shop, or finishes an interrupted removal.
  * @param now epoch milliseconds
- * @returns whether there was a shop
+ * @returns false if there was no such shop
  * @throws SdsError `failed` if the removal began and cannot be finished now
  */
 export async function removeShop(shops: Removal, domain: string, now: number, sleep: Sleep): Promise<boolean> {
@@ -84,7 +84,10 @@ export async function removeShop(shops: Removal, domain: string, now: number, sl
   return true;
 }
 
-/** Rests as long as the step took, so that other work gets half of the time, and the database's lock in between. */
+/**
+ * Removes some rows, then rests for as long as that took. So other work gets half of the time, and can lock the
+ * database between two steps.
+ */
 async function removeSomeAndRest(shops: Pick<Removal, "removeSome">, shopId: number, sleep: Sleep): Promise<boolean> {
   const began = performance.now();
   const isLeft = await shops.removeSome(shopId);

@@ -14,9 +14,9 @@ export interface ShopStatus extends ShopSettings {
   reconciledAt: number | null;
   /** Number of rows that the last reconciliation changed. */
   reconciledRows: number | null;
-  /** Platform webhooks that wait, and that could not be processed. */
+  /** Numbers of waiting and of failed platform webhooks. */
   inbox: { waiting: number; failed: number };
-  /** Open requests of customers for their data, the first due first. */
+  /** Open requests of customers for their data, ordered by their due time. */
   dataRequests: DataRequest[];
 }
 
@@ -55,7 +55,7 @@ function missingText(scopes: readonly string[]): string | null {
   return missing.length === 0 ? null : `the shop does not grant ${missing.join(", ")}`;
 }
 
-/** The connection in words. */
+/** Describes the state of a shop's connection. */
 export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "hasConnection" | "trouble">): string {
   return trouble ?? (hasConnection ? "connected" : "not connected");
 }

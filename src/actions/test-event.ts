@@ -6,7 +6,7 @@ import type { Store } from "../store/port/store.ts";
 import { requireAccess } from "./access.ts";
 
 /**
- * Queues a sample event for the shop's endpoint, whether or not its topic is chosen.
+ * Queues a sample event for the shop's endpoint, even if the endpoint has not chosen the topic.
  * @returns the delivery's id
  * @throws SdsError `invalid` for the topic, `plan_required`, or `failed` where no endpoint is set
  */

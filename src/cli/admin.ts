@@ -53,14 +53,14 @@ interface LinkRequest {
   shop: Shop;
   /** SDS_PUBLIC_URL; null if it is not set. */
   publicUrl: string | null;
-  /** The address on which the settings tell `serve` to listen. */
+  /** The address on which `serve` listens, according to the settings. */
   configuredUrl: string;
 }
 
 /**
- * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else
- * with the address of a running `serve`, else with the configured one.
- * @returns the link, and when it expires, epoch milliseconds
+ * Makes a link to the shop's settings page. The link works once, within ten minutes. It begins with the public URL,
+ * else with the address of a running `serve`, else with the configured address.
+ * @returns the link, and its expiry in epoch milliseconds
  */
 export async function createSignInLink(
   { store: { sessions }, random }: { store: Pick<Store, "sessions">; random: (bytes: number) => Uint8Array },
@@ -74,7 +74,7 @@ export async function createSignInLink(
   return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
 }
 
-/** A server on the wildcard address 0.0.0.0 or [::] is opened at the loopback address of the same machine. */
+/** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
 function browsable(url: string): string {
   return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }

@@ -7,8 +7,8 @@ import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
 /**
- * How long a command waits for a write of `serve` or of another command. With its own commit, it must stay below
- * SPAN_MS (domain/decide/commit.ts).
+ * How long a command waits for a write of `serve` or of another command. This wait and the command's own commit must
+ * together stay below SPAN_MS (domain/decide/commit.ts).
  */
 const BUSY_TIMEOUT_MS = 25_000;
 
@@ -18,7 +18,7 @@ export function configOf(command: Command): Config {
 }
 
 /**
- * The configuration of a command on the files of the data folder.
+ * Reads the configuration for a command that works on files of the data folder.
  * @throws SdsError `invalid` where the database is on a server
  */
 export function configOfFolder(command: Command): Config {
@@ -32,8 +32,8 @@ export function configOfFolder(command: Command): Config {
 }
 
 /**
- * The commands that make a data folder, beside `serve`, `demo` and `restore`. Other commands refuse a folder without
- * data, because a new folder would hide a wrong --data.
+ * Commands that create a missing data folder. `serve`, `demo` and `restore` create it too. All other commands refuse a
+ * folder without data, because a new folder would hide a wrong --data.
  */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
 
@@ -78,8 +78,8 @@ export async function findShop(store: Store, domain: string): Promise<Shop> {
 }
 
 /**
- * The named shop, or the only shop if no shop is named.
- * @throws SdsError `not_found`, or `invalid` if there are several shops and none is named
+ * Finds the named shop. Without a name, it finds the only shop.
+ * @throws SdsError `not_found`, or `invalid` if there are several shops and no name
  */
 export async function chooseShop(store: Store, domain: string | null): Promise<Shop> {
   if (domain !== null) return findShop(store, domain);

@@ -53,7 +53,7 @@ async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<
     tell(`The master key is not in it. Copy ${masterKeyFile} to ${keyOfCopy}, or set SDS_MASTER_KEY_FILE.`);
 }
 
-/** @throws SdsError `invalid` */
+/** Returns the target's address from `--to` or from the file. @throws SdsError `invalid` */
 function targetText(to: string | undefined, file: string | undefined): string {
   if ((to === undefined) === (file === undefined))
     throw new SdsError("invalid", "say where to copy: --to URL or --to-file FILE");

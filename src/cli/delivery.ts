@@ -104,7 +104,7 @@ async function retryDead({ since = 0, yes = false, json }: DeliveryRetryFlags, c
   else tell(`${counted(dead, "delivery", "deliveries")} are dead. Add --yes to send them again.`);
 }
 
-/** Has `test` only for a test event. */
+/** Returns the fields of a delivery for the list. Only a test event has `test`. */
 function listEntry(delivery: Delivery) {
   const { id, kind, topic, status, attempts, lastStatusCode, error, test } = delivery;
   const times = { createdAt: isoUtc(delivery.createdAt), nextAttemptAt: isoUtcOrNull(delivery.nextAttemptAt) };
@@ -115,7 +115,10 @@ function attemptEntry({ number, startedAt, duration, statusCode, error, url, ans
   return { number, startedAt: isoUtc(startedAt), duration, statusCode, error, url, answer };
 }
 
-/** An answer on one line. It is foreign text, and must not look like other lines of the output. */
+/**
+ * Formats an endpoint's answer as one line. The answer is untrusted text, and must not look like other lines of the
+ * output.
+ */
 function answerLine({ answer }: Attempt): string {
   if (answer === null) return "none";
   return answer === "" ? "empty" : answer.replaceAll(/\s+/g, " ");

@@ -9,14 +9,14 @@ export function randomBytes(n: number): Uint8Array {
 }
 
 /**
- * Looks up all addresses of a name with c-ares. The system's own look-ups share two threads, which two names without
- * an answer would block for all other names.
+ * Looks up all addresses of a name with c-ares. The system's own look-ups share two threads. Two names without an
+ * answer would block both threads, and so all other look-ups.
  */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
-/** Ends early if the signal aborts, so that no timer keeps the process alive. */
+/** Sleeps until the time is over or the signal aborts. After an abort no timer keeps the process alive. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
@@ -35,27 +35,28 @@ export function dependencies(config: Config): AppDependencies {
 }
 
 /**
- * Makes Bun start the thread of its fetches and read the certificates now. Without a free descriptor, a later first
- * fetch would end the program. This fetch fails, because its socket does not exist.
+ * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Otherwise the first later fetch
+ * would do that, and would end the program if no descriptor is free. This fetch fails on purpose: its socket does not
+ * exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
 }
 
-/** What starts this program: the executable alone, or Bun with the source. */
+/** Returns the command of this program: the executable alone, or Bun with the source. */
 export function programCommand(): string[] {
   return Bun.main.includes("$bunfs") ? [process.execPath] : [process.execPath, Bun.main];
 }
 
 /** Bun's limit on concurrent fetches, unless the environment sets another. */
 const DEFAULT_FETCHES = 256;
-/** Reserved for other fetches than deliveries. */
+/** Fetches reserved for work other than deliveries. */
 const SPARE_FETCHES = 32;
 
 /**
- * Allows enough concurrent fetches for the configured deliveries. Above its limit Bun queues fetches, so endpoints that
- * hang would delay all others. Only an environment variable raises the limit. So the process restarts itself with the
- * variable (exec, the process id stays).
+ * Allows enough concurrent fetches for the configured deliveries. Bun queues the fetches above its limit, so hanging
+ * endpoints would delay all others. Only an environment variable raises the limit. So the process restarts itself with
+ * the variable (exec, the process id stays).
  */
 export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";

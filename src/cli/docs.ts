@@ -4,7 +4,7 @@ import { type Entry, TOPICS } from "../http/docs/site.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { printJson, printLine, printList, tell } from "./print.ts";
 
-/** Columns without a width of the terminal, and the widest text that is easy to read. */
+/** The width if the terminal does not tell its own, and the widest text that is easy to read. */
 const DEFAULT_COLUMNS = 80;
 const MAX_COLUMNS = 100;
 
@@ -36,7 +36,7 @@ function print({ topic, name, text: textOf }: Entry, { json }: JsonFlag): void {
   else printLine((process.stdout.isTTY ? forTerminal(text) : text).trimEnd());
 }
 
-/** @throws SdsError `not_found`, with the topics that are alike */
+/** Finds a topic by its name. @throws SdsError `not_found`, with the similar topics */
 function findTopic(given: string): Entry {
   const found = TOPICS.find(({ topic }) => topic === given);
   if (found !== undefined) return found;
@@ -46,12 +46,12 @@ function findTopic(given: string): Entry {
   throw new SdsError("not_found", `there is no topic ${given}: ${hint}`);
 }
 
-/** Whether a topic is misspelt, or a part of its name was given. */
+/** Whether a topic's name is similar to the given text, or contains it. */
 function isNear(given: string, name: string): boolean {
   return isLike(given, name) || (given.length > 2 && name.toLowerCase().includes(given.toLowerCase()));
 }
 
-/** In colours, unless NO_COLOR is set. */
+/** Renders text for the terminal: in colours, unless NO_COLOR is set. */
 function forTerminal(text: string): string {
   const columns = Math.min(process.stdout.columns || DEFAULT_COLUMNS, MAX_COLUMNS);
   return Bun.markdown.ansi(text, { colors: !process.env["NO_COLOR"], columns });

@@ -19,12 +19,12 @@ interface ImportCounts {
   events: number;
 }
 
-/** The lines of one commit are applied as a whole or not at all. */
+/** Lines in one commit. A commit is atomic. */
 const LINES_PER_COMMIT = 1_000;
-/** A commit ends early at this many characters, so that it needs little memory and little time. */
+/** A commit ends early at this many characters, to limit its memory and its time. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
-/** Adds `import`, and `intake secret`: the two ways of records. */
+/** Adds `import` and `intake secret`. Records arrive in these two ways: from a file, and over HTTP. */
 export function addImportCommands(program: SdsCommand): void {
   program
     .command("import <file>")
@@ -86,7 +86,7 @@ function openInput(file: string): Input {
   throw new SdsError("invalid", `${file} is a folder`);
 }
 
-/** Why a file cannot be read. */
+/** Returns an error that says why a file cannot be read. */
 export function readFailure(file: string, thrown: unknown): SdsError {
   const code = codeOf(thrown);
   if (code === "ENOENT") return new SdsError("not_found", `there is no file ${file}`);

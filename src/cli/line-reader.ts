@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 
-/** More than a record can have. */
+/** Every record is smaller than this. */
 const MAX_LINE_BYTES = 5 * 1024 * 1024;
 
 export interface NumberedLine {
@@ -12,10 +12,10 @@ export interface NumberedLine {
 }
 
 /**
- * Splits a stream of bytes into lines, many at a time. The caller refuses a line that is not UTF-8, after it has used
- * the lines before it.
+ * Splits a stream of bytes into lines, and yields many lines at a time. A line that is not UTF-8 has no text. The
+ * caller refuses that line after it has used the lines before it.
  * @param onBytes gets the number of bytes of each chunk
- * @throws SdsError `bad_record` naming the line, if one is too long
+ * @throws SdsError `bad_record` naming a line that is too long
  */
 export async function* readLines(
   stream: AsyncIterable<Uint8Array>,
@@ -46,7 +46,7 @@ function decodeLines(bytes: Uint8Array, first: number): NumberedLine[] {
   return texts.map((text, index) => ({ number: first + index, text }));
 }
 
-/** Decodes each line alone, so that a line that is not UTF-8 does not spoil the other lines. */
+/** Decodes each line separately, so that a line that is not UTF-8 does not spoil the other lines. */
 function decodeEach(bytes: Uint8Array): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   for (let start = 0; start <= bytes.length; ) {

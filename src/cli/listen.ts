@@ -46,6 +46,6 @@ function parseUrl(text: string): string {
 
 function print({ genuine, topic, id, body }: ReceivedWebhook): void {
   const line = `${new Date().toISOString()}  ${genuine ? "genuine" : "REFUSED"}  ${topic}  ${id}`;
-  // Anybody can post here: a forged body is not shown, and control characters must not reach the terminal.
+  // Anybody can post here. So a forged body is not shown, and no control character reaches the terminal.
   printLine(printable(genuine ? `${line}\n${body}` : line));
 }

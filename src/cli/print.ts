@@ -7,7 +7,7 @@ const CLOSE_ON_EXEC = 0o2_000_000;
 
 /**
  * Whether the program was started with a closed stdout, as by `>&-`. Bun then opens /dev/null instead, and all writes
- * seem to succeed. Linux shows the difference: only a file that Bun opened is closed on exec.
+ * seem to succeed. Linux shows the difference: only a file that Bun opened has the close-on-exec flag.
  */
 function isStdoutClosed(): boolean {
   try {
@@ -49,7 +49,7 @@ export function syncStdout(): void {
   try {
     fsyncSync(1);
   } catch (thrown) {
-    // A pipe or a terminal has no disk.
+    // Pipes and terminals cannot be synced.
     if (!["EINVAL", "ENOTSUP", "EROFS"].includes(codeOf(thrown))) throw cannotWrite(messageOf(thrown));
   }
 }
@@ -59,9 +59,9 @@ function cannotWrite(why: string): SdsError {
 }
 
 /**
- * Prints a value as JSON. Characters that control a terminal or the direction of its text become escapes, which JSON
- * allows everywhere in a string.
- * @param indent spaces for each level; all is on one line without it
+ * Prints a value as JSON. Characters that control a terminal or the direction of its text become escapes. JSON allows
+ * escapes everywhere in a string.
+ * @param indent spaces for each level; without it the JSON is one line
  */
 export function printJson(value: unknown, indent?: number): void {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -74,7 +74,7 @@ export function printSecret(secret: string, json: boolean | undefined): void {
   else printLine(secret);
 }
 
-/** Prints a message to stderr. Its parts from arguments and files must not control the terminal. */
+/** Prints a message to stderr without control characters: parts of it come from arguments and files. */
 export function tell(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
@@ -84,7 +84,8 @@ export function warn(warnings: readonly string[]): void {
 }
 
 /**
- * Prints a list: with `--json` the entries as they are, else a table, or a message if the list is empty.
+ * Prints a list. With `--json` it prints the entries unchanged, else a table. If the table would be empty, it prints a
+ * message.
  * @param columns the text of an entry for each heading
  */
 export function printList<T>(

@@ -23,10 +23,13 @@ import { addStatusCommand } from "./status.ts";
 import { addSyncCommand } from "./sync.ts";
 import { addWebhookCommands } from "./webhook.ts";
 
-/** Exit statuses: 2 for wrong usage or bad input, 3 for what does not exist. Every other error is 1. */
+/**
+ * Exit status by error code: 2 for wrong usage or bad input, 3 for an object that does not exist. Every other error
+ * exits with 1.
+ */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
-/** Runs a command line. An error is one line on stderr. @returns the exit status */
+/** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
   try {
     await buildProgram().parseAsync(argv, { from: "user" });
@@ -43,7 +46,7 @@ function tellError(message: string): void {
   tell(`sds: ${message.trim().replaceAll(/\s*\n\s*/g, " ")}`);
 }
 
-/** All commands. */
+/** Builds the program with all its commands. */
 export function buildProgram(): SdsCommand {
   const program = new SdsCommand("sds")
     .description(
@@ -54,7 +57,7 @@ export function buildProgram(): SdsCommand {
     .option("--data <dir>", "folder of the database and the master key (env SDS_DATA, default ./data)")
     .examples("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve")
     .exitOverride()
-    // commander begins with `error:` and puts its suggestion on a second line.
+    // commander writes `error:` before a message, and its suggestion on a second line.
     .configureOutput({ outputError: (text) => tellError(text.replace(/^error: /, "")) });
   addServeCommand(program);
   addDemoCommand(program);

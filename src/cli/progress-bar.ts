@@ -3,7 +3,7 @@ import { counted } from "../lib/text.ts";
 const WIDTH = 24;
 const REDRAW_MS = 100;
 /**
- * The time left comes from the speed in this window. A load spends the query points that it finds, and is slower
+ * The time left is computed from the speed in this window. A load first spends the saved query points, and is slower
  * after that.
  */
 const WINDOW_MS = 60_000;
@@ -11,7 +11,7 @@ const WINDOW_MS = 60_000;
 interface ProgressBar {
   /**
    * Draws, at most every 100 ms.
-   * @param done from 0 to 1; undefined for an unknown size, as of a pipe
+   * @param done from 0 to 1; undefined if the size is unknown, as with a pipe
    * @param text the progress in words
    */
   update(done: number | undefined, text: string): void;
@@ -51,8 +51,9 @@ export function createProgressBar(stream: NodeJS.WriteStream, clock = () => perf
 }
 
 /**
+ * Formats the progress and the time left as one line.
  * @param elapsed seconds since the measurement began
- * @param from `done` at that start
+ * @param from `done` when the measurement began
  */
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;

@@ -13,7 +13,7 @@ export interface ReceivedWebhook {
 interface ReceiverSettings {
   /** On 127.0.0.1; 0 means any free port. */
   port: number;
-  /** All signing secrets of the shop, newest first: an older one signs deliveries queued before a rotation. */
+  /** All signing secrets of the shop, newest first. An older secret signs the deliveries queued before a rotation. */
   secrets: () => Promise<string[]>;
   onReceived: (received: ReceivedWebhook) => void;
   /** URL to which genuine webhooks are forwarded. Its answer becomes the receiver's answer. */
@@ -53,7 +53,7 @@ function listenOn(port: number, fetch: (request: Request) => Promise<Response>) 
   }
 }
 
-/** Headers of a webhook that `forwardTo` gets. */
+/** Webhook headers that are forwarded to `forwardTo`. */
 const FORWARDED = [
   "content-type",
   "x-service-topic",

@@ -96,7 +96,7 @@ function addSetCommand(shop: SdsCommand): void {
 }
 
 async function add(domain: string, { plan, currency, json }: ShopAddFlags, command: Command): Promise<void> {
-  // A plan given with --plan stays. The platform's plan replaces the default.
+  // The platform's plan replaces the default plan, but not a plan given with --plan.
   const planFixed = command.getOptionValueSource("plan") === "cli";
   const shop = { domain: parseNewDomain(domain), plan, currency, planFixed };
   print(await withStore(command, (store) => store.shops.add(shop, Date.now())), json);
@@ -151,7 +151,10 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
   tell(`Removed ${domain}.`);
 }
 
-/** @throws SdsError `not_found`. A shop whose removal was interrupted is found by this command alone. */
+/**
+ * Checks that a shop exists. Only this command also finds a shop whose removal was interrupted.
+ * @throws SdsError `not_found`
+ */
 async function checkRemovable(store: Store, domain: string): Promise<void> {
   const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
   if (!isBeingRemoved) await findShop(store, domain);
@@ -177,7 +180,7 @@ function settingText(setting: string | readonly (string | number)[]): string {
   return typeof setting === "string" ? setting : setting.join(",") || "none";
 }
 
-/** Whether the shop is or was connected, has a setting of its own, or has a customer who waits for data. */
+/** Whether the shop is or was connected, has a setting of its own, or has an open data request of a customer. */
 function usesPlatform({
   hasConnection,
   loadedAt,

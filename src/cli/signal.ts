@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Resolves to the first signal to stop: SIGINT, SIGTERM, or SIGHUP of a closed terminal, unless `nohup` has made this
- * process ignore it. A second signal ends the program at once.
+ * Resolves to the first signal to stop: SIGINT, SIGTERM, or SIGHUP of a closed terminal. A process under `nohup`
+ * ignores SIGHUP. A second signal ends the program at once.
  */
 export function untilSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
@@ -20,7 +20,9 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   return promise;
 }
 
-/** Reads the ignored signals from Linux: hexadecimal bits, and the lowest is SIGHUP. */
+/**
+ * Whether this process ignores SIGHUP. Linux lists the ignored signals as hexadecimal bits; the lowest bit is SIGHUP.
+ */
 function ignoresHangUp(): boolean {
   try {
     const [, mask = "0"] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -34,7 +34,8 @@ export function addStatusCommand(program: SdsCommand): void {
 
 /**
  * Reads whether the service runs, and the work of each shop.
- * @returns `problem`: why no `serve` answers, null if one does; `cluster`: null for a database of one machine
+ * @returns `problem`: why no `serve` answers, or null if a `serve` answers; `cluster`: null for a database of one
+ *   machine
  */
 async function readStatus(store: Store) {
   const cluster = (await store.nodes?.status()) ?? null;
@@ -65,7 +66,7 @@ async function findProblem(address: string | undefined): Promise<string | null> 
   }
 }
 
-/** What waits for a shop, what failed, and when the mirror was last compared with the platform. */
+/** Counts a shop's waiting and failed work, and reads when its mirror was last compared with the platform. */
 async function workOf({ deliveries, inbox, syncs }: Store, { id, domain }: { id: number; domain: string }) {
   const [{ pending, retrying }, dead, items, reconciliation] = await Promise.all([
     deliveries.countWaiting(id),

@@ -2,8 +2,8 @@ import { SdsError } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 
 /**
- * Asks before something that cannot be taken back. `--yes` is the answer in advance.
- * @param what happens, as a sentence without its full stop
+ * Asks the user to confirm an action that cannot be undone. With `--yes` it does not ask.
+ * @param what the action, as a sentence without its full stop
  * @throws SdsError `invalid` without a terminal, or for any answer but yes
  */
 export async function confirm(what: string, yes: boolean): Promise<void> {
@@ -13,7 +13,7 @@ export async function confirm(what: string, yes: boolean): Promise<void> {
   if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw new SdsError("invalid", "nothing was done");
 }
 
-/** A terminal gives one line at a time, and an empty text at the end of the input. */
+/** Reads one line from the terminal; an empty text means the end of the input. */
 async function readAnswer(): Promise<string> {
   const reader = Bun.stdin.stream().getReader();
   try {
@@ -24,7 +24,7 @@ async function readAnswer(): Promise<string> {
 }
 
 /**
- * Reads a secret. As an argument, other users and the shell's history would see it.
+ * Reads a secret from stdin. In an argument, other users and the shell's history would see it.
  * @throws SdsError `invalid`
  */
 export async function readSecret(what: string): Promise<string> {

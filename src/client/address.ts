@@ -3,7 +3,7 @@ export type AddressProblem = "form" | "http";
 
 /**
  * Reads the address of a server.
- * @param allowHttp allows `http:` to other machines, where everybody on the way could read the key
+ * @param allowHttp allows `http:` to other machines: everybody between the two machines can then read the key
  */
 export function readAddress(text: string, allowHttp: boolean): URL | AddressProblem {
   const url = parseUrl(text);

@@ -1,4 +1,4 @@
-/** The parts of a refusal beside its message. */
+/** The details of a refusal, without its message. */
 interface ApiErrorDetails {
   status: number;
   code: string;

@@ -10,7 +10,7 @@ export interface CopyState {
   cursor: string | null;
 }
 
-/** Where a copy is kept: a database, a file, a table of a warehouse. */
+/** Keeps a copy: in a database, in a file, or in a table of a warehouse. */
 export interface CopyStore<Row> {
   /** The newest saved state; undefined for an empty copy. */
   load(): Promise<CopyState | undefined>;
@@ -19,7 +19,7 @@ export interface CopyStore<Row> {
    * `id`. Rows never have to be deleted.
    */
   save(rows: readonly Row[], state: CopyState): Promise<void>;
-  /** Removes all rows and the state. `copy` calls it before it reads everything again: see `copy`. */
+  /** Removes all rows and the state. `copy` calls this before it reads all rows again. */
   clear(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ async function bringUpToDate<Row>(
 
   if (state === undefined || state.cursor !== null) {
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
-    // Rows change during the walk, so only the first page's checkpoint is before all changes.
+    // Rows can change during the walk. Only the first page's checkpoint is older than all these changes.
     for await (const page of reader.pages(query))
       await save(page, { checkpoint: state?.checkpoint ?? page.checkpoint, cursor: page.nextCursor });
   }

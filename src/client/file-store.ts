@@ -10,7 +10,7 @@ export interface FileStore<Row> extends CopyStore<Row> {
   close(): Promise<void>;
 }
 
-/** A line of the file: what one `save` saved. */
+/** A line of the file: the rows and the state of one `save`. */
 interface SavedLine<Row> {
   state: CopyState;
   rows: readonly Row[];
@@ -20,9 +20,9 @@ interface OpenFile<Row> {
   readonly path: string;
   readonly rows: Map<string, Row>;
   state: CopyState | undefined;
-  /** Another file after each rewriting. */
+  /** Each rewriting of the file replaces this handle. */
   handle: FileHandle;
-  /** Number of saved rows in the file, with the former states of rows. */
+  /** Number of saved rows in the file, including outdated versions of rows. */
   savedRows: number;
   /** The file is rewritten only above this many saved rows. */
   rewriteAbove: number;
@@ -95,7 +95,7 @@ async function readLines<Row extends { id: string }>(file: OpenFile<Row>): Promi
   file.size = size;
 }
 
-/** Takes a line of the file into memory. */
+/** Adds the rows of a line to the rows in memory. */
 function take<Row extends { id: string }>(file: OpenFile<Row>, { state, rows }: SavedLine<Row>): void {
   for (const row of rows) file.rows.set(row.id, row);
   file.state = state;
@@ -112,7 +112,9 @@ async function append(file: OpenFile<unknown>, line: Uint8Array): Promise<void> 
   file.size += line.length;
 }
 
-/** Rewrites a file that is too long. If that fails, for instance on a full disk, the long file is as good. */
+/**
+ * Rewrites a file that is too long. A rewriting can fail, for instance on a full disk; then the long file stays valid.
+ */
 async function shorten(file: OpenFile<unknown>): Promise<void> {
   const { state, savedRows, rewriteAbove, rows } = file;
   if (state === undefined || savedRows <= rewriteAbove || savedRows <= 2 * rows.size) return;

@@ -5,13 +5,13 @@ import { parseRetryAfter, requireTime, retryWait, sleepUnlessAborted, timeLimit 
 export interface ClientOptions {
   /** The address of the server, such as `https://sds.example.com`. A path in it is kept. */
   url: string;
-  /** An API key, `cad_pk_…`. It is sent in a header, and is in no error. */
+  /** An API key, `cad_pk_…`. It is sent in a header, and no error contains it. */
   key: string;
   /** How long one attempt of a request may take, its body included. 30,000 by default. */
   timeoutMs?: number;
   /** The longest time of a request with all attempts. 120,000 by default. No attempt begins in the last second. */
   deadlineMs?: number;
-  /** Allows `http:` to another machine, where everybody on the way can read the key. */
+  /** Allows `http:` to another machine. Everybody between the two machines can then read the key. */
   allowHttp?: boolean;
   /** Called when an attempt failed and another one follows after a wait, for a log. */
   onRetry?: (error: ApiError | ConnectionError, waitMs: number) => void;
@@ -26,13 +26,13 @@ interface FetchInit {
   redirect: "manual";
   credentials: "omit";
   signal: AbortSignal;
-  /** Bun has it: no proxy of the environment may see the key of a server on this machine. */
+  /** An option of Bun: no proxy of the environment may see the key of a server on this machine. */
   proxy?: false;
 }
 
 /** Clock, randomness and waits, which tests replace. Times in milliseconds. */
 export interface RequesterDependencies {
-  /** A clock that only goes forward. */
+  /** A monotonic clock. */
   clock: () => number;
   /** From 0 to 1. */
   random: () => number;
@@ -64,7 +64,7 @@ interface FailedAttempt {
 
 const REAL: RequesterDependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
-/** An attempt in less time would only hide the last error. */
+/** No attempt begins with less time than this: it would fail, and hide the error of the attempt before. */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
 /**
@@ -82,9 +82,9 @@ export function createRequester(
   const direct = isLoopback(base.hostname) ? { proxy: false as const } : {};
   requireTime("timeoutMs", timeoutMs);
   requireTime("deadlineMs", deadlineMs);
-  // JavaScript may pass undefined, from a variable that is not set.
+  // A caller in JavaScript may pass undefined, from a variable that is not set.
   if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
-  // `strict` makes a parameter that the server does not know an error.
+  // With `strict`, the server refuses parameters that it does not know.
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
 
   async function attempt(
@@ -129,7 +129,10 @@ export function createRequester(
   };
 }
 
-/** @throws TypeError. Its message does not repeat the text, because it may hold a password. */
+/**
+ * Parses the server's address.
+ * @throws TypeError without the address in its message, because it may contain a password
+ */
 function baseOf(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")
@@ -146,7 +149,10 @@ function urlOf(base: URL, path: string, query: Record<string, string>): string {
   return url.href;
 }
 
-/** @param text undefined for a text that is too large. It is not retried, because a retry would load it again */
+/**
+ * Reads an answer of the server.
+ * @param text undefined if it is too large. Such an answer is not retried, because a retry would load it again
+ */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);
@@ -174,9 +180,9 @@ function errorIn(body: unknown): { code: string; message: string } | undefined {
   return { code: String(error.code), message: String(error.message) };
 }
 
-/** Why an answer cannot be one of `sds`. */
+/** Explains why an answer cannot come from `sds`. */
 function explain({ status, type }: Response): string {
-  // The client follows no redirect: it could lead the key to another host.
+  // The client does not follow redirects: a redirect could lead the key to another host.
   if (type === "opaqueredirect" || (status >= 300 && status < 400 && status !== 304))
     return "The address redirects. Use the address that it leads to.";
   return `The answer is HTTP ${status} and not from sds. Is the address right?`;
@@ -194,7 +200,7 @@ const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is n
 
 /**
  * Reads a body with a reader, because streams in Safari have no `for await`.
- * @returns undefined if the body is larger than any that `sds` sends
+ * @returns undefined if the body is larger than every body of `sds`
  */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";

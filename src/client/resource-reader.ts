@@ -28,7 +28,7 @@ export interface ResourceReader<Row, Filter> {
    * All rows, newest first. A row that exists at the start comes exactly once, even if rows change during the reading.
    */
   rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
-  /** All rows in pages. With the `nextCursor` of a page as `cursor`, it begins after that page. */
+  /** All rows in pages. To begin after a page, pass its `nextCursor` as `cursor`. */
   pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;
   /**
    * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
@@ -94,7 +94,10 @@ export function createResourceReader<Row, Filter extends object>(
   return { rows, pages, changes, get };
 }
 
-/** Refuses a filter that is undefined by mistake, because it would give all rows. @throws TypeError */
+/**
+ * Reads a filter's value. Refuses an undefined filter, because a list without the filter would have all rows.
+ * @throws TypeError
+ */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);
@@ -120,7 +123,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
 }
 
-/** Ends an endless loop: the server promises more rows, and gives the same page again. */
+/** Error that ends an endless loop: the server promises more rows, and sends the same page again. */
 function stoppedShort(): ApiError {
   return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }

@@ -1,7 +1,7 @@
 const HEADER = /^sha256=([0-9a-f]{64})$/;
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
-/** Each signature costs a check, so a header with more signatures is refused. */
+/** Most signatures in a header. Each one costs a check, so a header with more signatures is refused. */
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 

@@ -3,7 +3,7 @@ import type { WebhookEvent } from "./webhook-event.ts";
 
 const TOLERANCE_MS = 5 * 60_000;
 
-/** Headers as servers have them: those of the Fetch API, or Node's object with lower-case names. */
+/** Headers of a request: a `Headers` object of the Fetch API, or Node's object with lower-case names. */
 export type HeaderSource =
   | { get(name: string): string | null | undefined }
   | { readonly [name: string]: string | readonly string[] | undefined };
@@ -92,7 +92,7 @@ function isGetter(headers: HeaderSource): headers is { get(name: string): string
   return typeof headers["get"] === "function";
 }
 
-/** The body is signed by the server, so its form is not checked further. */
+/** Parses an event. It does not check the whole form, because the server signed the body. */
 function parseEvent(body: Uint8Array): WebhookEvent | undefined {
   try {
     const event: unknown = JSON.parse(new TextDecoder().decode(body));

@@ -7,7 +7,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * The wait before the next attempt, in milliseconds: exponential backoff with full jitter (0.5, 1, 2, 4 … 30 seconds).
  * The jitter keeps many clients from returning at the same moment. The server's Retry-After is added without jitter.
  * @param failures how many attempts failed so far, from 1
- * @param retryAfterMs what the server asked for; 0 if it did not
+ * @param retryAfterMs the wait that the server asked for, or 0
  * @param random from 0 to 1
  */
 export function retryWait(failures: number, retryAfterMs: number, random: number): number {
@@ -27,7 +27,9 @@ export function parseRetryAfter(text: string | null, now: number): number | unde
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-/** A signal that aborts with another one, or after a time. `end` removes the listener from the other signal. */
+/**
+ * Makes a signal that aborts after a time, or with the given signal. `end` removes the listener from the given signal.
+ */
 export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   const abort = () => controller.abort();
@@ -42,7 +44,7 @@ export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { s
   };
 }
 
-/** @throws TypeError for a time that a timer cannot have, or zero */
+/** Checks an option. @throws TypeError for zero, and for a time that a timer cannot have */
 export function requireTime(name: string, ms: number): void {
   if (ms > 0 && ms <= LONGEST_TIMER_MS) return;
   throw new TypeError(`${name} must be a number above zero and up to ${LONGEST_TIMER_MS}, in milliseconds`);

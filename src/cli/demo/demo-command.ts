@@ -57,7 +57,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const post = await intakeClient(app, address);
     const simulation = new ShopSimulation(Date.now());
     await post(simulation.past(CUSTOMERS));
-    // Set after the past data was posted, so only new events are sent.
+    // The endpoint is set after the past data was posted, so only new events are sent.
     const receiver = startReceiver({
       port: 0,
       secrets: () => store.webhooks.secrets(shop.id),
@@ -91,7 +91,7 @@ async function startApp(
   folder: string,
   port: string | undefined,
 ): Promise<{ app: App; config: Config; address: string }> {
-  // The demo allows deliveries to its receiver on this machine, and ignores the environment.
+  // The demo ignores the environment. It allows deliveries to its own receiver on this machine.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
     { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
@@ -108,7 +108,7 @@ async function startApp(
   }
 }
 
-/** Posts the demo's records like any billing system: over HTTP, signed with the intake secret. */
+/** Returns a function that posts records like any billing system: over HTTP, signed with the intake secret. */
 async function intakeClient(app: App, address: string): Promise<(records: unknown[]) => Promise<void>> {
   const found = await app.store.shops.intakeSecret(SHOP);
   const secret = await importSecret(found?.secret ?? "");

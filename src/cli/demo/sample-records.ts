@@ -41,7 +41,7 @@ export function sampleCustomer(number: number): CustomerRecord {
   };
 }
 
-/** A contract with the same number as its customer. @param at its start, epoch milliseconds */
+/** Makes a contract with the same number as its customer. @param at the contract's start, epoch milliseconds */
 export function sampleSubscription(number: number, at: number): SubscriptionRecord {
   return {
     type: "subscription",

@@ -12,7 +12,7 @@ import {
   sampleSubscription,
 } from "./sample-records.ts";
 
-/** What happens in the demo shop, with the records that report it. */
+/** An event of the demo shop, with the records that report it. */
 interface DemoEvent {
   title: string;
   records: SampleRecord[];
@@ -25,7 +25,7 @@ interface DemoContract {
   unpaid?: OrderRecord;
 }
 
-/** A small coffee shop: its past, and then random events. */
+/** Simulates a small coffee shop: first its past, then random events. */
 export class ShopSimulation {
   private readonly startedAt: number;
   private readonly contracts: DemoContract[] = [];
@@ -36,7 +36,9 @@ export class ShopSimulation {
     this.startedAt = startedAt;
   }
 
-  /** The shop's past: each customer with a contract and its orders. Together they have every status. */
+  /**
+   * Makes the shop's past: customers, each with a contract and its orders. Together, the contracts have every status.
+   */
   past(customers: number): SampleRecord[] {
     return Array.from({ length: customers }, (_, turn) => {
       const began = this.startedAt - Math.floor((20 + Math.random() * 400) * DAY);
@@ -86,7 +88,7 @@ export class ShopSimulation {
     return { contract, records: [sampleCustomer(number), contract.record, this.order(contract, at, "PAID")] };
   }
 
-  /** Renewals until today, and then an end state, which `turn` selects. */
+  /** Makes the renewals of a contract until today, then its end state. `turn` selects the end state. */
   private history(contract: DemoContract, began: number, turn: number): SampleRecord[] {
     const records: SampleRecord[] = [];
     for (let at = began + 30 * DAY; at < this.startedAt; at += 30 * DAY) {
@@ -96,7 +98,7 @@ export class ShopSimulation {
     return [...records, ...this.endState(contract, turn % 10)];
   }
 
-  /** @param state 0 to 9: of ten contracts, six stay active */
+  /** Makes the records of an end state. @param state 0 to 9: of ten contracts, six stay active */
   private endState(contract: DemoContract, state: number): SampleRecord[] {
     if (state < 6) return [];
     if (state === 6) return [this.change(contract, { status: "PAUSED" })];

@@ -79,12 +79,15 @@ async function pull(flags: PullFlags): Promise<void> {
     throw thrown instanceof ApiError || thrown instanceof ConnectionError ? refusalOf(thrown, url) : thrown;
   } finally {
     progress.end();
-    // Saves after an error too: the next run need not print these rows again.
+    // Saves after an error too, so that the next run does not print these rows again.
     output.end();
   }
 }
 
-/** @throws SdsError `invalid`. Its message leaves the text out, because it may hold a password. */
+/**
+ * Parses the server's address.
+ * @throws SdsError `invalid` without the address in its message, because it may contain a password
+ */
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")
@@ -107,7 +110,7 @@ function refusalOf(error: ApiError | ConnectionError, url: string): SdsError {
   return new SdsError("failed", `${url} answered ${error.status}: ${error.message}${id}`, { cause: error });
 }
 
-/** The server refused the checkpoint of another shop, or one from before a restore. */
+/** Error for a refused checkpoint: it belongs to another shop, or it was made before a restore. */
 function unknownCheckpoint({ path, state }: StateFile, { url, key }: PullSource): SdsError {
   const why =
     state !== undefined && state.key !== key

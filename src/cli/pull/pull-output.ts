@@ -9,8 +9,8 @@ export type PulledRow = Record<string, unknown>;
 const SAVE_EVERY_MS = 1_000;
 
 /**
- * Prints rows, and saves the state after the rows before it: after a file was synced, if stdout is a file. After a
- * crash, the next run prints rows again, and leaves out no row.
+ * Prints rows, then saves their state. If stdout is a file, the file is synced before the state is saved. After a
+ * crash, the next run may print rows again, but it never omits a row.
  */
 export interface PullOutput {
   /** Prints the header of the format. @throws SdsError `failed` if stdout cannot be written */
@@ -47,7 +47,7 @@ export function createPullOutput(
   return {
     begin: () => stdout.write(format.header),
     async write(rows, state) {
-      // If writing fails, the reader may not have read the rows before either: their state is dropped too.
+      // If this write fails, the reader may not have read the earlier rows either. So their state is dropped too.
       unsaved = undefined;
       await stdout.write(rows.map(format.textOf).join(""));
       unsaved = state;

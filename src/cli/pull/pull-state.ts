@@ -33,7 +33,7 @@ export interface StateFile {
   path: string;
   /** The position of the last run; undefined at the first run. */
   readonly state: PullState | undefined;
-  /** Replaces the file at once, so a crash leaves the old or the new file. @throws SdsError `failed` */
+  /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
 }
 
@@ -41,7 +41,7 @@ const LARGEST_BYTES = 64 * 1024;
 
 /**
  * Reads the state, and checks that it can be saved.
- * @param anew ignores the stored state, and allows that it belongs to another server
+ * @param anew ignores the stored state, even the state of another server
  * @throws SdsError `invalid` for a file that is not a state, or belongs to another server or resource; `not_found` if
  *   the folder is missing
  */
