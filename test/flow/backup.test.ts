@@ -19,7 +19,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { UPGRADE } from "../support/open-store.ts";
-import { PROGRAM, Program } from "../support/program.ts";
+import { failure, PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
 const ALPHA = "alpha.myshopify.com";
@@ -93,11 +93,9 @@ describe("backup", () => {
     const link = join(folder, "link");
     symlinkSync("/nowhere/at/all", link);
     for (const file of [copy, link, folder]) {
-      expect(await program.run(["backup", file])).toEqual({
-        status: 1,
-        stdout: "",
-        stderr: `sds: ${file} exists already: a backup overwrites nothing, choose another name\n`,
-      });
+      expect(await program.run(["backup", file])).toEqual(
+        failure(1, `${file} exists already: a backup overwrites nothing, choose another name`),
+      );
     }
     expect(readFileSync(copy).equals(before)).toBe(true);
     const refused = async (file: string) => {
@@ -206,11 +204,9 @@ describe("restore", () => {
 
   test("is refused without --yes, while serve runs, and while another program has the database open", async () => {
     const { program, copy } = await changedSinceBackup();
-    expect(await program.run(["restore", copy])).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: `sds: this replaces the database in ${program.data} by ${copy}: add --yes to do it\n`,
-    });
+    expect(await program.run(["restore", copy])).toEqual(
+      failure(2, `this replaces the database in ${program.data} by ${copy}: add --yes to do it`),
+    );
     const inUse = {
       status: 1,
       stdout: "",

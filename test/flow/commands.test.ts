@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -20,11 +20,9 @@ describe("shop", () => {
       currency: "EUR",
     });
     expect(await program.json(["shop", "show", DOMAIN])).toEqual({ ...added, plan: "free+addon", currency: "EUR" });
-    expect(await program.run(["shop", "remove", DOMAIN])).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: `sds: this removes ${DOMAIN} with its keys, its deliveries and its mirror: add --yes to do it\n`,
-    });
+    expect(await program.run(["shop", "remove", DOMAIN])).toEqual(
+      failure(2, `this removes ${DOMAIN} with its keys, its deliveries and its mirror: add --yes to do it`),
+    );
     expect(await program.run(["shop", "remove", DOMAIN, "--yes"])).toMatchObject({ status: 0, stdout: "" });
     expect(await program.json<unknown>(["shop", "list"])).toEqual([]);
   });
@@ -41,18 +39,12 @@ describe("shop", () => {
 
   test("is not added twice, and an unknown shop is not found", async () => {
     const program = await Program.withShop();
-    expect(await program.run(["shop", "add", DOMAIN])).toEqual({
-      status: 1,
-      stdout: "",
-      stderr: `sds: the shop ${DOMAIN} exists already\n`,
-    });
+    expect(await program.run(["shop", "add", DOMAIN])).toEqual(failure(1, `the shop ${DOMAIN} exists already`));
     for (const args of [["show"], ["set", "--plan", "pro"], ["remove", "--yes"]]) {
       const [verb = "", ...flags] = args;
-      expect(await program.run(["shop", verb, "beta.myshopify.com", ...flags])).toEqual({
-        status: 3,
-        stdout: "",
-        stderr: "sds: there is no shop beta.myshopify.com\n",
-      });
+      expect(await program.run(["shop", verb, "beta.myshopify.com", ...flags])).toEqual(
+        failure(3, "there is no shop beta.myshopify.com"),
+      );
     }
   });
 });
@@ -134,19 +126,13 @@ describe("--shop", () => {
     const create = () => program.run(["key", "create", "--label", "A"]);
     await program.json(["shop", "add", DOMAIN]);
     await program.run(["shop", "remove", DOMAIN, "--yes"]);
-    expect(await create()).toEqual({
-      status: 3,
-      stdout: "",
-      stderr: "sds: there is no shop yet: add one with `sds shop add alpha.myshopify.com`\n",
-    });
+    expect(await create()).toEqual(failure(3, "there is no shop yet: add one with `sds shop add alpha.myshopify.com`"));
     await program.json(["shop", "add", DOMAIN]);
     expect((await create()).status).toBe(0);
     await program.json(["shop", "add", "beta.myshopify.com"]);
-    expect(await create()).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: `sds: there are 2 shops: say which with --shop, for instance --shop ${DOMAIN}\n`,
-    });
+    expect(await create()).toEqual(
+      failure(2, `there are 2 shops: say which with --shop, for instance --shop ${DOMAIN}`),
+    );
     expect((await program.run(["key", "list", "--shop", "gamma.myshopify.com"])).status).toBe(3);
   });
 
@@ -216,7 +202,7 @@ describe("usage", () => {
     [["serve", "--port", "65536"], '--port is "65536": it must be a port from 0 to 65535'],
     [["--data", "", "shop", "list"], "--data is empty"],
   ])("%j ends with 2", async (args, message) => {
-    expect(await new Program().run(args)).toEqual({ status: 2, stdout: "", stderr: `sds: ${message}\n` });
+    expect(await new Program().run(args)).toEqual(failure(2, message));
   });
 
   test.each([
@@ -229,11 +215,7 @@ describe("usage", () => {
     ],
     ["SDS_DATA", "", "SDS_DATA is empty"],
   ])("%s=%s ends with 2", async (name, value, message) => {
-    expect(await new Program().run(["serve"], { env: { [name]: value } })).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: `sds: ${message}\n`,
-    });
+    expect(await new Program().run(["serve"], { env: { [name]: value } })).toEqual(failure(2, message));
   });
 
   test("help has no colours if stdout is not a terminal, and a command line without a command ends with 2", async () => {

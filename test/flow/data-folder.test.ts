@@ -17,7 +17,7 @@ import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { UPGRADE } from "../support/open-store.ts";
-import { PROGRAM, Program } from "../support/program.ts";
+import { failure, PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
 const DOMAIN = "alpha.myshopify.com";
@@ -105,11 +105,9 @@ test("a file that is not a database, and a broken link, are named and left uncha
       ["shop", "list"],
       ["shop", "add", DOMAIN],
     ])
-      expect(await program.run(args)).toEqual({
-        status: 1,
-        stdout: "",
-        stderr: `sds: cannot open the database ${database}: file is not a database\n`,
-      });
+      expect(await program.run(args)).toEqual(
+        failure(1, `cannot open the database ${database}: file is not a database`),
+      );
     expect(await Bun.file(database).text()).toBe(text);
   }
   await Bun.file(database).delete();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 import { customer, order, reward, subscription } from "../support/records.ts";
 
 describe("import", () => {
@@ -31,11 +31,9 @@ describe("import", () => {
       ...customers(1501, 1600),
     ]);
     const { status, stdout, stderr } = await program.run(["import", file]);
-    expect({ status, stdout, stderr }).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: "sds: line 1500: the record is not valid JSON; lines 1 to 1000 were imported, the rest was not\n",
-    });
+    expect({ status, stdout, stderr }).toEqual(
+      failure(2, "line 1500: the record is not valid JSON; lines 1 to 1000 were imported, the rest was not"),
+    );
     expect(await program.rows("customers")).toHaveLength(1000);
   });
 
@@ -69,7 +67,7 @@ describe("import", () => {
     ],
   ])("names line and field of %s", async (_name, lines, message) => {
     const { program, file } = await prepared(lines);
-    expect(await program.run(["import", file])).toEqual({ status: 2, stdout: "", stderr: `sds: ${message}\n` });
+    expect(await program.run(["import", file])).toEqual(failure(2, message));
   });
 
   test("refuses a line that is not UTF-8, with its number", async () => {
@@ -77,22 +75,18 @@ describe("import", () => {
     const stdin = Uint8Array.from(
       Buffer.concat([Buffer.from(`${JSON.stringify(customer(1))}\n`), Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]),
     );
-    expect(await program.run(["import", "-"], { stdin })).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: "sds: line 2: the record is not UTF-8; nothing was imported\n",
-    });
+    expect(await program.run(["import", "-"], { stdin })).toEqual(
+      failure(2, "line 2: the record is not UTF-8; nothing was imported"),
+    );
   });
 
   test("says which lines before that line were imported", async () => {
     const { program } = await prepared([]);
     const good = customers(1, 2399).map((record) => JSON.stringify(record));
     const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${good.join("\n")}\n`), Uint8Array.of(0xff, 0x0a)]));
-    expect(await program.run(["import", "-"], { stdin })).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: "sds: line 2400: the record is not UTF-8; lines 1 to 2000 were imported, the rest was not\n",
-    });
+    expect(await program.run(["import", "-"], { stdin })).toEqual(
+      failure(2, "line 2400: the record is not UTF-8; lines 1 to 2000 were imported, the rest was not"),
+    );
   });
 
   test("says why a file cannot be read", async () => {
@@ -107,6 +101,6 @@ describe("import", () => {
       [circle, 1, `cannot read ${circle}: ELOOP: too many symbolic links encountered, access '${circle}'`],
     ];
     for (const [path, status, message] of refusals)
-      expect(await program.run(["import", path])).toEqual({ status, stdout: "", stderr: `sds: ${message}\n` });
+      expect(await program.run(["import", path])).toEqual(failure(status, message));
   });
 });

@@ -3,7 +3,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -205,9 +205,5 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
   expect(await shown()).toMatchObject({ platform: "the platform refuses the token" });
   expect((await program.run(["shop", "disconnect", DOMAIN])).stderr).toBe(`Disconnected ${DOMAIN}.\n`);
   expect(await shown()).toMatchObject({ platform: "not connected", syncedAt: expect.stringMatching(ISO) });
-  expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual({
-    status: 3,
-    stdout: "",
-    stderr: `sds: ${DOMAIN} is not connected\n`,
-  });
+  expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual(failure(3, `${DOMAIN} is not connected`));
 });

@@ -5,7 +5,7 @@ import { temporaryFolder } from "../support/app.ts";
 import { LINE } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 
 const DOMAIN = "alpha.myshopify.com";
@@ -178,11 +178,9 @@ test("commands show the inbox and a person's data, and write the files for the p
   await program.json(["sync"]);
   expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
   expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
-  expect(await program.run(["inbox", "retry", "7"])).toEqual({
-    status: 3,
-    stdout: "",
-    stderr: "sds: there is no platform webhook with the id 7 in the inbox\n",
-  });
+  expect(await program.run(["inbox", "retry", "7"])).toEqual(
+    failure(3, "there is no platform webhook with the id 7 in the inbox"),
+  );
   expect(await program.json(["customer", "export", customer])).toMatchObject({
     customer: { email: "ada@example.com" },
     subscriptions: [],
@@ -265,9 +263,5 @@ async function expectDataRequest(program: Program, platform: PlatformProcess, cu
   const answered = ["customer", "answered", customer];
   expect(await program.run(answered)).toEqual({ status: 0, stdout: "", stderr: "Noted 1 request as answered.\n" });
   expect(await shown()).toEqual([]);
-  expect(await program.run(answered)).toEqual({
-    status: 3,
-    stdout: "",
-    stderr: `sds: there is no open request for the data of ${customer}\n`,
-  });
+  expect(await program.run(answered)).toEqual(failure(3, `there is no open request for the data of ${customer}`));
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
-import { PROGRAM, type Result } from "../support/program.ts";
+import { failure, PROGRAM, type Result } from "../support/program.ts";
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 const OTHER_KEY = `cad_pk_${"ba9876543210".repeat(4)}`;
@@ -221,12 +221,8 @@ test("a server that does not answer is 1, and the key is in no message", async (
   api.before = () => new Response("<html>", { status: 404 });
   const wrong = await pull(api.url);
   expect([limited, wrong]).toEqual([
-    { status: 1, stdout: "", stderr: `sds: ${api.url} answered 429: It is rate_limited.\n` },
-    {
-      status: 1,
-      stdout: "",
-      stderr: `sds: ${api.url} answered 404: The answer is HTTP 404 and not from sds. Is the address right?\n`,
-    },
+    failure(1, `${api.url} answered 429: It is rate_limited.`),
+    failure(1, `${api.url} answered 404: The answer is HTTP 404 and not from sds. Is the address right?`),
   ]);
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 import { addBigShop, fileHas, platformSecretEnv, postRemoval, rowsOfShop, shopRow } from "../support/removed-shop.ts";
 
 const [ALPHA, BETA] = ["alpha.myshopify.com", "beta.myshopify.com"];
@@ -42,7 +42,7 @@ test("an acknowledged shop/redact is completed, although the program is killed a
     expect(await rowsOfShop(program, alpha)).toMatchObject({ inbox: 1, platform_webhooks: 1 });
     // During the removal the shop is not served.
     const shown = await program.run(["shop", "show", ALPHA]);
-    expect(shown).toEqual({ status: 3, stdout: "", stderr: `sds: there is no shop ${ALPHA}\n` });
+    expect(shown).toEqual(failure(3, `there is no shop ${ALPHA}`));
     expect((await program.run(["key", "list", "--shop", ALPHA])).status).toBe(3);
   }
   await eventually(async () => (await shopRow(program, ALPHA)) === undefined);
@@ -78,11 +78,12 @@ test("a killed `shop remove` is finished by the next one, and until then the sho
   process.kill(pid, "SIGKILL");
   await exited;
   expect(await customersOf(program, alpha)).toBeGreaterThan(0);
-  expect(await program.run(["shop", "add", ALPHA])).toEqual({
-    status: 1,
-    stdout: "",
-    stderr: `sds: the shop ${ALPHA} is being removed: wait until it is gone; \`sds shop remove ${ALPHA} --yes\` finishes it\n`,
-  });
+  expect(await program.run(["shop", "add", ALPHA])).toEqual(
+    failure(
+      1,
+      `the shop ${ALPHA} is being removed: wait until it is gone; \`sds shop remove ${ALPHA} --yes\` finishes it`,
+    ),
+  );
   expect((await program.run(["shop", "remove", ALPHA])).status).toBe(2);
   expect(await program.run(["shop", "remove", ALPHA, "--yes"])).toMatchObject({
     status: 0,

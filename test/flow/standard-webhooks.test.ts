@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { eventually } from "../support/eventually.ts";
-import { PROGRAM, Program } from "../support/program.ts";
+import { failure, PROGRAM, Program } from "../support/program.ts";
 import type { Delivered } from "../support/receiver.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";
 import { DOMAIN, shopSending } from "../support/shop-sending.ts";
@@ -165,6 +165,6 @@ test("rotate-secret without --yes, with a wrong overlap or with an unknown shop 
     [["--shop", "beta.myshopify.com", "--yes"], 3, "there is no shop beta.myshopify.com"],
   ];
   for (const [args, status, message] of refusals)
-    expect(await program.run([...ROTATE, ...args])).toEqual({ status, stdout: "", stderr: `sds: ${message}\n` });
+    expect(await program.run([...ROTATE, ...args])).toEqual(failure(status, message));
   expect(await program.json(["webhook", "secret"])).toEqual(secret);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { eventually } from "../support/eventually.ts";
-import { Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { gid, order, subscription } from "../support/records.ts";
 import { DOMAIN, LOCAL, shopSending } from "../support/shop-sending.ts";
@@ -81,11 +81,7 @@ describe("webhook", () => {
   ])("set %j is refused, and nothing changes", async (args, message) => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
-    expect(await program.run(["webhook", "set", ...args])).toEqual({
-      status: 2,
-      stdout: "",
-      stderr: `sds: ${message}\n`,
-    });
+    expect(await program.run(["webhook", "set", ...args])).toEqual(failure(2, message));
     expect(await program.json(["webhook", "show"])).toEqual({ url: null, topics: [] });
   });
 

@@ -4,14 +4,13 @@ import { createBodyReader } from "../../src/http/body.ts";
 import { createIntakeHandler } from "../../src/http/intake.ts";
 import { createPlatformWebhookHandler } from "../../src/http/shopify-webhooks.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { testApp } from "../support/app.ts";
+import { testShop } from "../support/app.ts";
 
 const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
 /** Makes a reader of one body at a time, and a load gauge. The gauge notes for how many posts readers made room. */
 async function setUp() {
-  const { app, addShop, clock } = await testApp();
-  const { shop } = await addShop();
+  const { app, clock, shop } = await testShop();
   const parts = {
     bodies: createBodyReader({ maxTotalBytes: 2_000 }),
     shops: app.store.shops,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { answerOf, refusal, success } from "../support/answer.ts";
-import { START, testApp } from "../support/app.ts";
+import { START, testApp, testShop } from "../support/app.ts";
 import { customer, gid, order, reward, subscription } from "../support/records.ts";
 
 const MAX_BYTES = 1024 * 1024;
@@ -34,8 +34,7 @@ describe("POST /intake takes", () => {
     ["NDJSON with empty lines", `${JSON.stringify(customer(1))}\r\n\n${JSON.stringify(customer(2))}\n`, 2, 2],
     ["an empty array", "[]", 0, 0],
   ])("%s", async (_name, raw, accepted, customers) => {
-    const { addShop } = await testApp();
-    const { intake, all } = await addShop();
+    const { intake, all } = await testShop();
     expect(await answerOf(await intake(undefined, { raw }))).toEqual(success(202, { accepted }));
     expect(await all("customers")).toHaveLength(customers);
   });
@@ -52,8 +51,7 @@ describe("POST /intake takes", () => {
     ["announced", { "Content-Length": String(MAX_BYTES) }],
     ["streamed", {}],
   ])("a body of exactly 1 MiB, %s", async (_name, headers) => {
-    const { addShop } = await testApp();
-    const { intake } = await addShop();
+    const { intake } = await testShop();
     const raw = JSON.stringify(customer(1)).padEnd(MAX_BYTES);
     expect(await answerOf(await intake(undefined, { raw, headers }))).toEqual(success(202, { accepted: 1 }));
   });
@@ -83,8 +81,7 @@ describe("POST /intake refuses, and does not store, a body with", () => {
     ["blank lines only", "\n \n", "The body is empty."],
     ["bytes that are not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "The body is not UTF-8."],
   ])("%s", async (_name, raw, message) => {
-    const { addShop } = await testApp();
-    const { intake, all } = await addShop();
+    const { intake, all } = await testShop();
     expect(await answerOf(await intake(undefined, { raw }))).toEqual(badRecord(message));
     expect(await all("customers")).toEqual([]);
   });
@@ -109,8 +106,7 @@ describe("POST /intake refuses, and does not store, a body with", () => {
   });
 
   test("more than 1 MiB, announced or streamed", async () => {
-    const { addShop, request } = await testApp();
-    const { intake } = await addShop();
+    const { request, intake } = await testShop();
     const raw = " ".repeat(MAX_BYTES + 1);
     expect(await answerOf(await intake(undefined, { raw, headers: { "Content-Length": String(raw.length) } }))).toEqual(
       TOO_LARGE,
@@ -134,8 +130,7 @@ describe("a body with as many records as one commit takes", () => {
     ["an array", JSON.stringify(many)],
     ["NDJSON", many.map((record) => JSON.stringify(record)).join("\r\n")],
   ])("is accepted as %s, and its records and events are there when it is answered", async (_name, raw) => {
-    const { app, addShop } = await testApp();
-    const { shop, intake } = await addShop();
+    const { app, shop, intake } = await testShop();
     const webhook = { url: "https://hooks.example.com/", topics: ["subscription.created" as const] };
     await app.store.webhooks.set(shop.id, webhook, START);
     for (let time = 0; time < 2; time += 1) {
@@ -150,8 +145,7 @@ describe("a body with as many records as one commit takes", () => {
     ["an array", (records: object[]) => JSON.stringify(records)],
     ["NDJSON", (records: object[]) => records.map((record) => JSON.stringify(record)).join("\n")],
   ])("and one more is refused as %s, whatever the last one is", async (_name, textOf) => {
-    const { app, addShop } = await testApp();
-    const { shop, intake } = await addShop();
+    const { app, shop, intake } = await testShop();
     for (const last of [customer(1), { type: "nonsense" }])
       expect(await answerOf(await intake(undefined, { raw: textOf([...many, last]) }))).toEqual(TOO_MANY);
     expect(await app.store.shops.rowCounts(shop.id)).toEqual({ customers: 0, subscriptions: 0, orders: 0 });
@@ -159,8 +153,7 @@ describe("a body with as many records as one commit takes", () => {
 });
 
 test("POST /intake without headers of the right form is refused without waiting for its body", async () => {
-  const { addShop, request } = await testApp();
-  const { shop } = await addShop();
+  const { request, shop } = await testShop();
   const rows: Record<string, string>[] = [
     {},
     { ...SIGNED_BY_SOMEBODY, "X-Service-Shop": "" },
@@ -176,8 +169,7 @@ test("POST /intake without headers of the right form is refused without waiting 
 });
 
 test("no log has personal data of a refused record", async () => {
-  const { addShop, logged } = await testApp();
-  const { intake } = await addShop();
+  const { logged, intake } = await testShop();
   expect((await intake(undefined, { raw: '{"type":"customer","email":"bob@example.com' })).status).toBe(400);
   expect((await intake({ ...customer(1), email: 5, firstName: "Bob" })).status).toBe(400);
   expect(logged.join("")).not.toMatch(/bob/i);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { StoreError } from "../../src/store/port/store-error.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 
 test("a check of /readyz that waits for a locked database is valid for a second after its end", async () => {
@@ -37,8 +37,7 @@ test("requests for /readyz during a long check start no other check", async () =
 });
 
 test("the log says once that the database is away, whatever needs it, and once that it is back", async () => {
-  const { app, request, clock, logged, addShop } = await testApp();
-  const { get } = await addShop();
+  const { app, request, clock, logged, get } = await testShop();
   const { store } = app;
   const works = { check: store.check, dueShops: store.deliveries.dueShops, list: store.pages.list };
   let asked = 0;

@@ -2,12 +2,11 @@ import { expect, test } from "bun:test";
 import { SdsError } from "../../src/domain/error.ts";
 import { StoreError, type StoreErrorReason } from "../../src/store/port/store-error.ts";
 import { answerOf, INTERNAL, refusal } from "../support/answer.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
 
 /** An app whose pages cannot be read, and a request for one. */
 async function failing(thrown: unknown) {
-  const { app, addShop, logged } = await testApp();
-  const { get } = await addShop();
+  const { app, logged, get } = await testShop();
   app.store.pages.list = () => Promise.reject(thrown);
   return { get: () => get("/api/v1/orders"), logged };
 }

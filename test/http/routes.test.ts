@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { answerOf, NOT_FOUND, notAllowed, refusal, success } from "../support/answer.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
+import { signedIn } from "../support/signed-in.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -54,8 +55,7 @@ test("a path takes its methods and no others, without a key or a session", async
 });
 
 test("below /api an unknown path is 404 for GET, with or without a key, and 405 for every other method", async () => {
-  const { addShop, request } = await testApp();
-  const { get } = await addShop();
+  const { request, get } = await testShop();
   for (const path of [
     "/api",
     "/api/",
@@ -84,8 +84,8 @@ test("below /api an unknown path is 404 for GET, with or without a key, and 405 
   }
 });
 
-test("elsewhere an unknown path is 404 for every method", async () => {
-  const { request } = await testApp();
+test("elsewhere an unknown path is 404 for every method, signed in or not", async () => {
+  const { cookie, all } = await signedIn();
   for (const path of [
     "/",
     "/nothing",
@@ -95,20 +95,26 @@ test("elsewhere an unknown path is 404 for every method", async () => {
     "/intake/x",
     "/admin/",
     "/admin/nothing",
+    "/admin/keys/",
+    "/admin/keys/x/y",
+    "/admin/Keys",
     "/admin/deliveries/a-b",
     "/administrator",
     "/docs/",
     "/docs/nothing",
     "/docs/errors",
-  ]) {
+  ])
     for (const method of METHODS)
-      expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, NOT_FOUND]);
-  }
+      for (const headers of [{}, { Cookie: cookie }])
+        expect([method, path, await answerOf(await all.request(path, { method, headers }))]).toEqual([
+          method,
+          path,
+          NOT_FOUND,
+        ]);
 });
 
 test.each(["x", "sds", "[::1]", "a.example", "sds:8080"])("the API answers under the host %s", async (host) => {
-  const { app, addShop } = await testApp();
-  const { key } = await addShop();
+  const { app, key } = await testShop();
   const response = await app.handle(
     new Request(`http://${host}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } }),
   );

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { SESSION_LIFE_MS } from "../../src/actions/session.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
+import { signedIn } from "../support/signed-in.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";
 
 const CSP =
@@ -13,9 +14,8 @@ const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
 
 describe("a sign-in link", () => {
   test("sets the cookie on a page that opens the settings", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const opened = await all.request(await signInPath(all, shop));
+    const all = await testShop();
+    const opened = await all.request(await signInPath(all, all.shop));
     expect(opened.status).toBe(200);
     expect(opened.headers.get("set-cookie")).toMatch(
       /^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
@@ -24,18 +24,16 @@ describe("a sign-in link", () => {
   });
 
   test("works once", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const path = await signInPath(all, shop);
+    const all = await testShop();
+    const path = await signInPath(all, all.shop);
     const [first, second] = await Promise.all([all.request(path), all.request(path)]);
     expect([first.status, second.status].sort()).toEqual([200, 401]);
     expect((await all.request(path)).headers.get("set-cookie")).toBeNull();
   });
 
   test("works for ten minutes and no longer", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const [early, late] = [await signInPath(all, shop), await signInPath(all, shop)];
+    const all = await testShop();
+    const [early, late] = [await signInPath(all, all.shop), await signInPath(all, all.shop)];
     all.clock.ms += 10 * 60_000 - 1;
     expect((await all.request(early)).status).toBe(200);
     all.clock.ms += 1;
@@ -62,9 +60,8 @@ describe("a sign-in link", () => {
   });
 
   test("is stored only as a hash, and so is the session", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const path = await signInPath(all, shop);
+    const all = await testShop();
+    const path = await signInPath(all, all.shop);
     const cookie = cookieOf(await all.request(path));
     await all.app.store.checkpoint();
     const database = Buffer.from(await Bun.file(`${all.folder}/data/sds.db`).bytes()).toString("latin1");
@@ -82,22 +79,20 @@ describe("the cookie is Secure", () => {
     ["not if the public URL is http", { SDS_PUBLIC_URL: "http://sds.example.com" }, {}, false],
   ];
   test.each(rows)("%s", async (_name, env, headers, secure) => {
-    const all = await testApp(env);
-    const { shop } = await all.addShop();
-    const opened = await all.request(await signInPath(all, shop), { headers });
+    const all = await testShop(env);
+    const opened = await all.request(await signInPath(all, all.shop), { headers });
     expect(opened.headers.get("set-cookie")?.endsWith("; Secure")).toBe(secure);
   });
 });
 
 describe("wrong sign-in links", () => {
   test("are answered with 429 after five in a minute, like a right link, until the minute is over", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
+    const all = await testShop();
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect((await all.request(WRONG)).status).toBe(401);
       all.clock.ms += 1_000;
     }
-    const good = await signInPath(all, shop);
+    const good = await signInPath(all, all.shop);
     const refused = await all.request(good);
     expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({
       status: 429,
@@ -108,9 +103,8 @@ describe("wrong sign-in links", () => {
   });
 
   test("are not counted while the database is locked, because they cannot be checked", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const good = await signInPath(all, shop);
+    const all = await testShop();
+    const good = await signInPath(all, all.shop);
     const { begin } = all.app.store.sessions;
     all.app.store.sessions.begin = () => Promise.reject(new StoreError("busy", new Error("database is locked")));
     for (let attempt = 0; attempt < 5; attempt += 1) expect((await all.request(good)).status).toBe(503);
@@ -157,9 +151,7 @@ describe("without a session", () => {
 
 describe("a session", () => {
   test("lasts twelve hours and no longer", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const { get } = await visit(all, shop);
+    const { all, get } = await signedIn();
     all.clock.ms += SESSION_LIFE_MS - 1;
     expect((await get("/admin/keys")).status).toBe(200);
     all.clock.ms += 1;
@@ -167,9 +159,7 @@ describe("a session", () => {
   });
 
   test("ends by signing out, and its forms are refused then", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const { get, post } = await visit(all, shop);
+    const { all, get, post, shop } = await signedIn();
     const out = await post("/admin/sign-out");
     expect({ status: out.status, cookie: out.headers.get("set-cookie") }).toEqual({
       status: 200,
@@ -192,10 +182,8 @@ describe("a session", () => {
   });
 
   test("ends when its shop is removed", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const { get } = await visit(all, shop);
-    await removeShop(all.app.store, shop.domain);
+    const { get, shop, store } = await signedIn();
+    await removeShop(store, shop.domain);
     expect((await get("/admin/keys")).status).toBe(401);
   });
 });
@@ -214,54 +202,41 @@ describe("a form", () => {
     ["posted as text is refused", {}, { "Content-Type": "text/plain" }, 400],
   ];
   test.each(rows)("%s", async (_name, fields, headers, status) => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const { post } = await visit(all, shop);
+    const { post, shop, store } = await signedIn();
     expect((await post("/admin/keys", { label, ...fields }, headers)).status).toBe(status);
-    expect((await all.app.store.keys.list(shop.id)).some((key) => key.label === label)).toBe(status === 303);
+    expect((await store.keys.list(shop.id)).some((key) => key.label === label)).toBe(status === 303);
   });
 
   test("of another session of the same shop is refused", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const [one, two] = [await visit(all, shop), await visit(all, shop)];
-    expect((await one.post("/admin/keys", { label, csrf: two.csrf })).status).toBe(403);
-    expect((await one.post("/admin/sign-out", { csrf: two.csrf })).status).toBe(403);
+    const { all, post, shop } = await signedIn();
+    const { csrf } = await visit(all, shop);
+    expect((await post("/admin/keys", { label, csrf })).status).toBe(403);
+    expect((await post("/admin/sign-out", { csrf })).status).toBe(403);
   });
 
   test("of more than 64 KiB is refused", async () => {
-    const all = await testApp();
-    const { shop } = await all.addShop();
-    const { post } = await visit(all, shop);
+    const { post } = await signedIn();
     expect((await post("/admin/keys", { label: "x".repeat(65_536) })).status).toBe(413);
   });
 });
 
 test("every page has the security headers, and no inline script or style", async () => {
-  const all = await testApp();
-  const { shop } = await all.addShop();
-  const { get } = await visit(all, shop);
+  const { get, shop } = await signedIn();
   for (const path of PAGES.slice(1)) {
     const page = await get(path);
     const html = await page.text();
-    const { headers } = page;
-    expect({
-      path,
-      status: page.status,
-      type: headers.get("content-type"),
-      csp: headers.get("content-security-policy"),
-    }).toEqual({
+    expect({ path, status: page.status, headers: page.headers.toJSON() }).toMatchObject({
       path,
       status: 200,
-      type: "text/html; charset=utf-8",
-      csp: CSP,
+      headers: {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": CSP,
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "x-request-id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+      },
     });
-    expect([
-      headers.get("cache-control"),
-      headers.get("referrer-policy"),
-      headers.get("x-content-type-options"),
-    ]).toEqual(["no-store", "no-referrer", "nosniff"]);
-    expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/admin\/admin\.js)/);
     expect(html).toContain(shop.domain);
   }
@@ -276,47 +251,15 @@ test("browsers keep styles and scripts until their version changes", async () =>
   expect(links.length).toBe(3);
   for (const link of links) {
     const file = await request(link);
-    const { headers } = file;
-    expect({ status: file.status, kept: headers.get("cache-control"), type: headers.get("content-type") }).toEqual({
-      status: 200,
-      kept: "public, max-age=31536000, immutable",
-      type: link.includes(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8",
-    });
+    expect([file.status, file.headers.get("cache-control"), file.headers.get("content-type")]).toEqual([
+      200,
+      "public, max-age=31536000, immutable",
+      `text/${link.includes(".js") ? "javascript" : "css"}; charset=utf-8`,
+    ]);
     const small = await request(link, { headers: { "Accept-Encoding": "gzip" } });
     expect(small.headers.get("content-encoding")).toBe("gzip");
     expect(Buffer.from(Bun.gunzipSync(await small.bytes())).toString()).toBe(await file.text());
     expect((await request(link.replace(/\?.*/, "?v=old"))).headers.get("cache-control")).toBe("no-cache");
-  }
-});
-
-test("unknown paths are 404 in JSON, signed in or not, and other methods are 405", async () => {
-  const all = await testApp();
-  const { shop } = await all.addShop();
-  const { get } = await visit(all, shop);
-  for (const path of [
-    "/admin/",
-    "/admin/nothing",
-    "/admin/keys/",
-    "/admin/keys/x/y",
-    "/admin/Keys",
-    "/admin/deliveries/a-b",
-    "/administrator",
-  ]) {
-    for (const answer of [await all.request(path), await get(path)]) {
-      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({
-        path,
-        status: 404,
-        type: "application/json",
-      });
-    }
-  }
-  for (const method of ["HEAD", "PUT", "DELETE", "OPTIONS"]) {
-    const answer = await all.request("/admin/keys", { method });
-    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
-      method,
-      status: 405,
-      allow: "GET, POST",
-    });
   }
 });
 

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import { testApp } from "../support/app.ts";
+import { testShop } from "../support/app.ts";
 import { customer } from "../support/records.ts";
 
 test("a stop while bodies are committed answers each body, and no later request uses the closed store", async () => {
-  const { app, addShop, logged } = await testApp();
-  const { intake } = await addShop();
+  const { app, logged, intake } = await testShop();
   const { mirror } = app.store;
   const { applyRecords } = mirror;
   const { promise: committing, resolve: noteCommit } = Promise.withResolvers<void>();

@@ -136,6 +136,12 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   return { app, clock, folder, logged, addShop, request };
 }
 
+/** A fresh app with the shop alpha.myshopify.com. */
+export async function testShop(env?: Record<string, string>, plan?: Plan): Promise<TestApp & TestShop> {
+  const test = await testApp(env);
+  return { ...test, ...(await test.addShop(undefined, plan)) };
+}
+
 /** Puts records into the mirror directly, without the record writer. */
 export async function apply(app: App, shop: Shop, records: MirrorRecord[], now = START): Promise<void> {
   const [applied] = await app.store.mirror.applyRecords([{ shop, records }], now);

@@ -43,6 +43,11 @@ export interface Result {
   stderr: string;
 }
 
+/** The result of a command that prints one line on stderr and nothing else. */
+export function failure(status: number, message: string): Result {
+  return { status, stdout: "", stderr: `sds: ${message}\n` };
+}
+
 export interface Options {
   stdin?: string | Uint8Array<ArrayBuffer>;
   env?: Record<string, string>;

@@ -3,7 +3,7 @@ import { type ApiKeyAuthenticator, createApiKeyAuthenticator } from "../../../sr
 import { createWrongKeyLog } from "../../../src/http/read/wrong-key-log.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { nextTurn } from "../../../src/lib/waits.ts";
-import { START, testApp } from "../../support/app.ts";
+import { START, testShop } from "../../support/app.ts";
 
 const client = () => "192.0.2.1";
 
@@ -15,8 +15,7 @@ async function use(authenticator: ApiKeyAuthenticator, header: string): Promise<
 
 /** An authenticator over a real store. `writes` has the time of each write of last uses. */
 async function openAuthenticator() {
-  const { app, addShop, clock } = await testApp();
-  const { shop, key } = await addShop();
+  const { app, clock, shop, key } = await testShop();
   const header = `Bearer ${key}`;
   const writes: number[] = [];
   const logged: string[] = [];

@@ -11,7 +11,7 @@ import { createListHandler } from "../../../src/http/read/list.ts";
 import { createReadApi } from "../../../src/http/read/read-api.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { answerOf, page, refusal, UNAUTHORIZED } from "../../support/answer.ts";
-import { apply, type PageBody, testApp } from "../../support/app.ts";
+import { apply, type PageBody, testApp, testShop } from "../../support/app.ts";
 import { customer, gid, order, subscription } from "../../support/records.ts";
 
 const BAD_CURSOR = refusal(
@@ -64,8 +64,7 @@ describe("a list checks the key, then the plan, then the query", () => {
 });
 
 test("a request that waits for its turn while the removal of its shop begins gets nothing of the shop", async () => {
-  const { app, addShop, clock } = await testApp();
-  const { shop, key } = await addShop();
+  const { app, clock, shop, key } = await testShop();
   await apply(app, shop, [customer(1)]);
   const log = createLog("error", { write: () => undefined }, clock.now);
   const authenticator = createApiKeyAuthenticator({
@@ -97,8 +96,7 @@ test("a request that waits for its turn while the removal of its shop begins get
 
 describe("a page", () => {
   test("of subscriptions, customers and orders has exactly the fields of its resource, in their order", async () => {
-    const { app, addShop } = await testApp();
-    const { shop, get } = await addShop();
+    const { app, shop, get } = await testShop();
     const profile = {
       email: "ada@example.com",
       firstName: "Ada",
@@ -146,8 +144,7 @@ describe("a page", () => {
   });
 
   test("is newest first; rows with one date are ordered by id, descending", async () => {
-    const { app, addShop } = await testApp();
-    const { shop, all } = await addShop();
+    const { app, shop, all } = await testShop();
     const dates = ["2026-01-02T00:00:00.000Z", "2026-01-01T00:00:00.000Z", "2026-01-03T00:00:00.000Z"];
     await apply(
       app,
@@ -180,16 +177,14 @@ describe("a page", () => {
     ["limit=3&limit=x", 50],
     ["other=1&limit=3&shop=beta.myshopify.com", 3],
   ])("?%s has limit %i", async (query, limit) => {
-    const { addShop } = await testApp();
-    const { get } = await addShop();
+    const { get } = await testShop();
     expect(await answerOf(await get(`/api/v1/customers?${query}`))).toEqual(page([], limit, null));
   });
 
   test.each([1, 2, 3, 4, 5, 50])(
     "with limit %i, of a shop with 4 rows, says whether another page follows",
     async (limit) => {
-      const { app, addShop } = await testApp();
-      const { shop, get } = await addShop();
+      const { app, shop, get } = await testShop();
       await apply(
         app,
         shop,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { apply, type PageBody, testApp } from "../../support/app.ts";
+import { apply, type PageBody, testApp, testShop } from "../../support/app.ts";
 import { order, subscription } from "../../support/records.ts";
 
 /** A date. There are few dates, so that many rows share a date. */
@@ -90,8 +90,7 @@ test("two shops never see each other's rows, and refuse each other's cursors", a
 });
 
 test("no text as cursor, limit, path or key gives a 500", async () => {
-  const { app, addShop, request } = await testApp();
-  const { shop, get } = await addShop();
+  const { app, request, shop, get } = await testShop();
   await apply(app, shop, [subscription(1)]);
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.string(), fc.constant("2026-01-01T00:00:00.000Z~sub_"));
   await fc.assert(
