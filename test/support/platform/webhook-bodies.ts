@@ -1,40 +1,45 @@
-import {
-  ADDRESS_CONSTANTS,
-  LINE_CONSTANTS,
-  ORDER_CONSTANTS,
-  SHOP_CONSTANTS,
-  ZERO_ORDER_AMOUNTS,
-} from "./constant-fields.ts";
+import appSubscriptionSample from "../platform-webhooks/app_subscriptions__update.json";
+import customerSample from "../platform-webhooks/customers__create.json";
+import orderSample from "../platform-webhooks/orders__create.json";
+import shopSample from "../platform-webhooks/shop__update.json";
 import type { Cycle } from "./cycles.ts";
 import type { Exact } from "./exact-json.ts";
 import { fixedAmount } from "./money.ts";
 import type { AttemptRow, ContractRow, CustomerRow, OrderRow } from "./rows.ts";
 import type { AppSubscription, ShopRows } from "./shop-rows.ts";
 import { zoned } from "./timestamps.ts";
-import { orderTotals } from "./totals.ts";
+import { type OrderLine, orderTotals } from "./totals.ts";
+
+/*
+ * The bodies of webhooks: the platform's samples with the values of the model. All other numbers and addresses of a
+ * sample are traps: a receiver must not read them.
+ */
 
 function money(minor: number, currency: string): Exact {
   const amount = { amount: fixedAmount(minor, currency), currency_code: currency };
   return { shop_money: amount, presentment_money: amount };
 }
 
-export function customerBody(shop: ShopRows, customer: CustomerRow): { readonly [key: string]: Exact } {
+/** Each amount as a text, and as a set in the currencies of shop and customer. */
+function amounts(minors: Record<string, number>, currency: string): Record<string, Exact> {
+  return Object.fromEntries(
+    Object.entries(minors).flatMap(([key, minor]) => [
+      [key, fixedAmount(minor, currency)],
+      [`${key}_set`, money(minor, currency)],
+    ]),
+  );
+}
+
+export function customerBody(shop: ShopRows, customer: CustomerRow): Exact {
   return {
+    ...customerSample,
     id: shop.idOf(customer.n),
     created_at: zoned(customer.createdAt),
     updated_at: zoned(customer.updatedAt),
     first_name: customer.firstName,
     last_name: customer.lastName,
-    state: "disabled",
-    note: null,
-    verified_email: true,
-    multipass_identifier: null,
-    tax_exempt: false,
     email: customer.email,
-    phone: null,
     currency: shop.currency,
-    addresses: [],
-    tax_exemptions: [],
     admin_graphql_api_id: shop.gid(customer),
     default_address: addressBody(shop, customer),
   };
@@ -43,7 +48,7 @@ export function customerBody(shop: ShopRows, customer: CustomerRow): { readonly 
 function addressBody(shop: ShopRows, customer: CustomerRow): Exact {
   const { firstName: first_name, lastName: last_name } = customer;
   const name = [first_name, last_name].filter((part) => part !== null).join(" ");
-  return { id: 12_321, customer_id: shop.idOf(customer.n), ...ADDRESS_CONSTANTS, first_name, last_name, name };
+  return { ...customerSample.default_address, customer_id: shop.idOf(customer.n), first_name, last_name, name };
 }
 
 export function deletedCustomerBody(shop: ShopRows, customer: CustomerRow): Exact {
@@ -110,100 +115,70 @@ export function cycleBody(
 }
 
 export function orderBody(shop: ShopRows, order: OrderRow): Exact {
-  const { currency } = order;
+  const { currency, customer, cancelledAt } = order;
   const { lines, gross, discount, subtotal } = orderTotals(order);
-  const email = order.customer?.email ?? null;
-  const address = order.customer === null ? null : addressBody(shop, order.customer);
+  const email = customer?.email ?? null;
+  const address = customer === null ? null : addressBody(shop, customer);
+  const now = { current_subtotal_price: subtotal, current_total_discounts: discount, current_total_price: subtotal };
+  const atFirst = { subtotal_price: subtotal, total_discounts: discount, total_price: subtotal };
+  const rest = { total_line_items_price: gross, current_total_tax: 0, total_tax: 0 };
   return {
+    ...orderSample,
+    ...amounts({ ...now, ...atFirst, ...rest }, currency),
     id: shop.idOf(order.n),
     admin_graphql_api_id: shop.gid(order),
-    ...ORDER_CONSTANTS,
-    ...Object.fromEntries(ZERO_ORDER_AMOUNTS.map((key) => [key, money(0, currency)])),
-    app_id: null,
-    cancel_reason: order.cancelledAt === null ? null : "customer",
-    cancelled_at: zoned(order.cancelledAt),
-    confirmed: true,
+    cancel_reason: cancelledAt === null ? null : "customer",
+    cancelled_at: zoned(cancelledAt),
     contact_email: email,
     created_at: zoned(order.createdAt),
     currency,
-    current_subtotal_price: fixedAmount(subtotal, currency),
-    current_subtotal_price_set: money(subtotal, currency),
-    current_total_discounts: fixedAmount(discount, currency),
-    current_total_discounts_set: money(discount, currency),
-    current_total_price: fixedAmount(subtotal, currency),
-    current_total_price_set: money(subtotal, currency),
     discount_codes: order.discounts
       .filter(({ kind }) => kind === "code")
-      .map(({ title, perLine }) => ({
-        code: title,
-        amount: fixedAmount(sum(perLine), currency),
-        type: "fixed_amount",
-      })),
+      .map(({ title, perLine }) => ({ code: title, amount: discountAmount(perLine, currency), type: "fixed_amount" })),
     email,
     financial_status: order.financial.toLowerCase(),
-    fulfillment_status: null,
     name: `#${order.number}`,
-    note: null,
     number: order.number - 1000,
     order_number: order.number,
     presentment_currency: currency,
     processed_at: zoned(order.processedAt),
     source_name: order.source,
-    subtotal_price: fixedAmount(subtotal, currency),
-    subtotal_price_set: money(subtotal, currency),
-    tags: "",
     test: order.test,
-    total_discounts: fixedAmount(discount, currency),
-    total_discounts_set: money(discount, currency),
-    total_line_items_price: fixedAmount(gross, currency),
-    total_line_items_price_set: money(gross, currency),
-    total_price: fixedAmount(subtotal, currency),
-    total_price_set: money(subtotal, currency),
-    total_tax: fixedAmount(0, currency),
     updated_at: zoned(order.updatedAt),
-    customer: order.customer === null ? null : customerBody(shop, order.customer),
-    discount_applications: order.discounts.map(({ kind, title, perLine }) => {
-      const value = fixedAmount(sum(perLine), currency);
-      const type = kind === "code" ? "discount_code" : kind;
-      return {
-        target_type: "line_item",
-        type,
-        value,
-        value_type: "fixed_amount",
-        allocation_method: "across",
-        target_selection: "all",
-        title,
-      };
-    }),
-    fulfillments: [],
+    customer: customer === null ? null : customerBody(shop, customer),
+    discount_applications: order.discounts.map(({ kind, title, perLine }) => ({
+      target_type: "line_item",
+      type: kind === "code" ? "discount_code" : kind,
+      value: discountAmount(perLine, currency),
+      value_type: "fixed_amount",
+      allocation_method: "across",
+      target_selection: "all",
+      title,
+    })),
     billing_address: address,
     shipping_address: address,
-    line_items: lines.map(({ line, n, discount: off, allocations }) => ({
-      id: shop.idOf(n),
-      admin_graphql_api_id: `gid://shopify/LineItem/${shop.idOf(n)}`,
-      ...LINE_CONSTANTS,
-      current_quantity: line.quantity,
-      gift_card: false,
-      name: line.variantTitle === null ? line.title : `${line.title} - ${line.variantTitle}`,
-      price: fixedAmount(line.price, currency),
-      price_set: money(line.price, currency),
-      product_id: numberOf(line.product),
-      properties: [],
-      quantity: line.quantity,
-      title: line.title,
-      total_discount: fixedAmount(off, currency),
-      total_discount_set: money(off, currency),
-      variant_id: numberOf(line.variant),
-      variant_title: line.variantTitle,
-      tax_lines: [],
-      discount_allocations: allocations.map(({ index, amount }) => ({
-        amount: fixedAmount(amount, currency),
-        amount_set: money(amount, currency),
-        discount_application_index: index,
-      })),
-    })),
-    refunds: [],
+    line_items: lines.map((line) => lineBody(shop, line, currency)),
     shipping_lines: [],
+  };
+}
+
+function lineBody(shop: ShopRows, { line, n, discount, allocations }: OrderLine, currency: string): Exact {
+  return {
+    ...orderSample.line_items[0],
+    ...amounts({ price: line.price, total_discount: discount }, currency),
+    id: shop.idOf(n),
+    admin_graphql_api_id: `gid://shopify/LineItem/${shop.idOf(n)}`,
+    current_quantity: line.quantity,
+    name: line.variantTitle === null ? line.title : `${line.title} - ${line.variantTitle}`,
+    product_id: numberOf(line.product),
+    quantity: line.quantity,
+    title: line.title,
+    variant_id: numberOf(line.variant),
+    variant_title: line.variantTitle,
+    discount_allocations: allocations.map(({ index, amount }) => ({
+      ...amounts({ amount }, currency),
+      discount_application_index: index,
+    })),
   };
 }
 
@@ -213,16 +188,13 @@ export function appSubscriptionBody(
 ): Exact {
   return {
     app_subscription: {
+      ...appSubscriptionSample.app_subscription,
       admin_graphql_api_id: `gid://shopify/AppSubscription/${shop.idOf(n)}`,
       name,
       status,
       admin_graphql_api_shop_id: `gid://shopify/Shop/${shop.number}`,
       created_at: zoned(createdAt),
       updated_at: zoned(shop.now()),
-      currency: "USD",
-      capped_amount: null,
-      price: "10.00",
-      interval: "every_30_days",
       plan_handle: planHandle,
     },
   };
@@ -235,20 +207,14 @@ export function scopesBody(shop: ShopRows, previous: readonly string[]): Exact {
 
 export function shopBody(shop: ShopRows): Exact {
   return {
+    ...shopSample,
     id: shop.number,
-    ...SHOP_CONSTANTS,
     name: shop.name,
     email: `owner@${shop.domain}`,
     domain: shop.domain,
-    country: "US",
-    primary_locale: "en",
-    created_at: null,
     updated_at: zoned(shop.now()),
     currency: shop.currency,
     iana_timezone: shop.timezone,
-    shop_owner: "John Smith",
-    plan_display_name: "Shopify Plus",
-    plan_name: "enterprise",
     myshopify_domain: shop.domain,
     enabled_presentment_currencies: [shop.currency],
   };
@@ -277,6 +243,7 @@ function numberOf(gid: string | null): bigint | null {
   return digits === undefined ? null : BigInt(digits);
 }
 
-function sum(parts: readonly number[]): number {
-  return parts.reduce((total, part) => total + part, 0);
+function discountAmount(perLine: readonly number[], currency: string): string {
+  const total = perLine.reduce((sum, amount) => sum + amount, 0);
+  return fixedAmount(total, currency);
 }
