@@ -2,7 +2,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { createGraphqlClient } from "../../src/shopify/api/graphql-client.ts";
 import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
-import { type ConnectedShop, SECRET } from "./connected.ts";
+import { type ConnectedShop, connected, SECRET } from "./connected.ts";
 
 /** Parts like those of the program, with a sleep that only records its waits and moves the clocks; or in real time. */
 export function recordedClient({ test, platform, shop }: ConnectedShop, { inRealTime = false } = {}) {
@@ -39,4 +39,10 @@ export function recordedClient({ test, platform, shop }: ConnectedShop, { inReal
     log,
   });
   return { client, tokens, endpoint, connections, shop: shop.shop, waits, logged, clock, hooks, sleep };
+}
+
+/** A connected shop, and parts like those of the program. */
+export async function recorded(options: { inRealTime?: boolean } = {}, platform: Parameters<typeof connected>[1] = {}) {
+  const all = await connected({}, platform);
+  return { all, ...recordedClient(all, options) };
 }

@@ -8,7 +8,7 @@ import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS, load, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
-import { recordedClient } from "../../support/recorded-client.ts";
+import { recorded } from "../../support/recorded-client.ts";
 
 const OPERATION = "CustomersCount";
 const RESULT = { customersCount: { count: 0 } };
@@ -27,71 +27,79 @@ function requestCount(all: ConnectedShop): number {
   return operations(all).filter((operation) => operation === OPERATION).length;
 }
 
+/** A recorded client, and a function that runs one of the program's own queries with it. */
+async function recordedQuery(...options: Parameters<typeof recorded>) {
+  const all = await recorded(...options);
+  const query = (own: { maxRetries?: number; priority?: Priority } = {}) =>
+    all.client.withOptions(own).query(all.shop, CUSTOMERS_COUNT, {});
+  return { ...all, query };
+}
+
+/** The same, and the platform fails the first requests of the query. */
+async function failing(requestCount: number, fault: Fault, ...options: Parameters<typeof recorded>) {
+  const all = await recordedQuery(...options);
+  all.all.platform.fault = failFirst(requestCount, fault);
+  return all;
+}
+
 /** Makes an answer of the platform. `cost` has the points that the platform says to have. */
 function answer(body: object, cost?: object): Fault {
   return { status: 200, body: JSON.stringify(cost === undefined ? body : { ...body, extensions: { cost } }) };
 }
 
-const THROTTLED = { errors: [{ message: "Throttled", extensions: { code: "THROTTLED" } }] };
 const STATUS = { maximumAvailable: 1000, currentlyAvailable: 40, restoreRate: 50 };
+
+function cost(requestedQueryCost: number, status: Partial<typeof STATUS> = {}): object {
+  return { requestedQueryCost, throttleStatus: { ...STATUS, ...status } };
+}
+
+function refusal(message: string, code?: string, cost?: object): Fault {
+  return answer({ errors: [{ message, extensions: { code } }] }, cost);
+}
+
+function throttled(cost?: object): Fault {
+  return refusal("Throttled", "THROTTLED", cost);
+}
+
+function retryAfter(status: number, text: string): Fault {
+  return { status, headers: { "Retry-After": text } };
+}
 
 describe("a failure that may pass is retried", () => {
   test.each<[string, Fault, number[]]>([
     ["after HTTP 500, with waits that double", { status: 500 }, [1000, 2000, 4000]],
-    [
-      "after HTTP 503, when the seconds in Retry-After are over",
-      { status: 503, headers: { "Retry-After": "2" } },
-      [2000, 2000, 2000],
-    ],
-    [
-      "after HTTP 429, also when Retry-After has a fraction",
-      { status: 429, headers: { "Retry-After": "1.5" } },
-      [1500, 1500, 1500],
-    ],
+    ["after HTTP 503, when the seconds in Retry-After are over", retryAfter(503, "2"), [2000, 2000, 2000]],
+    ["after HTTP 429, also when Retry-After has a fraction", retryAfter(429, "1.5"), [1500, 1500, 1500]],
     [
       "without regard to a Retry-After that is a date",
-      { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } },
+      retryAfter(503, "Fri, 31 Dec 2026 23:59:59 GMT"),
       [1000, 2000, 4000],
     ],
-    [
-      "after a minute if Retry-After is longer",
-      { status: 503, headers: { "Retry-After": "3600" } },
-      [60_000, 60_000, 60_000],
-    ],
+    ["after a minute if Retry-After is longer", retryAfter(503, "3600"), [60_000, 60_000, 60_000]],
     ["after an answer that is not JSON", { status: 200, body: "<html>" }, [1000, 2000, 4000]],
     ["after a reset connection", "reset", [1000, 2000, 4000]],
     ["after a lost answer", "lost", [1000, 2000, 4000]],
-    [
-      "after a defect of the platform",
-      answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }),
-      [1000, 2000, 4000],
-    ],
+    ["after a defect of the platform", refusal("Sorry", "INTERNAL_SERVER_ERROR"), [1000, 2000, 4000]],
   ])("%s", async (_title, fault, expected) => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(3, fault);
-    expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    const { waits, query } = await failing(3, fault);
+    expect(await query()).toEqual(RESULT);
     expect(waits).toEqual(expected);
   });
 
   test("four times, then it is reported", async () => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(1_000, { status: 502 });
-    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("the platform answered HTTP 502");
+    const { all, waits, query } = await failing(1_000, { status: 502 });
+    await expect(query()).rejects.toThrow("the platform answered HTTP 502");
     expect(waits).toEqual([1000, 2000, 4000, 8000]);
     expect(requestCount(all)).toBe(5);
   });
 
   test("as often as the caller wants, with waits of a minute at most", async () => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(1_000, { status: 502 });
+    const { client, shop, waits, query } = await failing(1_000, { status: 502 });
     const many = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { maxRetries: 8 });
     await expect(many).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
     waits.length = 0;
-    await expect(client.withOptions({ maxRetries: 1 }).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
+    await expect(query({ maxRetries: 1 })).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000]);
   });
 
@@ -99,16 +107,10 @@ describe("a failure that may pass is retried", () => {
     ["HTTP 404", { status: 404 }, "the platform answered HTTP 404"],
     ["HTTP 403", { status: 403 }, "does not allow the app (HTTP 403)"],
     ["a redirect", { status: 302, headers: { Location: "/elsewhere" } }, "the platform answered HTTP 302"],
-    [
-      "an error of the query",
-      answer({ errors: [{ message: "no such field" }] }),
-      "the platform answered: no such field",
-    ],
+    ["an error of the query", refusal("no such field"), "the platform answered: no such field"],
   ])("but %s is not", async (_title, fault, message) => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(1_000, fault);
-    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow(message);
+    const { all, waits, query } = await failing(1_000, fault);
+    await expect(query()).rejects.toThrow(message);
     expect(waits).toEqual([]);
     expect(requestCount(all)).toBe(1);
   });
@@ -116,82 +118,58 @@ describe("a failure that may pass is retried", () => {
 
 describe("points", () => {
   test.each<[string, object | undefined, number[]]>([
-    ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
-    [
-      "a minute at most",
-      { requestedQueryCost: 900, throttleStatus: { ...STATUS, currentlyAvailable: 0, restoreRate: 2 } },
-      [60_000],
-    ],
+    ["until the missing ones are back", cost(100), [1200]],
+    ["a minute at most", cost(900, { currentlyAvailable: 0, restoreRate: 2 }), [60_000]],
     ["a second if the platform does not say how many are missing", undefined, [1000]],
-    [
-      "a second if it does not say how fast they come back",
-      { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } },
-      [1000],
-    ],
-    ["a second if none are missing", { requestedQueryCost: 30, throttleStatus: STATUS }, [1000]],
-  ])("a throttled request waits %s", async (_title, cost, expected) => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(1, answer(THROTTLED, cost));
-    expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    ["a second if it does not say how fast they come back", cost(100, { restoreRate: 0 }), [1000]],
+    ["a second if none are missing", cost(30), [1000]],
+  ])("a throttled request waits %s", async (_title, missing, expected) => {
+    const { waits, query } = await failing(1, throttled(missing));
+    expect(await query()).toEqual(RESULT);
     expect(waits).toEqual(expected);
   });
 
   test("a throttled request waits as often as it takes, also for a caller that wants no retries", async () => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(20, answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: STATUS }));
-    expect(await client.withOptions({ maxRetries: 0 }).query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    const { waits, query } = await failing(20, throttled(cost(100)));
+    expect(await query({ maxRetries: 0 })).toEqual(RESULT);
     expect(waits).toEqual(Array.from({ length: 20 }, () => 1200));
   });
 
   test("a load is finished, however often another program took the points first", async () => {
     const all = await connected();
-    const status = { ...STATUS, restoreRate: 50_000 };
-    const throttled = answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: status });
-    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? throttled : undefined);
+    const fault = throttled(cost(100, { restoreRate: 50_000 }));
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? fault : undefined);
     createContract(all.remote);
     const { subscriptions } = await load(all);
     expect(subscriptions).toBe(1);
   });
 
   test("a query that costs more than the maximum of points fails, because it would wait for ever", async () => {
-    const all = await connected();
-    const { client, shop } = recordedClient(all);
-    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 1001, throttleStatus: STATUS }));
-    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("limit of requests");
+    const { all, query } = await failing(1_000, throttled(cost(1001)));
+    await expect(query()).rejects.toThrow("limit of requests");
     expect(requestCount(all)).toBe(5);
   });
 
   test("a throttled request runs before a less urgent request that came later", async () => {
-    const all = await connected();
-    const { client, shop, hooks } = recordedClient(all);
+    const { query, hooks } = await failing(1, throttled(cost(500, { currentlyAvailable: 0 })));
     const ended: string[] = [];
-    const query = (priority: Priority) =>
-      client
-        .withOptions({ priority })
-        .query(shop, CUSTOMERS_COUNT, {})
-        .then(() => ended.push(priority));
-    const status = { ...STATUS, currentlyAvailable: 0 };
-    all.platform.fault = failFirst(1, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
+    const run = (priority: Priority) => query({ priority }).then(() => ended.push(priority));
     let later: Promise<unknown> | undefined;
     hooks.onSleep = async (nth) => {
       if (nth > 1) return;
-      later = query("order");
+      later = run("order");
       // The order's query could be sent now, if it did not wait for the attempt's query.
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     };
-    await query("attempt");
+    await run("attempt");
     await later;
     expect(ended).toEqual(["attempt", "order"]);
   });
 
   test("a wait for points ends when the caller stops", async () => {
-    const all = await connected();
-    const { client, shop } = recordedClient(all, { inRealTime: true });
+    const fault = throttled(cost(500, { currentlyAvailable: 0, restoreRate: 1 }));
+    const { all, client, shop } = await failing(1_000, fault, { inRealTime: true });
     const stopping = new AbortController();
-    const status = { ...STATUS, currentlyAvailable: 0, restoreRate: 1 };
-    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
     const query = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { signal: stopping.signal });
     query.catch(() => undefined);
     await eventually(() => requestCount(all) === 1);
@@ -201,15 +179,13 @@ describe("points", () => {
   });
 
   test("a request waits before it is sent if the last answer shows too few points", async () => {
-    const all = await connected();
-    const { client, shop, waits, clock } = recordedClient(all);
-    all.platform.fault = failFirst(3, answer({ data: RESULT }, { requestedQueryCost: 100, throttleStatus: STATUS }));
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    const { waits, clock, query } = await failing(3, answer({ data: RESULT }, cost(100)));
+    await query();
     expect(waits).toEqual([]);
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    await query();
     expect(waits).toEqual([1200]);
     clock.ms += 1_000;
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    await query();
     expect(waits).toEqual([1200, 200]);
   });
 
@@ -218,11 +194,10 @@ describe("points", () => {
     ["more than a smaller one cost, by its size", 3, 12, [30], [1600]],
     ["what its size cost before", 12, 3, [120, 30], [1600]],
   ])("a query of varying size waits for %s", async (_title, firstSize, size, costs, expected) => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
+    const { all, client, shop, waits } = await recordedQuery();
     const query = (count: number) => client.query(shop, BILLING_CYCLES, { id: "gid", from: 1, to: count, count });
     const data = { subscriptionBillingCycles: { nodes: [] } };
-    const answers = costs.map((requestedQueryCost) => answer({ data }, { requestedQueryCost, throttleStatus: STATUS }));
+    const answers = costs.map((points) => answer({ data }, cost(points)));
     all.platform.fault = ({ n }) => answers[n - 1] ?? answer({ data });
     await query(firstSize);
     for (const _ of costs.slice(1)) await query(size);
@@ -231,10 +206,8 @@ describe("points", () => {
   });
 
   test("a request does not wait for the points of another shop", async () => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    all.platform.fault = failFirst(1, answer({ data: RESULT }, { requestedQueryCost: 100, throttleStatus: STATUS }));
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    const { all, client, waits, query } = await failing(1, answer({ data: RESULT }, cost(100)));
+    await query();
     all.platform.addShop("beta.myshopify.com");
     await all.test.addShop("beta.myshopify.com");
     const { shop: other } = await all.test.app.platform.connect("beta.myshopify.com", { kind: "client_credentials" });
@@ -243,36 +216,32 @@ describe("points", () => {
   });
 
   test("are almost never exceeded, however many requests begin at the same time", async () => {
-    const all = await connected({}, { maximumAvailable: 60, restoreRate: 400 });
+    const { all, query } = await recordedQuery({ inRealTime: true }, { maximumAvailable: 60, restoreRate: 400 });
     for (let n = 0; n < 5; n += 1) all.remote.createCustomer({ email: `${n}@example.com` });
-    const { client, shop } = recordedClient(all, { inRealTime: true });
-    await Promise.all(Array.from({ length: 40 }, () => client.query(shop, CUSTOMERS_COUNT, {})));
+    await Promise.all(Array.from({ length: 40 }, () => query()));
     expect(all.platform.throttled).toBeLessThanOrEqual(3);
   });
 });
 
 describe("a platform is slow", () => {
   test("if it took more than five seconds for the shop's last request, and until it is faster", async () => {
-    const all = await connected();
-    const { client, shop, clock } = recordedClient(all);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    all.platform.fault = failFirst(1, { until: promise });
-    const query = client.query(shop, CUSTOMERS_COUNT, {});
+    const { promise: until, resolve } = Promise.withResolvers<void>();
+    const { all, client, shop, clock, query } = await failing(1, { until });
+    const slow = query();
     await eventually(() => requestCount(all) === 1);
     clock.ms += 5_001;
     resolve();
-    await query;
+    await slow;
     expect([client.isSlow(shop.id), client.isSlow(shop.id + 1)]).toEqual([true, false]);
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    await query();
     expect(client.isSlow(shop.id)).toBe(false);
   });
 
   test("but neither because of waits for points, nor after a failure", async () => {
-    const all = await connected();
-    const { client, shop, waits } = recordedClient(all);
-    const cost = { requestedQueryCost: 800, throttleStatus: { ...STATUS, currentlyAvailable: 0 } };
-    all.platform.fault = ({ n }) => (n <= 2 ? answer(THROTTLED, cost) : n <= 5 ? { status: 502 } : undefined);
-    await client.query(shop, CUSTOMERS_COUNT, {});
+    const { all, client, shop, waits, query } = await recordedQuery();
+    const empty = throttled(cost(800, { currentlyAvailable: 0 }));
+    all.platform.fault = ({ n }) => (n <= 2 ? empty : n <= 5 ? { status: 502 } : undefined);
+    await query();
     expect(Math.max(...waits)).toBeGreaterThan(5_000);
     expect(client.isSlow(shop.id)).toBe(false);
   });
@@ -334,16 +303,11 @@ describe("trouble with the connection is shown with the shop, and logged when it
 });
 
 test("a field without access is logged once, however often it is queried", async () => {
-  const all = await connected();
-  const { client, shop, logged } = recordedClient(all);
   const denied = { message: "Access denied", path: ["customer", "firstName"], extensions: { code: "ACCESS_DENIED" } };
-  const data = { customer: { id: "gid://shopify/Customer/1", firstName: null } };
-  all.platform.fault = failFirst(2, answer({ data, errors: [denied] }));
-  for (let n = 0; n < 2; n += 1) {
-    expect(await client.query<object, unknown>(shop, CUSTOMERS_COUNT, {})).toEqual({
-      customer: { id: "gid://shopify/Customer/1" },
-    });
-  }
+  const customer = { id: "gid://shopify/Customer/1" };
+  const data = { customer: { ...customer, firstName: null } };
+  const { logged, query } = await failing(2, answer({ data, errors: [denied] }));
+  for (let n = 0; n < 2; n += 1) expect<unknown>(await query()).toEqual({ customer });
   expect(logged.filter((line) => line.includes("has no access to a field"))).toHaveLength(1);
 });
 
@@ -362,19 +326,16 @@ describe("a stop", () => {
   });
 
   test("fails requests that begin later, without sending them", async () => {
-    const all = await connected();
-    const { client, shop } = recordedClient(all);
+    const { all, client, query } = await recordedQuery();
     client.stop();
-    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("was stopped");
+    await expect(query()).rejects.toThrow("was stopped");
     expect(requestCount(all)).toBe(0);
   });
 
   test("by the caller ends the retries", async () => {
-    const all = await connected();
-    const { client, shop, waits, hooks } = recordedClient(all);
+    const { all, client, shop, waits, hooks } = await failing(1_000, { status: 502 });
     const stopping = new AbortController();
     hooks.onSleep = async () => stopping.abort();
-    all.platform.fault = failFirst(1_000, { status: 502 });
     const query = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { signal: stopping.signal });
     await expect(query).rejects.toThrow("was stopped");
     expect(waits).toEqual([1000]);

@@ -6,7 +6,7 @@ import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts"
 import { type ConnectedShop, connected, DOMAIN, SECRET } from "../../support/connected.ts";
 import { HOUR_MS } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
-import { recordedClient } from "../../support/recorded-client.ts";
+import { recorded, recordedClient } from "../../support/recorded-client.ts";
 
 /** The platform's tokens for an app's credentials live a second less than a day. */
 const LIFE_MS = 86_399_000;
@@ -19,6 +19,40 @@ async function connectPair({ test, remote }: ConnectedShop): Promise<string> {
   return refreshToken;
 }
 
+/** Like `recorded`, when the shop's access token has ended. */
+async function ended() {
+  const all = await recorded();
+  all.all.test.clock.ms += LIFE_MS;
+  return all;
+}
+
+/** The same, and another process has begun a renewal. */
+async function renewedElsewhere(leaseMs: number) {
+  const all = await ended();
+  const { ms } = all.all.test.clock;
+  await all.connections.beginRenewal(all.shop.id, "other", ms, ms + leaseMs);
+  return all;
+}
+
+/** Like `recorded`, when the shop's pair of tokens has ended. */
+async function endedPair() {
+  const all = await recorded();
+  await connectPair(all.all);
+  all.all.test.clock.ms += HOUR_MS;
+  return all;
+}
+
+/** The same, and the database failed when the next pair was stored. */
+async function unstoredPair() {
+  const all = await endedPair();
+  const { tokens, shop, connections } = all;
+  const { renew } = connections;
+  connections.renew = () => Promise.reject(new Error("database is locked"));
+  await expect(tokens.get(shop)).rejects.toThrow("database is locked");
+  connections.renew = renew;
+  return all;
+}
+
 /** Makes the tokens that another process would store. */
 function otherTokens(all: ConnectedShop): Tokens {
   return { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: all.test.clock.ms + LIFE_MS };
@@ -26,8 +60,7 @@ function otherTokens(all: ConnectedShop): Tokens {
 
 describe("an access token", () => {
   test("is kept until five minutes before its end", async () => {
-    const all = await connected();
-    const { tokens, shop } = recordedClient(all);
+    const { all, tokens, shop } = await recorded();
     const first = await tokens.get(shop);
     all.test.clock.ms += LIFE_MS - MARGIN_MS - 1;
     expect(await tokens.get(shop)).toBe(first);
@@ -37,9 +70,7 @@ describe("an access token", () => {
   });
 
   test("is renewed once for all callers that need it at the same time", async () => {
-    const all = await connected();
-    const { tokens, shop } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
+    const { all, tokens, shop } = await ended();
     const renewed = await Promise.all([tokens.get(shop), tokens.get(shop), tokens.get(shop)]);
     expect(new Set(renewed).size).toBe(1);
     expect(all.platform.tokenRequests).toBe(2);
@@ -49,8 +80,7 @@ describe("an access token", () => {
   });
 
   test("is replaced before its end if the platform refuses it", async () => {
-    const all = await connected();
-    const { tokens, shop } = recordedClient(all);
+    const { all, tokens, shop } = await recorded();
     const refused = await tokens.get(shop);
     const next = await tokens.get(shop, { refused });
     expect(next).not.toBe(refused);
@@ -59,8 +89,7 @@ describe("an access token", () => {
   });
 
   test("from the operator has no end, and cannot be replaced", async () => {
-    const all = await connected();
-    const { tokens, shop } = recordedClient(all);
+    const { all, tokens, shop } = await recorded();
     const token = all.remote.issueToken();
     await all.test.app.platform.connect(DOMAIN, { kind: "token", token });
     all.test.clock.ms += 400 * 24 * HOUR_MS;
@@ -70,8 +99,7 @@ describe("an access token", () => {
   });
 
   test("is renewed with the newest refresh token, and no refresh token is used twice", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
+    const { all, tokens, shop, connections } = await recorded();
     const refreshToken = await connectPair(all);
     for (let n = 0; n < 3; n += 1) {
       all.test.clock.ms += HOUR_MS;
@@ -83,8 +111,7 @@ describe("an access token", () => {
   });
 
   test("is stored even if the caller stops waiting for it", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
+    const { all, tokens, shop, connections } = await recorded();
     const before = await tokens.get(shop);
     all.test.clock.ms += LIFE_MS;
     all.platform.fault = () => ({ delay: 50 });
@@ -99,15 +126,13 @@ describe("an access token", () => {
   });
 
   test("is refused for a shop that is not connected", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
+    const { tokens, shop, connections } = await recorded();
     await connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     await expect(tokens.get(shop)).rejects.toThrow("the shop is not connected to the platform");
   });
 
   test("is neither in the log nor unencrypted in the database", async () => {
-    const all = await connected();
-    const { tokens, shop } = recordedClient(all);
+    const { all, tokens, shop } = await recorded();
     const token = await tokens.get(shop);
     expect(all.test.logged.join("")).not.toContain(token);
     const files = ["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name)));
@@ -117,11 +142,7 @@ describe("an access token", () => {
 
 describe("a renewal in another process", () => {
   test("is waited for, and its token is used", async () => {
-    const all = await connected();
-    const { tokens, shop, connections, hooks, waits } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
-    const { ms } = all.test.clock;
-    await connections.beginRenewal(shop.id, "other", ms, ms + 60_000);
+    const { all, tokens, shop, connections, hooks, waits } = await renewedElsewhere(60_000);
     const other = otherTokens(all);
     hooks.onSleep = async (nth) => (nth === 2 ? connections.renew(shop.id, other) : undefined);
     expect(await tokens.get(shop)).toBe(other.accessToken);
@@ -130,9 +151,7 @@ describe("a renewal in another process", () => {
   });
 
   test("is used even if it ended just before this one began", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
+    const { all, tokens, shop, connections } = await ended();
     const other = otherTokens(all);
     const { beginRenewal } = connections;
     connections.beginRenewal = async (...args) => {
@@ -148,10 +167,7 @@ describe("a renewal in another process", () => {
   });
 
   test("that was killed before it stored the pair is repeated with the same refresh token", async () => {
-    const all = await connected();
-    await connectPair(all);
-    all.test.clock.ms += HOUR_MS;
-    const { connections, ...killed } = recordedClient(all);
+    const { all, connections, ...killed } = await endedPair();
     const { renew } = connections;
     const { promise: answered, resolve } = Promise.withResolvers<void>();
     connections.renew = async () => {
@@ -170,22 +186,14 @@ describe("a renewal in another process", () => {
   });
 
   test("is taken over after 20 seconds if it never ends", async () => {
-    const all = await connected();
-    const { tokens, shop, connections, waits } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
-    const { ms } = all.test.clock;
-    await connections.beginRenewal(shop.id, "other", ms, ms + 20_000);
+    const { all, tokens, shop, waits } = await renewedElsewhere(20_000);
     await tokens.get(shop);
     expect(all.platform.tokenRequests).toBe(2);
     expect(waits).toHaveLength(101);
   });
 
   test("is not waited for if the shop is disconnected", async () => {
-    const all = await connected();
-    const { tokens, shop, connections, hooks } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
-    const { ms } = all.test.clock;
-    await connections.beginRenewal(shop.id, "other", ms, ms + 60_000);
+    const { tokens, shop, connections, hooks } = await renewedElsewhere(60_000);
     hooks.onSleep = () => connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     await expect(tokens.get(shop)).rejects.toThrow("the shop is not connected to the platform");
   });
@@ -193,9 +201,7 @@ describe("a renewal in another process", () => {
 
 describe("a failed renewal", () => {
   test("lets the next one begin at once", async () => {
-    const all = await connected();
-    const { tokens, shop, waits } = recordedClient(all);
-    all.test.clock.ms += LIFE_MS;
+    const { all, tokens, shop, waits } = await ended();
     all.platform.fault = () => ({ status: 503, headers: { "Retry-After": "7" } });
     const message = "the platform answered HTTP 503 to a request for a token";
     await expect(tokens.get(shop)).rejects.toMatchObject({ message, reason: "unavailable", retryAfterMs: 7000 });
@@ -205,14 +211,7 @@ describe("a failed renewal", () => {
   });
 
   test("of the database does not lose the new pair: the next call stores it", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
-    await connectPair(all);
-    all.test.clock.ms += HOUR_MS;
-    const { renew } = connections;
-    connections.renew = () => Promise.reject(new Error("database is locked"));
-    await expect(tokens.get(shop)).rejects.toThrow("database is locked");
-    connections.renew = renew;
+    const { all, tokens, shop } = await unstoredPair();
     const requests = all.platform.tokenRequests;
     await tokens.get(shop);
     expect(all.platform.tokenRequests).toBe(requests);
@@ -222,14 +221,7 @@ describe("a failed renewal", () => {
   });
 
   test("of the database does not replace a newer pair that another process has stored", async () => {
-    const all = await connected();
-    await connectPair(all);
-    all.test.clock.ms += HOUR_MS;
-    const { tokens, shop, connections } = recordedClient(all);
-    const { renew } = connections;
-    connections.renew = () => Promise.reject(new Error("database is locked"));
-    await expect(tokens.get(shop)).rejects.toThrow("database is locked");
-    connections.renew = renew;
+    const { all, tokens, shop } = await unstoredPair();
     const stored = await recordedClient(all).tokens.get(shop);
     expect(await tokens.get(shop)).toBe(stored);
     all.test.clock.ms += HOUR_MS;
@@ -238,96 +230,70 @@ describe("a failed renewal", () => {
 });
 
 /** A token endpoint whose answer is replaced. */
-async function endpointWith(fault: { status: number; body: unknown }, app = {}) {
+async function endpointWith(status: number, body: unknown, app = {}) {
   const all = await connected();
-  all.platform.fault = () => ({ ...fault, body: JSON.stringify(fault.body) });
+  all.platform.fault = () => ({ status, body: JSON.stringify(body) });
   const defaults = { fetch, baseUrl: all.platform.url, clientId: "client", clientSecret: () => SECRET, now: () => 0 };
   return createTokenEndpoint({ ...defaults, ...app });
 }
 
 describe("the platform's answer to a request for a token", () => {
-  const answers: [string, { status: number; body: unknown }, object][] = [
-    ["without a life has no end", { status: 200, body: { access_token: "t" } }, { expiresAt: null }],
-    ["with a life of 0 has no end", { status: 200, body: { access_token: "t", expires_in: 0 } }, { expiresAt: null }],
-    ["with a life counts seconds", { status: 200, body: { access_token: "t", expires_in: 1.9 } }, { expiresAt: 1_000 }],
-    [
-      "counts for 366 days at most",
-      { status: 200, body: { access_token: "t", expires_in: 1e12 } },
-      { expiresAt: 366 * 86_400_000 },
-    ],
-    ["keeps the refresh token if it has none", { status: 200, body: { access_token: "t" } }, { refreshToken: "old" }],
-    [
-      "has the next refresh token",
-      { status: 200, body: { access_token: "t", refresh_token: "new" } },
-      { refreshToken: "new" },
-    ],
-  ];
-
-  test.each(answers)("%s", async (_title, fault, expected) => {
-    const endpoint = await endpointWith(fault);
+  test.each<[string, object, object]>([
+    ["without a life has no end", {}, { expiresAt: null }],
+    ["with a life of 0 has no end", { expires_in: 0 }, { expiresAt: null }],
+    ["with a life counts seconds", { expires_in: 1.9 }, { expiresAt: 1_000 }],
+    ["counts for 366 days at most", { expires_in: 1e12 }, { expiresAt: 366 * 86_400_000 }],
+    ["keeps the refresh token if it has none", {}, { refreshToken: "old" }],
+    ["has the next refresh token", { refresh_token: "new" }, { refreshToken: "new" }],
+  ])("%s", async (_title, fields, expected) => {
+    const endpoint = await endpointWith(200, { access_token: "t", ...fields });
     expect(await endpoint.byRefreshToken(DOMAIN, "old")).toMatchObject({ accessToken: "t", ...expected });
   });
 
-  test.each<[string, { status: number; body: unknown }, object]>([
+  const NO_TOKEN = "the platform gave no token, HTTP 200";
+  const UNKNOWN_ID = "the platform gave no token, HTTP 401: invalid_client; check the app's client id";
+  test.each<[string, number, object, string]>([
     [
       "has HTTP 400 and an error",
-      { status: 400, body: { error: "invalid_grant" } },
-      { message: "the refresh token has ended (HTTP 400: invalid_grant)", status: 400 },
+      400,
+      { error: "invalid_grant" },
+      "the refresh token has ended (HTTP 400: invalid_grant)",
     ],
-    [
-      "has HTTP 401 and another error",
-      { status: 401, body: { error: "invalid_client" } },
-      { message: "the platform gave no token, HTTP 401: invalid_client; check the app's client id", status: 401 },
-    ],
-    ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "not allow the app (HTTP 403)", status: 403 }],
-    ["has no token", { status: 200, body: {} }, { message: "the platform gave no token, HTTP 200", status: 200 }],
-    [
-      "has a token that cannot be in a header",
-      { status: 200, body: { access_token: "a b" } },
-      { message: "the platform gave no token, HTTP 200", status: 200 },
-    ],
-    [
-      "has an empty token",
-      { status: 200, body: { access_token: "" } },
-      { message: "the platform gave no token, HTTP 200", status: 200 },
-    ],
-  ])("is a refusal if it %s", async (_title, fault, { message = "", ...rest }: { message?: string }) => {
-    const endpoint = await endpointWith(fault);
-    const expected = {
-      reason: "unauthorized",
-      needsMerchant: true,
-      message: expect.stringContaining(message),
-      ...rest,
-    };
+    ["has HTTP 401 and another error", 401, { error: "invalid_client" }, UNKNOWN_ID],
+    ["has HTTP 403 and no error", 403, {}, "not allow the app (HTTP 403)"],
+    ["has no token", 200, {}, NO_TOKEN],
+    ["has a token that cannot be in a header", 200, { access_token: "a b" }, NO_TOKEN],
+    ["has an empty token", 200, { access_token: "" }, NO_TOKEN],
+  ])("is a refusal if it %s", async (_title, status, body, text) => {
+    const endpoint = await endpointWith(status, body);
+    const message = expect.stringContaining(text);
+    const expected = { reason: "unauthorized", needsMerchant: true, message, status };
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 
   test("is a temporary failure if it is not JSON, because then the platform did not write it", async () => {
-    const endpoint = await endpointWith({ status: 200, body: "the shop is being moved" });
+    const endpoint = await endpointWith(200, "the shop is being moved");
     const message = "the platform's answer to a request for a token is not JSON";
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({ reason: "unavailable", message });
   });
 
   test.each([429, 500, 503])("is a temporary failure with HTTP %d", async (status) => {
-    const endpoint = await endpointWith({ status, body: {} });
+    const endpoint = await endpointWith(status, {});
     const message = `the platform answered HTTP ${status} to a request for a token`;
-    await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({
-      reason: "unavailable",
-      message,
-      status,
-    });
+    const expected = { reason: "unavailable", message, status };
+    await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 });
 
 test("a request for a token needs a client id and a secret", async () => {
-  const answer = { status: 200, body: { access_token: "t" } };
-  const withoutId = await endpointWith(answer, { clientId: null });
+  const answer = { access_token: "t" };
+  const withoutId = await endpointWith(200, answer, { clientId: null });
   const expected = { reason: "unauthorized", message: "SDS_PLATFORM_CLIENT_ID is not set" };
   await expect(withoutId.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   const clientSecret = () => {
     throw new Error("the secret file is gone");
   };
-  const withoutSecret = await endpointWith(answer, { clientSecret });
+  const withoutSecret = await endpointWith(200, answer, { clientSecret });
   const gone = { reason: "unauthorized", message: "the secret file is gone" };
   await expect(withoutSecret.byClientCredentials(DOMAIN)).rejects.toMatchObject(gone);
 });

@@ -16,77 +16,68 @@ function merge(gone: string): string {
   return `{"${kept}":"${CUSTOMER}","${deleted}":"${gone}"}`;
 }
 
-const NO_CONTRACT: Intent = { do: "ignore", reason: "the payload names no SubscriptionContract" };
-const NO_CUSTOMER: Intent = { do: "ignore", reason: "the payload names no Customer" };
+function ignored(reason: string): Intent {
+  return { do: "ignore", reason };
+}
+
+function readContract(contract: string, ...orders: string[]): Intent {
+  return { do: "read_contract", contract, orders };
+}
+
+function redaction(shopifyId: string): Intent {
+  return { do: "apply", record: { type: "redaction", shopifyId, asOf: SENT_AT } };
+}
+
+function dataRequest(request: string | null): Intent {
+  return { do: "note_data_request", customer: CUSTOMER, request };
+}
+
+const NO_CONTRACT = ignored("the payload names no SubscriptionContract");
+const NO_CUSTOMER = ignored("the payload names no Customer");
+const NO_PLAN = ignored("the payload names no plan");
+const NO_CURRENCY = ignored("the payload names no currency");
+const NO_SHOP = ignored("the payload names no shop");
+const CONTRACT_7 = readContract("gid://shopify/SubscriptionContract/7");
+const CONTRACT_FIELD = `"admin_graphql_api_subscription_contract_id":"${CONTRACT}"`;
+const CUSTOMER_FIELD = '"customer":{"id":9007199254740993}';
+const PLAN = { name: "Pro", handle: null, status: "ACTIVE" };
 
 test.each<[string, string, Intent]>([
-  [
-    "subscription_contracts/create",
-    `{"admin_graphql_api_id":"${CONTRACT}","id":1}`,
-    { do: "read_contract", contract: CONTRACT, orders: [] },
-  ],
-  [
-    "subscription_contracts/update",
-    '{"id":7}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
-  ],
-  [
-    "subscription_contracts/update",
-    '{"id":"7"}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
-  ],
+  ["subscription_contracts/create", `{"admin_graphql_api_id":"${CONTRACT}","id":1}`, readContract(CONTRACT)],
+  ["subscription_contracts/update", '{"id":7}', CONTRACT_7],
+  ["subscription_contracts/update", '{"id":"7"}', CONTRACT_7],
   ["subscription_contracts/update", '{"id":9007199254740993}', NO_CONTRACT],
   ["subscription_contracts/update", '{"id":7.5}', NO_CONTRACT],
   ["subscription_contracts/update", '{"id":0}', NO_CONTRACT],
   ["subscription_contracts/update", `{"admin_graphql_api_id":"${CUSTOMER}"}`, NO_CONTRACT],
   ["subscription_contracts/update", "{}", NO_CONTRACT],
-  [
-    "subscription_billing_attempts/failure",
-    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","subscription_contract_id":1}`,
-    { do: "read_contract", contract: CONTRACT, orders: [] },
-  ],
+  ["subscription_billing_attempts/failure", `{${CONTRACT_FIELD},"subscription_contract_id":1}`, readContract(CONTRACT)],
+  ["subscription_billing_attempts/success", '{"subscription_contract_id":7}', CONTRACT_7],
   [
     "subscription_billing_attempts/success",
-    '{"subscription_contract_id":7}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
-  ],
-  [
-    "subscription_billing_attempts/success",
-    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","admin_graphql_api_order_id":"${ORDER}"}`,
-    { do: "read_contract", contract: CONTRACT, orders: [ORDER] },
+    `{${CONTRACT_FIELD},"admin_graphql_api_order_id":"${ORDER}"}`,
+    readContract(CONTRACT, ORDER),
   ],
   [
     "subscription_billing_attempts/failure",
-    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","admin_graphql_api_order_id":"${CUSTOMER}"}`,
-    { do: "read_contract", contract: CONTRACT, orders: [] },
+    `{${CONTRACT_FIELD},"admin_graphql_api_order_id":"${CUSTOMER}"}`,
+    readContract(CONTRACT),
   ],
-  [
-    "subscription_billing_cycles/skip",
-    '{"subscription_contract_id":9007199254740993}',
-    { do: "read_contract", contract: CONTRACT, orders: [] },
-  ],
+  ["subscription_billing_cycles/skip", '{"subscription_contract_id":9007199254740993}', readContract(CONTRACT)],
   ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
   ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
   ["app/uninstalled", "{}", { do: "disconnect" }],
   ["shop/update", '{"currency":"EUR"}', { do: "set_currency", currency: "EUR" }],
-  ["shop/update", '{"currency":"eur"}', { do: "ignore", reason: "the payload names no currency" }],
-  ["shop/update", "{}", { do: "ignore", reason: "the payload names no currency" }],
+  ["shop/update", '{"currency":"eur"}', NO_CURRENCY],
+  ["shop/update", "{}", NO_CURRENCY],
   [
     "app_subscriptions/update",
     '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}',
-    { do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } },
+    { do: "read_plan", subscription: PLAN },
   ],
-  [
-    "app_subscriptions/update",
-    '{"app_subscription":{"name":"Pro"}}',
-    { do: "ignore", reason: "the payload names no plan" },
-  ],
-  [
-    "app_subscriptions/update",
-    '{"app_subscription":{"status":"ACTIVE"}}',
-    { do: "ignore", reason: "the payload names no plan" },
-  ],
-  ["app_subscriptions/update", "{}", { do: "ignore", reason: "the payload names no plan" }],
+  ["app_subscriptions/update", '{"app_subscription":{"name":"Pro"}}', NO_PLAN],
+  ["app_subscriptions/update", '{"app_subscription":{"status":"ACTIVE"}}', NO_PLAN],
+  ["app_subscriptions/update", "{}", NO_PLAN],
   [
     "customers/merge",
     merge("gid://shopify/Customer/2"),
@@ -96,42 +87,26 @@ test.each<[string, string, Intent]>([
   [
     "customers/merge",
     `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","status":"failed"}`,
-    { do: "ignore", reason: "the merge failed" },
+    ignored("the merge failed"),
   ],
   ["customers/merge", "{}", NO_CUSTOMER],
-  [
-    "customers/delete",
-    '{"id":7}',
-    { do: "apply", record: { type: "redaction", shopifyId: "gid://shopify/Customer/7", asOf: SENT_AT } },
-  ],
-  [
-    "customers/redact",
-    '{"customer":{"id":9007199254740993}}',
-    { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } },
-  ],
+  ["customers/delete", '{"id":7}', redaction("gid://shopify/Customer/7")],
+  ["customers/redact", `{${CUSTOMER_FIELD}}`, redaction(CUSTOMER)],
   ["customers/redact", '{"id":7}', NO_CUSTOMER],
+  ["customers/data_request", `{${CUSTOMER_FIELD}}`, dataRequest(null)],
   [
     "customers/data_request",
-    '{"customer":{"id":9007199254740993}}',
-    { do: "note_data_request", customer: CUSTOMER, request: null },
+    `{${CUSTOMER_FIELD},"data_request":{"id":9007199254740995}}`,
+    dataRequest("9007199254740995"),
   ],
-  [
-    "customers/data_request",
-    '{"customer":{"id":9007199254740993},"data_request":{"id":9007199254740995}}',
-    { do: "note_data_request", customer: CUSTOMER, request: "9007199254740995" },
-  ],
-  [
-    "customers/data_request",
-    '{"customer":{"id":9007199254740993},"data_request":{"id":{"toString":1}}}',
-    { do: "note_data_request", customer: CUSTOMER, request: null },
-  ],
+  ["customers/data_request", `{${CUSTOMER_FIELD},"data_request":{"id":{"toString":1}}}`, dataRequest(null)],
   ["shop/redact", '{"shop_domain":"alpha.myshopify.com"}', { do: "remove_shop", domain: "alpha.myshopify.com" }],
   ["shop/redact", '{"shop_domain":"{shop}.myshopify.com"}', { do: "remove_shop", domain: null }],
-  ["shop/redact", '{"shop_domain":"Alpha"}', { do: "ignore", reason: "the payload names no shop" }],
-  ["shop/redact", "{}", { do: "ignore", reason: "the payload names no shop" }],
-  ["products/update", "{}", { do: "ignore", reason: "the topic is not used" }],
-  ["constructor", "{}", { do: "ignore", reason: "the topic is not used" }],
-  ["orders/paid", "[]", { do: "ignore", reason: "the payload is not a JSON object" }],
+  ["shop/redact", '{"shop_domain":"Alpha"}', NO_SHOP],
+  ["shop/redact", "{}", NO_SHOP],
+  ["products/update", "{}", ignored("the topic is not used")],
+  ["constructor", "{}", ignored("the topic is not used")],
+  ["orders/paid", "[]", ignored("the payload is not a JSON object")],
 ])("%s with %s is read", (topic, text, intent) => {
   expect(read(topic, text)).toEqual(intent);
 });
@@ -200,12 +175,12 @@ test.each([
 
 describe("the subject", () => {
   test.each<[Intent, string, boolean]>([
-    [{ do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: 1 } }, CUSTOMER, false],
-    [{ do: "note_data_request", customer: CUSTOMER, request: "1" }, CUSTOMER, false],
-    [{ do: "read_contract", contract: CONTRACT, orders: [] }, CONTRACT, true],
+    [redaction(CUSTOMER), CUSTOMER, false],
+    [dataRequest("1"), CUSTOMER, false],
+    [readContract(CONTRACT), CONTRACT, true],
     [{ do: "read_order", order: ORDER }, ORDER, true],
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
-    [{ do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } }, "installation", true],
+    [{ do: "read_plan", subscription: PLAN }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
     [{ do: "disconnect" }, "shop", false],
     [{ do: "remove_shop", domain: null }, "removal", true],
@@ -217,5 +192,5 @@ describe("the subject", () => {
 test("a contract that waits in the inbox is read like the platform's webhook about it", () => {
   const { topic, body } = changeWebhook("contract", CONTRACT);
   expect(Object.keys(WEBHOOK_TOPICS)).toContain(topic);
-  expect(read(topic, body)).toEqual({ do: "read_contract", contract: CONTRACT, orders: [] });
+  expect(read(topic, body)).toEqual(readContract(CONTRACT));
 });
