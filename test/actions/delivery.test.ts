@@ -1,16 +1,15 @@
 import { expect, test } from "bun:test";
 import { findDelivery, retryDelivery, retryResultText } from "../../src/actions/delivery.ts";
 import { verifySignature } from "../../src/client/signature.ts";
-import { apply, START, testApp } from "../support/app.ts";
+import { chooseAllEvents } from "../conformance/fixtures.ts";
+import { apply, START, testShop } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { subscription } from "../support/records.ts";
 
 async function opened() {
-  const all = await testApp();
-  const { store } = all.app;
-  const { shop } = await all.addShop();
+  const all = await testShop();
   const { shop: other } = await all.addShop("beta.myshopify.com");
-  return { ...all, store, shop, other };
+  return { ...all, store: all.app.store, other };
 }
 
 test("a delivery is found with its attempts and the signature that every attempt has", async () => {
@@ -24,16 +23,9 @@ test("a delivery is found with its attempts and the signature that every attempt
 
 test("a workflow start has no signature", async () => {
   const { app, store, shop } = await opened();
-  await store.shops.set(shop.domain, { triggers: ["subscription-created"] });
-  await store.connections.connect(
-    shop.id,
-    "token",
-    { accessToken: "t", refreshToken: null, expiresAt: null },
-    [],
-    START,
-  );
+  await chooseAllEvents(store, shop);
   await apply(app, shop, [subscription(1)]);
-  const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
+  const [queued] = await store.deliveries.list(shop.id, { limit: 1, kind: "trigger" });
   const { delivery, signature } = await findDelivery(store, shop, queued?.id ?? "");
   expect([delivery.kind, signature]).toEqual(["trigger", null]);
 });
@@ -44,12 +36,8 @@ test("a retried delivery is due now, with the same body and signature", async ()
   const before = await findDelivery(store, shop, id);
   await expect(retryDelivery(store, other, id, START)).rejects.toMatchObject({ code: "not_found" });
   const { delivery, signature } = await retryDelivery(store, shop, id, START + 5);
-  expect(delivery).toMatchObject({
-    status: "pending",
-    attempts: 1,
-    nextAttemptAt: START + 5,
-    body: before.delivery.body,
-  });
+  const { body } = before.delivery;
+  expect(delivery).toMatchObject({ status: "pending", attempts: 1, nextAttemptAt: START + 5, body });
   expect(signature).toBe(before.signature);
 });
 

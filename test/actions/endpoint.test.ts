@@ -2,16 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { saveEndpoint } from "../../src/actions/endpoint.ts";
 import type { Plan } from "../../src/domain/shop.ts";
-import { START, testApp } from "../support/app.ts";
+import { START, testShop } from "../support/app.ts";
 
 const PUBLIC = "93.184.215.14";
 const NO_WEBHOOKS = noAccess("webhooks");
 type Change = Parameters<typeof saveEndpoint>[1]["change"];
 
 async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
-  const { app, addShop } = await testApp();
+  const { app, shop } = await testShop({}, plan);
   const { store } = app;
-  const { shop } = await addShop("alpha.myshopify.com", plan);
   const dependencies = { store, resolve: async () => addresses, allow: [] };
   const save = (change: Change, actor: "merchant" | "operator" = "merchant") =>
     saveEndpoint(dependencies, { shop, change, actor }, START);

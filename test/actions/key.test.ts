@@ -5,8 +5,8 @@ import { hashKey } from "../../src/domain/key.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 
 async function opened(plan: "pro" | "free" = "pro") {
-  const all = await testApp();
-  const { store } = all.app;
+  const { app } = await testApp();
+  const { store } = app;
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan, currency: "USD" }, START);
   const dependencies = { store, random: randomBytes };
   const importKey = (legacyKey: string) =>
@@ -20,11 +20,8 @@ const NO_ACCESS = noAccess("API access");
 describe("a new key", () => {
   test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {
     const { store, shop, dependencies } = await opened();
-    const { entry, plaintext, warnings } = await createKey(
-      dependencies,
-      { shop, label: " Warehouse ", actor: "merchant" },
-      START,
-    );
+    const wanted = { shop, label: " Warehouse ", actor: "merchant" } as const;
+    const { entry, plaintext, warnings } = await createKey(dependencies, wanted, START);
     expect(plaintext).toMatch(/^cad_pk_[0-9a-f]{48}$/);
     expect(entry).toEqual({
       id: expect.stringMatching(/^key_[a-z2-7]{24}$/),
@@ -42,10 +39,8 @@ describe("a new key", () => {
   test("is refused for its label, and nothing is stored", async () => {
     const { store, shop, dependencies } = await opened();
     const message = "the label must have 1 to 200 characters and no control or invisible characters";
-    await expect(createKey(dependencies, { shop, label: " ", actor: "operator" }, START)).rejects.toMatchObject({
-      code: "invalid",
-      message,
-    });
+    const refused = createKey(dependencies, { shop, label: " ", actor: "operator" }, START);
+    await expect(refused).rejects.toMatchObject({ code: "invalid", message });
     expect(await store.keys.list(shop.id)).toEqual([]);
   });
 

@@ -2,16 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
 import type { Plan } from "../../src/domain/shop.ts";
-import { START, testApp } from "../support/app.ts";
+import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
+import { receive } from "../conformance/received.ts";
+import { START, testShop } from "../support/app.ts";
 
-const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
 const GRANTED = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 const NO_TRIGGERS = noAccess("workflow triggers");
 
 async function opened(plan: Plan = "pro") {
-  const { app, addShop } = await testApp();
+  const { app, shop } = await testShop({}, plan);
   const { store } = app;
-  const { shop } = await addShop("alpha.myshopify.com", plan);
   return { store, shop, status: () => shopStatus(store, shop) };
 }
 
@@ -37,20 +37,8 @@ describe("the status of a shop", () => {
     const { store, shop, status } = await opened();
     await store.syncs.complete(shop.id, "full", START, 9, START + 1);
     await store.syncs.complete(shop.id, "changes", START, 7, START + 2);
-    const receipt = {
-      shopId: shop.id,
-      topic: "orders/paid",
-      subject: "s",
-      needsPlatform: true,
-      body: "{}",
-      triggeredAt: START,
-    };
-    await store.inbox.receive(
-      ["1", "2", "3"].map((webhookId) => ({ ...receipt, webhookId })),
-      START,
-    );
-    const [entry] = await store.inbox.list(shop.id, { limit: 1 });
-    await store.inbox.postpone(shop.id, [entry?.number ?? 0], "It failed.", null);
+    await receiveFailed(store, shop);
+    await receive(store, shop, ["a", "b"]);
     expect(await status()).toMatchObject({
       loadedAt: START + 1,
       reconciledAt: START + 2,

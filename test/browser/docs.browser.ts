@@ -9,8 +9,7 @@ const browser = sharedBrowser();
 
 /** Opens the documentation in a browser, without a key and a session. */
 async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; url: string; troubles: string[] }> {
-  const program = new Program();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop();
   const { url } = await program.serve();
   const context = await openContext(browser(), options);
   const page = await context.newPage();

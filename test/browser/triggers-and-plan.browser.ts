@@ -1,15 +1,9 @@
 import { expect, test } from "bun:test";
+import { LINE } from "../support/connected-shop.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { DOMAIN, markPage, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
-const LINE = {
-  title: "House blend",
-  price: "12.50",
-  quantity: 2,
-  variant: "gid://shopify/ProductVariant/11",
-  product: "gid://shopify/Product/12",
-};
 
 test("triggers start workflows while they are switched on, and the numbers of the mirror follow its changes", async () => {
   const platform = await new PlatformProcess().start();

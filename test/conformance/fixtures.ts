@@ -142,6 +142,19 @@ export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial
   };
 }
 
+/** Receives platform webhooks, and lets the processing of all waiting ones fail. */
+export async function receiveFailed({ inbox }: Store, shop: ShopRef, count = 1): Promise<void> {
+  const failed = receipt(shop, null, { topic: "orders/paid", subject: "s" });
+  await inbox.receive(Array(count).fill(failed), START);
+  const items = await inbox.list(shop.id, { limit: 1_000, status: "waiting" });
+  await inbox.postpone(
+    shop.id,
+    items.map(({ number }) => number),
+    "It failed.",
+    null,
+  );
+}
+
 /** Reads all rows of a resource page by page, and parses them. */
 export async function allRows(
   store: Store,

@@ -89,7 +89,8 @@ test("a sign-in link begins with the public URL, else with the address of a runn
 
 test("admin link refuses a wrong SDS_PUBLIC_URL, a missing shop, and several shops without --shop", async () => {
   const program = new Program();
-  expect(await program.run(["admin", "link"])).toMatchObject({ status: 3, stdout: "" });
+  const noData = { status: 3, stdout: "", stderr: expect.stringContaining("sds: there is no data in ") };
+  expect(await program.run(["admin", "link"])).toMatchObject(noData);
   await program.json(["shop", "add", DOMAIN]);
   for (const url of [
     "sds.example.com",

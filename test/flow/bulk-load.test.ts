@@ -60,8 +60,3 @@ test("a large shop is loaded from files despite kills, and then follows the plat
   );
   expect(await platform.invalid()).toEqual([]);
 });
-
-test("--pages loads by pages, and is refused together with --since", async () => {
-  const { status, stderr } = await new Program().run(["sync", "--since", "1h", "--pages"]);
-  expect([status, stderr]).toEqual([2, expect.stringContaining("--since always reads pages: leave out --pages")]);
-});

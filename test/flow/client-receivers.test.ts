@@ -14,8 +14,7 @@ import { savedProgram } from "../support/samples.ts";
 
 /** Serves a shop that sends its events to an address. */
 async function sendingShop(url: string): Promise<{ program: Program; secret: string }> {
-  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop({ SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   await program.json(["webhook", "set", "--url", url, "--all-topics"]);
   const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
   await program.serve();

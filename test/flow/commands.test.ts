@@ -6,6 +6,9 @@ import { failure, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+const WAYS = "one of --client-credentials, --token-stdin and --refresh-token-stdin";
+const NO_DOMAIN = "is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com";
+const LABEL = "the label must have 1 to 200 characters and no control or invisible characters";
 const KEY = /^cad_pk_[0-9a-f]{48}$/;
 
 describe("shop", () => {
@@ -161,35 +164,33 @@ describe("usage", () => {
       ["shop", "add", DOMAIN, "more"],
       "too many arguments for 'add'. Expected 1 argument but got 2: alpha.myshopify.com, more.",
     ],
-    [
-      ["shop", "add", "Alpha.myshopify.com"],
-      '"Alpha.myshopify.com" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com',
-    ],
-    [
-      ["shop", "add", "alpha"],
-      '"alpha" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com',
-    ],
+    [["shop", "add", "Alpha.myshopify.com"], `"Alpha.myshopify.com" ${NO_DOMAIN}`],
+    [["shop", "add", "alpha"], `"alpha" ${NO_DOMAIN}`],
+    [["shop", "connect", "Alpha", "--client-credentials"], `"Alpha" ${NO_DOMAIN}`],
     [["shop", "add", DOMAIN, "--plan", "gold"], '"gold" is not a plan: choose pro, free, free+addon'],
     [["shop", "add", DOMAIN, "--currency", "usd"], '"usd" is not a currency: write its ISO 4217 code, like USD'],
     [["shop", "set", DOMAIN], "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers"],
     [["key", "create"], "required option '--label <text>' not specified"],
-    [
-      ["key", "create", "--label", " "],
-      "the label must have 1 to 200 characters and no control or invisible characters",
-    ],
-    [
-      ["key", "create", "--label", "a\u001b[31m"],
-      "the label must have 1 to 200 characters and no control or invisible characters",
-    ],
+    [["key", "create", "--label", " "], LABEL],
+    [["key", "create", "--label", "a\u001b[31m"], LABEL],
     [["key", "import", "--label", "A", "--legacy"], "the key must be cad_pk_ and 48 lower-case hexadecimal digits"],
-    [
-      ["shop", "connect", DOMAIN, "--client-credentials", "--token-stdin"],
-      "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
-    ],
+    [["shop", "connect", DOMAIN, "--client-credentials", "--token-stdin"], `say how to connect: ${WAYS}`],
+    [["shop", "connect", DOMAIN], `say how to connect: ${WAYS}`],
+    [["shop", "connect", DOMAIN, "--token-stdin"], "stdin has no token: it must be one line without spaces"],
     [["delivery", "retry"], "name one delivery by its id, or use --dead"],
     [["delivery", "retry", "whd_x", "--dead"], "name one delivery by its id, or use --dead"],
     [["delivery", "retry", "whd_x", "--since", "1h"], "--since and --yes can only be used with --dead"],
     [["delivery", "retry", "whd_x", "--yes"], "--since and --yes can only be used with --dead"],
+    [
+      ["delivery", "retry", "--dead", "--since", "x"],
+      '--since is "x": it must be a date like 2026-01-31T09:30:00Z or an age like 2h',
+    ],
+    [["delivery", "list", "--limit", "0"], '--limit is "0": it must be a whole number from 1 to 10000'],
+    [["delivery", "list", "--status", "x"], '--status is "x": it must be one of pending, retrying, delivered, dead'],
+    [["delivery", "list", "--kind", "x"], '--kind is "x": it must be one of webhook, trigger'],
+    [["inbox", "retry"], "name one platform webhook by its id, or use --failed"],
+    [["sync", "--since", "1h", "--events"], "--since always queues events: leave out --events"],
+    [["sync", "--since", "1h", "--pages"], "--since always reads pages: leave out --pages"],
     [["inbox", "retry", "1", "--failed"], "name one platform webhook by its id, or use --failed"],
     [["listen", "--port", "65536"], '--port is "65536": it must be a port from 0 to 65535'],
     [["listen", "--forward", "nowhere"], '--forward is "nowhere": it must be a URL'],

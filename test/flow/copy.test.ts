@@ -37,6 +37,19 @@ function nameOf(url: string): string {
   return `postgres://${host}${pathname}`;
 }
 
+/** Expects that commands refuse a database whose copy was interrupted. */
+async function expectUnfinished(program: Program, name: string, more: string[]): Promise<void> {
+  const stderr = expect.stringContaining(`${name} has an unfinished copy: run sds copy again`);
+  for (const args of [["shop", "list"], ["shop", "add", "gamma.myshopify.com"], more])
+    expect({ args, ...(await program.run(args)) }).toMatchObject({ args, status: 1, stderr });
+}
+
+/** Expects that a copy is refused, because a program uses the source or the target. */
+async function expectInUse(program: Program, to: string, name: string): Promise<void> {
+  const result = await program.run(["copy", "--to", to]);
+  expect(result).toMatchObject({ status: 1, stderr: expect.stringContaining(`${name} is in use`) });
+}
+
 describe.skipIf(!hasPostgres())("sds copy", () => {
   test("copies to PostgreSQL and back, and prints the number of rows and seconds", async () => {
     const { local, remote, url } = await sides();
@@ -66,13 +79,9 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     const withPassword = url.replace("postgres@", "postgres:hush-hush@");
     await remote.json(["shop", "add", "gamma.myshopify.com"]);
     const back = `sqlite:${local.data}`;
+    const notEmpty = `${nameOf(url)} is not empty, its table shops has rows: name an empty database`;
     const refusals: [Program, string[], number, string][] = [
-      [
-        local,
-        ["--to", withPassword],
-        1,
-        `${nameOf(url)} is not empty, its table shops has rows: name an empty database`,
-      ],
+      [local, ["--to", withPassword], 1, notEmpty],
       [remote, ["--to", back], 1, `${local.data} is not empty`],
       [remote, ["--to", withPassword], 2, "both databases are PostgreSQL"],
       [local, ["--to", back], 2, "both databases are SQLite"],
@@ -102,15 +111,12 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
   test("refuses a source and a target that a serve uses", async () => {
     const { local, remote, url } = await sides();
     const onFolder = await local.serve();
-    const fromFolder = await local.run(["copy", "--to", url]);
-    expect(fromFolder).toMatchObject({ status: 1, stderr: expect.stringContaining(`${local.data} is in use`) });
+    await expectInUse(local, url, local.data);
     await onFolder.stop();
     const onServer = await remote.serve();
-    const toServer = await local.run(["copy", "--to", url]);
-    expect(toServer).toMatchObject({ status: 1, stderr: expect.stringContaining(`${nameOf(url)} is in use`) });
+    await expectInUse(local, url, nameOf(url));
     const back = join(temporaryFolder(), "back");
-    const fromServer = await remote.run(["copy", "--to", `sqlite:${back}`]);
-    expect(fromServer).toMatchObject({ status: 1, stderr: expect.stringContaining(`${nameOf(url)} is in use`) });
+    await expectInUse(remote, `sqlite:${back}`, nameOf(url));
     await onServer.stop();
     await local.json(["copy", "--to", url]);
     await remote.json(["copy", "--to", `sqlite:${back}`]);
@@ -128,8 +134,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
       await done.promise;
     });
     const back = join(temporaryFolder(), "back");
-    const refused = await remote.run(["copy", "--to", `sqlite:${back}`]);
-    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("is in use") });
+    await expectInUse(remote, `sqlite:${back}`, nameOf(url));
     done.resolve();
     await writing;
     await remote.json(["copy", "--to", `sqlite:${back}`]);
@@ -149,18 +154,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     await eventually(isMarked);
     process.kill(toServer.pid, "SIGKILL");
     await toServer.exited;
-    for (const args of [
-      ["shop", "list"],
-      ["shop", "add", "gamma.myshopify.com"],
-      ["serve", "--port", "0"],
-    ]) {
-      const { status, stderr } = await remote.run(args);
-      expect({ args, status, stderr }).toMatchObject({
-        args,
-        status: 1,
-        stderr: expect.stringContaining(`${nameOf(url)} has an unfinished copy: run sds copy again`),
-      });
-    }
+    await expectUnfinished(remote, nameOf(url), ["serve", "--port", "0"]);
     const { rows } = await local.json<{ rows: number }>(["copy", "--to", url]);
     expect(rows).toBeGreaterThan(60_000);
 
@@ -170,18 +164,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     await eventually(() => existsSync(join(folder, "sds.db.unfinished-copy")));
     process.kill(toFolder.pid, "SIGKILL");
     await toFolder.exited;
-    for (const args of [
-      ["shop", "list"],
-      ["shop", "add", "gamma.myshopify.com"],
-      ["backup", join(temporaryFolder(), "b")],
-    ]) {
-      const { status, stderr } = await back.run(args);
-      expect({ args, status, stderr }).toMatchObject({
-        args,
-        status: 1,
-        stderr: expect.stringContaining(`${folder} has an unfinished copy: run sds copy again`),
-      });
-    }
+    await expectUnfinished(back, folder, ["backup", join(temporaryFolder(), "b")]);
     expect(await remote.json<{ rows: number }>(["copy", "--to", `sqlite:${folder}`])).toMatchObject({ rows });
     expect(readRows(folder, "customers")).toEqual(readRows(local.data, "customers"));
     expect(readdirSync(folder).sort()).toEqual(["sds.db", "sds.lock"]);

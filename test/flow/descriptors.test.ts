@@ -24,9 +24,8 @@ async function idleConnections(url: string): Promise<Socket[]> {
 }
 
 test("clients that take all descriptors neither end the program nor stop deliveries; when they leave, it answers again", async () => {
-  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_RETRY_WAITS: "1s,1s,1s,1s" });
+  const program = await Program.withShop({ SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_RETRY_WAITS: "1s,1s,1s,1s" });
   const receiver = new Receiver();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
   const server = await program.serve(undefined, undefined, { descriptors: DESCRIPTORS });
 

@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 import { watchMainThread } from "../support/processor-time.ts";
 import { Program } from "../support/program.ts";
 import { customer, order } from "../support/records.ts";
-import { DOMAIN, signed } from "../support/shop-sending.ts";
+import { signed } from "../support/shop-sending.ts";
 
 const MAX_BYTES = 1024 * 1024;
 const MAX_RECORDS = 250;
@@ -14,8 +14,7 @@ const MAX_RECORDS = 250;
 const MAX_WEBHOOK_BYTES = 5 * 1024 * 1024;
 
 async function startWithShop() {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Warehouse"]);
   return { program, secret, key, server: await program.serve() };

@@ -11,8 +11,7 @@ const CLIENTS = 24;
 const PATH = "/api/v1/subscriptions?limit=250";
 
 async function shopWithLargeRows() {
-  const program = new Program();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop();
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "A"]);
   const lines = Array.from({ length: 200 }, () => ({ ...line, title: "x".repeat(1_000) }));
   const stdin = Array.from({ length: 40 }, (_, n) => JSON.stringify(subscription(n + 1, { lines }))).join("\n");

@@ -7,13 +7,11 @@ import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
 import { signed } from "../support/shop-sending.ts";
 
-const ALPHA = "alpha.myshopify.com";
 /** How long an operation waits for another process's lock. */
 const WAIT_MS = 2_000;
 
 async function servedShop() {
-  const program = new Program();
-  await program.json(["shop", "add", ALPHA]);
+  const program = await Program.withShop();
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "A"]);
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const { url } = await program.serve();

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { START } from "../support/app.ts";
+import { receiveFailed } from "../conformance/fixtures.ts";
+import { LINE } from "../support/connected-shop.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { failure, Program } from "../support/program.ts";
@@ -13,6 +15,12 @@ async function onStore(program: Program, run: (store: Store) => Promise<void>): 
   const store = await program.openStore();
   await run(store);
   await store.close();
+}
+
+async function shopIn({ shops }: Store): Promise<Shop> {
+  const shop = await shops.find(DOMAIN);
+  if (shop === undefined) throw new Error("the shop is missing");
+  return shop;
 }
 
 describe("the plan", () => {
@@ -46,8 +54,8 @@ test("the operator's plan stays until the operator lets the plan follow the plat
   const program = new Program();
   const isFixed = async () => {
     let fixed: boolean | undefined;
-    await onStore(program, async ({ shops }) => {
-      fixed = (await shops.settings((await shops.find(DOMAIN))?.id ?? 0)).planFixed;
+    await onStore(program, async (store) => {
+      fixed = (await store.shops.settings((await shopIn(store)).id)).planFixed;
     });
     return fixed;
   };
@@ -76,11 +84,7 @@ test("webhook set says what is still missing before anything is sent", async () 
 describe("messages agree with their numbers", () => {
   test("delivery retry --dead counts, and with --yes sends", async () => {
     const program = await Program.withShop();
-    const die = () =>
-      onStore(program, async (store) => {
-        const shop = await store.shops.find(DOMAIN);
-        if (shop !== undefined) await deadDelivery(store, shop);
-      });
+    const die = () => onStore(program, async (store) => void (await deadDelivery(store, await shopIn(store))));
     const retry = async (...args: string[]) => {
       const { stdout, stderr } = await program.run(["delivery", "retry", "--dead", ...args]);
       return stdout + stderr;
@@ -97,23 +101,7 @@ describe("messages agree with their numbers", () => {
 
   test("inbox retry --failed counts what it processes again", async () => {
     const program = await Program.withShop();
-    const fail = (count: number) =>
-      onStore(program, async ({ shops, inbox }) => {
-        const shopId = (await shops.find(DOMAIN))?.id ?? 0;
-        const receipt = {
-          shopId,
-          webhookId: null,
-          topic: "orders/paid",
-          subject: "s",
-          needsPlatform: true,
-          body: "{}",
-          triggeredAt: START,
-        };
-        await inbox.receive(Array(count).fill(receipt), START);
-        const entries = await inbox.list(shopId, { limit: 10, status: "waiting" });
-        const numbers = entries.map(({ number }) => number);
-        await inbox.postpone(shopId, numbers, "It failed.", null);
-      });
+    const fail = (count: number) => onStore(program, async (store) => receiveFailed(store, await shopIn(store), count));
     const run = async (...args: string[]) => (await program.run(["inbox", ...args])).stderr;
     expect(await run("list")).toBe("There are no waiting or failed platform webhooks.\n");
     expect(await run("retry", "--failed")).toBe("There are no failed platform webhooks.\n");
@@ -138,14 +126,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
   const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
-  const line = {
-    title: "House blend",
-    price: "12.50",
-    quantity: 2,
-    variant: "gid://shopify/ProductVariant/11",
-    product: "gid://shopify/Product/12",
-  };
-  await platform.tell("createContract", { customer, lines: [line] });
+  await platform.tell("createContract", { customer, lines: [LINE] });
   const program = await Program.withShop(platform.env);
   const shown = async () =>
     Object.fromEntries(
@@ -195,8 +176,8 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
     retryDays: "1,3,5",
     triggers: "none",
   });
-  await onStore(program, async ({ shops, connections }) => {
-    await connections.setTrouble((await shops.find(DOMAIN))?.id ?? 0, "the platform refuses the token");
+  await onStore(program, async (store) => {
+    await store.connections.setTrouble((await shopIn(store)).id, "the platform refuses the token");
   });
   expect((await program.json<{ platform: object }>(["shop", "show", DOMAIN])).platform).toMatchObject({
     connected: false,

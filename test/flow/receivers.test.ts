@@ -28,9 +28,8 @@ let secret: string;
 
 /** Sends one real delivery. */
 beforeAll(async () => {
-  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
+  const program = await Program.withShop({ SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   const receiver = new Receiver();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
   secret = (await program.json<{ secret: string }>(["webhook", "secret"])).secret;
   await program.serve();

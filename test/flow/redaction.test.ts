@@ -9,8 +9,7 @@ const ALPHA = "alpha.myshopify.com";
 const [OLD, PHONE] = ["bob@old.example", "+1 555 0100"];
 
 test("a customers/redact removes its address and number from all texts, although the mirror does not know them", async () => {
-  const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
-  await program.json(["shop", "add", ALPHA]);
+  const program = await Program.withShop(platformSecretEnv(temporaryFolder()));
   // No program listens on this address, so the deliveries stay in the queue.
   await program.json(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics"]);
   const records = [

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { eventually } from "../support/eventually.ts";
-import { failure, PROGRAM, Program } from "../support/program.ts";
+import { failure, Program } from "../support/program.ts";
 import type { Delivered } from "../support/receiver.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";
 import { DOMAIN, shopSending } from "../support/shop-sending.ts";
@@ -130,21 +130,10 @@ test.each([
   ["yes\n", 0, true],
   ["\n", 2, false],
 ])("rotate-secret asks on a terminal, and %j ends it with %d", async (answer, status, isRotated) => {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
-  let shown = "";
-  const child = Bun.spawn([...PROGRAM, ...ROTATE], {
-    env: await program.environment(),
-    terminal: {
-      data(terminal, bytes) {
-        const asked = shown.includes("[y/N]");
-        shown += Buffer.from(bytes).toString();
-        if (!asked && shown.includes("[y/N]")) terminal.write(answer);
-      },
-    },
-  });
-  expect(await child.exited).toBe(status);
+  const { shown, ...ended } = await program.answer(ROTATE, answer);
+  expect(ended).toEqual({ status });
   expect(shown).toStartWith(`this makes a new signing secret for ${DOMAIN}, and its receivers need it. Go on? [y/N] `);
   const now = await program.json<{ secret: string }>(["webhook", "secret"]);
   expect(now.secret !== secret).toBe(isRotated);
@@ -152,8 +141,7 @@ test.each([
 });
 
 test("rotate-secret without --yes, with a wrong overlap or with an unknown shop changes nothing", async () => {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   const secret = await program.json(["webhook", "secret"]);
   const question = `this makes a new signing secret for ${DOMAIN}, and its receivers need it: add --yes to do it`;
   const refusals: [string[], number, string][] = [

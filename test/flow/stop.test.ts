@@ -6,14 +6,11 @@ import { makeBlackhole } from "../support/blackhole.ts";
 import { eventually } from "../support/eventually.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 
-const DOMAIN = "alpha.myshopify.com";
-
 test("serve ends after a stop although a connection waits for an address that drops packets", async () => {
   const port = 40_000 + (process.pid % 20_000);
   const address = "127.0.0.77";
   await makeBlackhole(address, port);
-  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_TIMEOUT: "1s" });
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop({ SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_TIMEOUT: "1s" });
   await program.json(["webhook", "set", "--url", `http://${address}:${port}/`, "--all-topics"]);
   const server = await program.serve();
   await program.json(["webhook", "test"]);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { START } from "../support/app.ts";
+import { receiveFailed } from "../conformance/fixtures.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { Program } from "../support/program.ts";
 
@@ -12,19 +12,10 @@ async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
   const store = await program.openStore();
   const shop = await store.shops.find(DOMAIN);
   if (shop === undefined) throw new Error("the shop is missing");
-  await deadDelivery(store, shop);
-  const webhook = { webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}" };
-  await store.inbox.receive([{ shopId: shop.id, ...webhook, triggeredAt: START }], START);
-  const entries = await store.inbox.list(shop.id, { limit: 1, status: "waiting" });
-  await store.inbox.postpone(
-    shop.id,
-    entries.map(({ number }) => number),
-    "It failed.",
-    null,
-  );
-  const [delivery] = await store.deliveries.list(shop.id, { limit: 1 });
+  const deliveryId = await deadDelivery(store, shop);
+  await receiveFailed(store, shop);
   await store.close();
-  return { program, deliveryId: delivery?.id ?? "" };
+  return { program, deliveryId };
 }
 
 test("each table has headings, and a value below each", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { ENGINE, Program } from "../support/program.ts";
 import { customer, gid } from "../support/records.ts";
@@ -50,20 +51,12 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const choice = ["--shop", shop?.domain ?? ""];
     const { id, key } = await program.json<{ id: string; key: string }>(["key", "create", "--label", "New", ...choice]);
     const record = JSON.stringify(customer(8_000, { email: "new@example.com" }));
-    expect(await program.json(["import", "-", ...choice], { stdin: record })).toEqual({
-      read: 1,
-      changed: 1,
-      events: 0,
-    });
+    const imported = await program.json(["import", "-", ...choice], { stdin: record });
+    expect(imported).toEqual({ read: 1, changed: 1, events: 0 });
     expect((await program.json<{ id: string }[]>(["key", "list", ...choice])).map((each) => each.id)).toContain(id);
     const { url } = await program.serve();
-    const rows = async (bearer: string) => {
-      const response = await fetch(`${url}/api/v1/customers?limit=250`, {
-        headers: { Authorization: `Bearer ${bearer}` },
-      });
-      return ((await response.json()) as { data: { shopifyId: string }[] }).data;
-    };
-    expect((await rows(key)).map(({ shopifyId }) => shopifyId)).toContain(gid.customer(8_000));
-    expect(await rows(shop?.key ?? "")).toEqual(await rows(key));
+    const rows = await readRows(url, key, "customers");
+    expect(rows.map(({ shopifyId }) => shopifyId)).toContain(gid.customer(8_000));
+    expect(await readRows(url, shop?.key ?? "", "customers")).toEqual(rows);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
@@ -10,7 +11,6 @@ import { led, signedIn } from "../support/signed-in.ts";
 const SCRIPT = "<script>alert(1)</script>";
 const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
 const HOOK = "https://hooks.example.com/in?a=1";
-const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
 
 describe("the delivery log", () => {
   test("lists the last 20 deliveries, and all dead ones in a second list with their number", async () => {
@@ -96,8 +96,7 @@ describe("the delivery log", () => {
     expect(await html(`/admin/deliveries/${id}`)).toContain(
       "  &quot;data&quot;: {\n    &quot;a&quot;: 1\n  }\n}</code>",
     );
-    await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
-    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    await chooseAllEvents(store, shop);
     await apply(all.app, shop, [subscription(1, { customer: "gid://shopify/Customer/12345678901234567891" })]);
     const [queued] = await store.deliveries.list(shop.id, { limit: 1, kind: "trigger" });
     expect(await html(`/admin/deliveries/${queued?.id}`)).toContain("&quot;customer_id&quot;:12345678901234567891,");
@@ -155,8 +154,8 @@ describe("workflow triggers", () => {
 
   test("have their own log, without webhooks", async () => {
     const { all, html, post, store, shop } = await signedIn();
-    await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
-    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    await chooseAllEvents(store, shop);
+    await store.webhooks.set(shop.id, { topics: [] }, START);
     await apply(all.app, shop, [subscription(1)]);
     const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
     expect(queued?.kind).toBe("trigger");

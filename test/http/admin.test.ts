@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { verifySignature } from "../../src/client/signature.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
+import { apiKey, HOUR, receipt, receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
@@ -13,7 +13,9 @@ import { visit } from "../support/visitor.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
 const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
-const HOUR = 3_600_000;
+/** The time START as the pages show it. */
+const TIME =
+  '<time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time>';
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 const KEY = /cad_pk_[0-9a-f]{48}/;
 const REFUSED_PLAN =
@@ -82,21 +84,12 @@ describe("API keys", () => {
   test("a legacy key has a badge, and the page says what to do", async () => {
     const { store, shop, html } = await signedIn();
     expect(await html("/admin/keys")).not.toContain("Legacy, rotate");
-    const entry = {
-      id: "key_old",
-      label: "Old CRM",
-      fingerprint: "cad_pk_abababab",
-      createdAt: START,
-      lastUsedAt: START,
-      legacy: true,
-    };
+    const entry = apiKey("old", { lastUsedAt: START, legacy: true });
     await store.keys.add(shop.id, entry, hashKey(`cad_pk_${"ab".repeat(24)}`));
     const page = await html("/admin/keys");
     expect(page).toContain('<span class="badge warning">Legacy, rotate</span>');
     expect(page).toContain('id="legacy-hint"');
-    expect(page).toContain(
-      '<time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time>',
-    );
+    expect(page).toContain(TIME);
   });
 });
 
@@ -208,9 +201,8 @@ describe("webhooks", () => {
   test("a test event is sent, and its page says that it is on its way until the result arrives", async () => {
     const { html, post, store, shop } = await signedIn(LOCAL);
     const refused = await post("/admin/webhooks/test", { topic: "order.failed" });
-    expect([refused.status, (await refused.text()).includes(">There is no endpoint yet: set its URL first.<")]).toEqual(
-      [422, true],
-    );
+    expect(refused.status).toBe(422);
+    expect(await refused.text()).toContain(">There is no endpoint yet: set its URL first.<");
     const receiver = new Receiver();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     receiver.answer = async () => {
@@ -235,13 +227,7 @@ describe("webhooks", () => {
     expect(page).toContain('<span class="badge delivered">Delivered</span>');
     expect(page).toContain("X-Service-Signature");
     expect(page).toContain(delivered?.signature ?? "?");
-    expect(
-      await verifySignature(
-        await store.webhooks.secret(shop.id, START),
-        delivered?.body ?? "",
-        delivered?.signature ?? null,
-      ),
-    ).toBe(true);
+    expect(await receiver.allGenuine(await store.webhooks.secret(shop.id, START))).toBe(true);
     const live = await html(path, { "X-Part": "live" });
     expect(live).toStartWith('<section id="live"');
     expect(live).not.toContain("<html");
@@ -250,13 +236,7 @@ describe("webhooks", () => {
 
 test("the pages say why the platform refuses the connection", async () => {
   const { html, store, shop } = await signedIn();
-  await store.connections.connect(
-    shop.id,
-    "token",
-    { accessToken: "t", refreshToken: null, expiresAt: null },
-    [],
-    START,
-  );
+  await store.connections.connect(shop.id, "token", TOKENS, [], START);
   await store.connections.setTrouble(shop.id, "the shop is frozen, wait");
   expect(await html("/admin/triggers")).toContain("refuses the connection at present: the shop is frozen, wait.");
   expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>the shop is frozen, wait</dd>");
@@ -292,30 +272,13 @@ describe("the page of plan and mirror", () => {
       (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
     expect(await html("/admin/plan")).toContain("The operator of this service can connect the shop with <code>");
-    await store.connections.connect(
-      shop.id,
-      "token",
-      { accessToken: "t", refreshToken: null, expiresAt: null },
-      [],
-      START,
-    );
+    await store.connections.connect(shop.id, "token", TOKENS, [], START);
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds sync alpha"]);
     await apply(all.app, shop, [customer(1)]);
     expect(await shows()).toEqual(['id="not-loaded"', "<code>sds sync alpha"]);
     await store.syncs.complete(shop.id, "full", START, 1, START);
     expect(await shows()).toBeNull();
-    const receipt = {
-      shopId: shop.id,
-      webhookId: null,
-      topic: "orders/paid",
-      subject: "s",
-      needsPlatform: true,
-      body: "{}",
-      triggeredAt: START,
-    };
-    await store.inbox.receive([receipt], START);
-    const [entry] = await store.inbox.list(shop.id, { limit: 1 });
-    await store.inbox.postpone(shop.id, [entry?.number ?? 0], "It failed.", null);
+    await receiveFailed(store, shop);
     expect(await shows()).toEqual(['id="inbox-failed"', "<code>sds inbox list --status failed"]);
     await store.connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>not connected</dd>");
@@ -323,28 +286,14 @@ describe("the page of plan and mirror", () => {
 
   test("shows the last platform webhook, the last reconciliation and what waits in the inbox", async () => {
     const { html, store, shop } = await signedIn();
-    await store.inbox.receive(
-      [
-        {
-          shopId: shop.id,
-          webhookId: "1",
-          topic: "orders/paid",
-          subject: "s",
-          needsPlatform: true,
-          body: "{}",
-          triggeredAt: START,
-        },
-      ],
-      START,
-    );
+    await store.inbox.receive([receipt(shop, "1")], START);
     await store.syncs.complete(shop.id, "changes", START, 7, START);
     const page = await html("/admin/plan");
-    const time =
-      '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';
-    expect(page).toContain(`<dt>Last platform webhook</dt>${time}`);
-    expect(page).toContain(`<dt>Last reconciliation</dt>${time}`);
+    expect(page).toContain(`<dt>Last platform webhook</dt><dd>${TIME}</dd>`);
+    expect(page).toContain(`<dt>Last reconciliation</dt><dd>${TIME}</dd>`);
     expect(page).toContain("<dt>Rows changed by the last reconciliation</dt><dd>7</dd>");
     expect(page).toContain("<dt>Platform webhooks waiting to be processed</dt><dd>1</dd>");
+    expect(page).toContain("<dt>Platform webhooks that could not be processed</dt><dd>0</dd>");
   });
 
   test("without access every page says so, and a form that needs access is refused", async () => {
@@ -382,11 +331,14 @@ test("another shop's keys and deliveries are not found, and its sessions do not 
   const beta = await all.addShop("beta.myshopify.com");
   const theirs = await visit(all, beta.shop);
   const id = await deadDelivery(all.app.store, beta.shop);
-  expect((await get(`/admin/keys/${beta.keyId}/revoke`)).status).toBe(404);
-  expect((await post(`/admin/keys/${beta.keyId}/revoke`)).status).toBe(404);
-  expect((await get(`/admin/deliveries/${id}`)).status).toBe(404);
-  expect((await get(`/admin/deliveries/${id}`, { "X-Part": "live" })).status).toBe(404);
-  expect((await post(`/admin/deliveries/${id}/retry`, { back: "log" })).status).toBe(404);
+  const answers = [
+    get(`/admin/keys/${beta.keyId}/revoke`),
+    post(`/admin/keys/${beta.keyId}/revoke`),
+    get(`/admin/deliveries/${id}`),
+    get(`/admin/deliveries/${id}`, { "X-Part": "live" }),
+    post(`/admin/deliveries/${id}/retry`, { back: "log" }),
+  ];
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
   await post("/admin/deliveries/retry-dead");
   expect(await all.app.store.deliveries.countDead(beta.shop.id, 0)).toBe(1);
   expect(await html("/admin/deliveries")).not.toContain(id);

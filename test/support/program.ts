@@ -168,6 +168,22 @@ export class Program {
     return { pid, exited, stderr };
   }
 
+  /** Runs a command on a terminal, and answers its question with a text. */
+  async answer(args: string[], text: string): Promise<{ status: number; shown: string }> {
+    let shown = "";
+    const child = Bun.spawn([...PROGRAM, ...args], {
+      ...(await this.spawnOptions()),
+      terminal: {
+        data(terminal, bytes) {
+          const asked = shown.includes("[y/N]");
+          shown += Buffer.from(bytes).toString();
+          if (!asked && shown.includes("[y/N]")) terminal.write(text);
+        },
+      },
+    });
+    return { status: await child.exited, shown };
+  }
+
   /** Runs a command that has to succeed. @returns what `--json` printed */
   async json<T = Record<string, unknown>>(args: string[], options?: Options): Promise<T> {
     const { status, stdout, stderr } = await this.run([...args, "--json"], options);
