@@ -2,182 +2,170 @@ import { describe, expect, test } from "bun:test";
 import type { Tokens } from "../../src/domain/platform/connection.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { engines } from "./engines.ts";
+import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { addShop, failures, removeShop, TOKENS } from "./fixtures.ts";
 
 const PAIR: Tokens = { accessToken: "shpat_1", refreshToken: "shprt_1", expiresAt: START + 1_000 };
 const NEXT: Tokens = { accessToken: "shpat_2", refreshToken: "shprt_2", expiresAt: START + 2_000 };
 
-for (const engine of engines()) {
-  describe(`${engine.name}: connecting a shop`, () => {
-    test("stores its tokens, its scopes and the time from which events are queued", async () => {
-      const { store, reopen } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders", "read_customers"], START);
-      const scopes = ["read_orders", "read_customers"];
-      const connection = {
-        kind: "refresh" as const,
-        scopes,
-        expiresAt: START + 1_000,
-        connectedAt: START,
-        eventsSince: START,
-        trouble: null,
-      };
-      expect(await store.connections.find(shop.id)).toEqual(connection);
-      expect(await store.connections.tokens(shop.id)).toEqual(PAIR);
-      expect(await (await reopen()).connections.tokens(shop.id)).toEqual(PAIR);
-      expect([await store.connections.find(other.id), await store.connections.tokens(other.id)]).toEqual([
-        undefined,
-        undefined,
-      ]);
-    });
-
-    test("again replaces the tokens, ends trouble and renewal, and keeps the time from which events are queued", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders"], START);
-      await store.connections.setTrouble(shop.id, "the access token was revoked");
-      await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
-      await store.connections.connect(shop.id, "token", TOKENS, [], START + 7);
-      const connection = {
-        kind: "token" as const,
-        scopes: [],
-        expiresAt: null,
-        connectedAt: START + 7,
-        eventsSince: START,
-        trouble: null,
-      };
-      expect(await store.connections.find(shop.id)).toEqual(connection);
-      expect(await store.connections.tokens(shop.id)).toEqual(TOKENS);
-      expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
-    });
-
-    test("replaces its scopes, and not another shop's", async () => {
-      const { store } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);
-      await store.connections.setScopes(shop.id, ["read_customers", "read_products"]);
-      expect((await store.connections.find(shop.id))?.scopes).toEqual(["read_customers", "read_products"]);
-      expect((await store.connections.find(other.id))?.scopes).toEqual(["read_orders"]);
-    });
-
-    test("lists it, by id", async () => {
-      const { store } = await engine.open();
-      const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
-      for (const [n, shop] of [a, b].entries())
-        await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
-      expect(await store.connections.list()).toEqual([b.id, a.id]);
-    });
-
-    test("that was removed is refused", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      await removeShop(store, shop.domain);
-      const [failure] = await failures([store.connections.connect(shop.id, "token", TOKENS, [], START)]);
-      expect(failure).toBeInstanceOf(StoreError);
-      expect(failure).toMatchObject({ reason: "conflict" });
-    });
-  });
-
-  describe(`${engine.name}: renewing tokens`, () => {
-    test("belongs to one process until it ends, or until its time is over", async () => {
-      const { store, reopen } = await engine.open();
-      const other = await reopen();
-      const [shop, another] = [await addShop(store), await addShop(store, "another")];
-      for (const { id } of [shop, another]) await store.connections.connect(id, "refresh", PAIR, [], START);
-      const begin = (process: string, now: number) => other.connections.beginRenewal(shop.id, process, now, now + 100);
-      expect(await store.connections.beginRenewal(shop.id, "p1", START, START + 100)).toBe(true);
-      expect([await begin("p2", START + 50), await begin("p1", START + 100)]).toEqual([false, false]);
-      expect(await other.connections.beginRenewal(another.id, "p2", START, START + 100)).toBe(true);
-      expect(await begin("p2", START + 101)).toBe(true);
-      // The first process is too late: the renewal belongs to another process now.
-      await store.connections.endRenewal(shop.id, "p1");
-      expect(await begin("p3", START + 102)).toBe(false);
-      await other.connections.endRenewal(shop.id, "p2");
-      expect(await begin("p3", START + 102)).toBe(true);
-      expect(await store.connections.beginRenewal(another.id, "p3", START + 1, START + 100)).toBe(false);
-    });
-
-    test("by two processes at the same time is begun by one of them", async () => {
-      const { store, reopen } = await engine.open();
-      const other = await reopen();
-      const shop = await addShop(store);
-      await store.connections.connect(shop.id, "refresh", PAIR, [], START);
-      const begun = await Promise.all(
-        [store, other].map((each, n) => each.connections.beginRenewal(shop.id, `p${n}`, START, START + 100)),
-      );
-      expect(begun.filter(Boolean)).toHaveLength(1);
-    });
-
-    test("stores the new pair and ends the renewal; the trouble stays until the platform accepts the token", async () => {
-      const { store, reopen } = await engine.open();
-      const other = await reopen();
-      const [shop, another] = [await addShop(store), await addShop(store, "another")];
-      for (const { id } of [shop, another])
-        await store.connections.connect(id, "refresh", PAIR, ["read_orders"], START);
-      expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
-      await store.connections.setTrouble(shop.id, "the access token was revoked");
-      await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
-      await store.connections.renew(shop.id, NEXT);
-      expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
-      const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
-      const trouble = "the access token was revoked";
-      expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble });
-      expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
-      expect(await store.connections.tokens(another.id)).toEqual(PAIR);
-    });
-
-    test("of a shop that is not connected does nothing", async () => {
-      const { store, rows } = await engine.open();
-      const shop = await addShop(store);
-      expect(await store.connections.beginRenewal(shop.id, "p1", START, START + 100)).toBe(false);
-      await store.connections.renew(shop.id, NEXT);
-      await store.connections.endRenewal(shop.id, "p1");
-      expect(await rows("connections")).toEqual([]);
-    });
-  });
-
-  describe(`${engine.name}: trouble with the access token`, () => {
-    test("is stored, and the result says whether it changed", async () => {
-      const { store } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);
-      const troubleOf = async ({ id }: { id: number }) => (await store.connections.find(id))?.trouble;
-      const steps = [
-        ["revoked", true],
-        ["revoked", false],
-        ["expired", true],
-        [null, true],
-        [null, false],
-      ] as const;
-      for (const [trouble, changed] of steps) {
-        expect(await store.connections.setTrouble(shop.id, trouble)).toBe(changed);
-        expect([await troubleOf(shop), await troubleOf(other)]).toEqual([trouble, null]);
-      }
-    });
-
-    test("of a shop that is not connected is not stored", async () => {
-      const { store, rows } = await engine.open();
-      const shop = await addShop(store);
-      expect(await store.connections.setTrouble(shop.id, "revoked")).toBe(false);
-      expect(await rows("connections")).toEqual([]);
-    });
-  });
-
-  test(`${engine.name}: disconnecting deletes the tokens, unless the shop was connected again in the meantime`, async () => {
-    const { store, rows } = await engine.open();
-    const [shop, other] = [await addShop(store), await addShop(store, "other")];
-    for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);
-    expect(await store.connections.disconnect(shop.id, START)).toBe(false);
-    expect(await store.connections.find(shop.id)).toBeDefined();
-    expect(await store.connections.disconnect(shop.id, START + 1)).toBe(true);
-    expect(await store.connections.disconnect(shop.id, START + 1)).toBe(false);
-    expect([await store.connections.find(shop.id), await store.connections.tokens(shop.id)]).toEqual([
+describe.each(engines())("$name: connecting a shop", (engine) => {
+  test("stores its tokens, its scopes and the time from which events are queued", async () => {
+    const { store, reopen, shop, other } = await storeWithTwoShops(engine);
+    await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders", "read_customers"], START);
+    const scopes = ["read_orders", "read_customers"];
+    const connection = {
+      kind: "refresh" as const,
+      scopes,
+      expiresAt: START + 1_000,
+      connectedAt: START,
+      eventsSince: START,
+      trouble: null,
+    };
+    expect(await store.connections.find(shop.id)).toEqual(connection);
+    expect(await store.connections.tokens(shop.id)).toEqual(PAIR);
+    expect(await (await reopen()).connections.tokens(shop.id)).toEqual(PAIR);
+    expect([await store.connections.find(other.id), await store.connections.tokens(other.id)]).toEqual([
       undefined,
       undefined,
     ]);
-    expect((await rows("connections")).map(({ shop_id }) => shop_id)).toEqual([other.id]);
-    await store.connections.connect(shop.id, "token", TOKENS, [], START + 5);
-    expect(await store.connections.find(shop.id)).toMatchObject({ connectedAt: START + 5, eventsSince: START + 5 });
   });
-}
+
+  test("again replaces the tokens, ends trouble and renewal, and keeps the time from which events are queued", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders"], START);
+    await store.connections.setTrouble(shop.id, "the access token was revoked");
+    await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
+    await store.connections.connect(shop.id, "token", TOKENS, [], START + 7);
+    const connection = {
+      kind: "token" as const,
+      scopes: [],
+      expiresAt: null,
+      connectedAt: START + 7,
+      eventsSince: START,
+      trouble: null,
+    };
+    expect(await store.connections.find(shop.id)).toEqual(connection);
+    expect(await store.connections.tokens(shop.id)).toEqual(TOKENS);
+    expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
+  });
+
+  test("replaces its scopes, and not another shop's", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);
+    await store.connections.setScopes(shop.id, ["read_customers", "read_products"]);
+    expect((await store.connections.find(shop.id))?.scopes).toEqual(["read_customers", "read_products"]);
+    expect((await store.connections.find(other.id))?.scopes).toEqual(["read_orders"]);
+  });
+
+  test("lists it, by id", async () => {
+    const { store } = await engine.open();
+    const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
+    for (const [n, shop] of [a, b].entries()) await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
+    expect(await store.connections.list()).toEqual([b.id, a.id]);
+  });
+
+  test("that was removed is refused", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await removeShop(store, shop.domain);
+    const [failure] = await failures([store.connections.connect(shop.id, "token", TOKENS, [], START)]);
+    expect(failure).toBeInstanceOf(StoreError);
+    expect(failure).toMatchObject({ reason: "conflict" });
+  });
+});
+
+describe.each(engines())("$name: renewing tokens", (engine) => {
+  test("belongs to one process until it ends, or until its time is over", async () => {
+    const { store, reopen } = await engine.open();
+    const other = await reopen();
+    const [shop, another] = [await addShop(store), await addShop(store, "another")];
+    for (const { id } of [shop, another]) await store.connections.connect(id, "refresh", PAIR, [], START);
+    const begin = (process: string, now: number) => other.connections.beginRenewal(shop.id, process, now, now + 100);
+    expect(await store.connections.beginRenewal(shop.id, "p1", START, START + 100)).toBe(true);
+    expect([await begin("p2", START + 50), await begin("p1", START + 100)]).toEqual([false, false]);
+    expect(await other.connections.beginRenewal(another.id, "p2", START, START + 100)).toBe(true);
+    expect(await begin("p2", START + 101)).toBe(true);
+    // The first process is too late: the renewal belongs to another process now.
+    await store.connections.endRenewal(shop.id, "p1");
+    expect(await begin("p3", START + 102)).toBe(false);
+    await other.connections.endRenewal(shop.id, "p2");
+    expect(await begin("p3", START + 102)).toBe(true);
+    expect(await store.connections.beginRenewal(another.id, "p3", START + 1, START + 100)).toBe(false);
+  });
+
+  test("by two processes at the same time is begun by one of them", async () => {
+    const { store, reopen } = await engine.open();
+    const other = await reopen();
+    const shop = await addShop(store);
+    await store.connections.connect(shop.id, "refresh", PAIR, [], START);
+    const begun = await Promise.all(
+      [store, other].map((each, n) => each.connections.beginRenewal(shop.id, `p${n}`, START, START + 100)),
+    );
+    expect(begun.filter(Boolean)).toHaveLength(1);
+  });
+
+  test("stores the new pair and ends the renewal; the trouble stays until the platform accepts the token", async () => {
+    const { store, reopen } = await engine.open();
+    const other = await reopen();
+    const [shop, another] = [await addShop(store), await addShop(store, "another")];
+    for (const { id } of [shop, another]) await store.connections.connect(id, "refresh", PAIR, ["read_orders"], START);
+    expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
+    await store.connections.setTrouble(shop.id, "the access token was revoked");
+    await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
+    await store.connections.renew(shop.id, NEXT);
+    expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
+    const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
+    const trouble = "the access token was revoked";
+    expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble });
+    expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
+    expect(await store.connections.tokens(another.id)).toEqual(PAIR);
+  });
+
+  test("of a shop that is not connected does nothing", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    expect(await store.connections.beginRenewal(shop.id, "p1", START, START + 100)).toBe(false);
+    await store.connections.renew(shop.id, NEXT);
+    await store.connections.endRenewal(shop.id, "p1");
+    expect(await rows("connections")).toEqual([]);
+  });
+});
+
+describe.each(engines())("$name: trouble with the access token", (engine) => {
+  test("is stored, and the result says whether it changed", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);
+    const troubleOf = async ({ id }: { id: number }) => (await store.connections.find(id))?.trouble;
+    const steps = [
+      ["revoked", true],
+      ["revoked", false],
+      ["expired", true],
+      [null, true],
+      [null, false],
+    ] as const;
+    for (const [trouble, changed] of steps) {
+      expect(await store.connections.setTrouble(shop.id, trouble)).toBe(changed);
+      expect([await troubleOf(shop), await troubleOf(other)]).toEqual([trouble, null]);
+    }
+  });
+
+  test("of a shop that is not connected is not stored", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    expect(await store.connections.setTrouble(shop.id, "revoked")).toBe(false);
+    expect(await rows("connections")).toEqual([]);
+  });
+});
+
+test.each(engines())("$name: disconnecting deletes the tokens, unless the shop was connected again", async (engine) => {
+  const { store, rows, shop, other } = await storeWithTwoShops(engine);
+  for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);
+  expect(await store.connections.disconnect(shop.id, START)).toBe(false);
+  expect(await store.connections.find(shop.id)).toBeDefined();
+  expect(await store.connections.disconnect(shop.id, START + 1)).toBe(true);
+  expect(await store.connections.disconnect(shop.id, START + 1)).toBe(false);
+  expect([await store.connections.find(shop.id), await store.connections.tokens(shop.id)]).toEqual([
+    undefined,
+    undefined,
+  ]);
+  expect((await rows("connections")).map(({ shop_id }) => shop_id)).toEqual([other.id]);
+  await store.connections.connect(shop.id, "token", TOKENS, [], START + 5);
+  expect(await store.connections.find(shop.id)).toMatchObject({ connectedAt: START + 5, eventsSince: START + 5 });
+});

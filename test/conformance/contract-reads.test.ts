@@ -1,74 +1,64 @@
 import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
-import { engines } from "./engines.ts";
-import { addShop, commit } from "./fixtures.ts";
+import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { commit } from "./fixtures.ts";
 
 const CONTRACT = gid.contract(1);
 
-for (const engine of engines()) {
-  describe(`${engine.name}: the readings of contracts`, () => {
-    test("are noted together with their records, and change no row", async () => {
-      const { store, rows } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      const reads = [{ contract: CONTRACT, beganAt: START, orders: [gid.order(1)] }];
-      const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START);
-      expect(result).toEqual({ accepted: 0, changed: 0, events: 0 });
-      expect((await rows("shops")).map(({ change_count }) => change_count)).toEqual([0, 0]);
-      const stored = { beganAt: START, orders: { [gid.order(1)]: START } };
-      expect(await store.mirror.contractReads(shop, [CONTRACT, gid.contract(2)])).toEqual(
-        new Map([[CONTRACT, stored]]),
-      );
-      expect(await store.mirror.contractReads(other, [CONTRACT])).toEqual(new Map());
-    });
-
-    test("are not noted if their records are refused", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      const reads = [{ contract: CONTRACT, beganAt: START, orders: [] }];
-      const [result] = await store.mirror.applyRecords([{ shop, records: [order(1, 1)], reads }], START);
-      expect(result).toHaveProperty("refused");
-      expect(await store.mirror.contractReads(shop, [CONTRACT])).toEqual(new Map());
-    });
-
-    test("keep the latest time of each order, also from earlier readings", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      for (let n = 1; n <= 10; n += 1) {
-        const reads = [{ contract: CONTRACT, beganAt: START + n, orders: n === 10 ? [] : [gid.order(n)] }];
-        await store.mirror.applyRecords([{ shop, records: [], reads }], START);
-      }
-      const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-      const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [gid.order(n), START + n]);
-      expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest) });
-    });
-
-    test("count in the order of their commits: an older reading that commits later replaces a newer one", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      const reads = [
-        { contract: CONTRACT, beganAt: START - 1, orders: [gid.order(1)] },
-        { contract: CONTRACT, beganAt: START + 1, orders: [gid.order(2)] },
-        { contract: CONTRACT, beganAt: START, orders: [] },
-      ];
-      for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START);
-      const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-      expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 } });
-    });
-
-    test("are looked up by an order's gid: all contracts that have the order, only in their own shop", async () => {
-      const { store } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      const shared = { shopifyId: gid.order(7) };
-      const records = [1, 2, 3].flatMap((n) => [customer(n), subscription(n)]);
-      const orders = [order(1, 1, shared), order(2, 1, shared), order(3, 1), order(3, 2, { shopifyId: null })];
-      await commit(store, shop, [...records, ...orders]);
-      await commit(store, other, [customer(4), subscription(4), order(4, 1, shared)]);
-      const contracts = async (gidOfOrder: string) =>
-        (await store.mirror.contractsOfOrder(shop, gidOfOrder)).toSorted();
-      expect(await contracts(gid.order(7))).toEqual([gid.contract(1), gid.contract(2)]);
-      expect(await contracts(gid.order(3001))).toEqual([gid.contract(3)]);
-      expect(await contracts(gid.order(8))).toEqual([]);
-    });
+describe.each(engines())("$name: the readings of contracts", (engine) => {
+  test("are noted together with their records, and change no row", async () => {
+    const { store, rows, shop, other } = await storeWithTwoShops(engine);
+    const reads = [{ contract: CONTRACT, beganAt: START, orders: [gid.order(1)] }];
+    const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START);
+    expect(result).toEqual({ accepted: 0, changed: 0, events: 0 });
+    expect((await rows("shops")).map(({ change_count }) => change_count)).toEqual([0, 0]);
+    const stored = { beganAt: START, orders: { [gid.order(1)]: START } };
+    expect(await store.mirror.contractReads(shop, [CONTRACT, gid.contract(2)])).toEqual(new Map([[CONTRACT, stored]]));
+    expect(await store.mirror.contractReads(other, [CONTRACT])).toEqual(new Map());
   });
-}
+
+  test("are not noted if their records are refused", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const reads = [{ contract: CONTRACT, beganAt: START, orders: [] }];
+    const [result] = await store.mirror.applyRecords([{ shop, records: [order(1, 1)], reads }], START);
+    expect(result).toHaveProperty("refused");
+    expect(await store.mirror.contractReads(shop, [CONTRACT])).toEqual(new Map());
+  });
+
+  test("keep the latest time of each order, also from earlier readings", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    for (let n = 1; n <= 10; n += 1) {
+      const reads = [{ contract: CONTRACT, beganAt: START + n, orders: n === 10 ? [] : [gid.order(n)] }];
+      await store.mirror.applyRecords([{ shop, records: [], reads }], START);
+    }
+    const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+    const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [gid.order(n), START + n]);
+    expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest) });
+  });
+
+  test("count in the order of their commits: an older reading that commits later replaces a newer one", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const reads = [
+      { contract: CONTRACT, beganAt: START - 1, orders: [gid.order(1)] },
+      { contract: CONTRACT, beganAt: START + 1, orders: [gid.order(2)] },
+      { contract: CONTRACT, beganAt: START, orders: [] },
+    ];
+    for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START);
+    const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+    expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 } });
+  });
+
+  test("are looked up by an order's gid: all contracts that have the order, only in their own shop", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const shared = { shopifyId: gid.order(7) };
+    const records = [1, 2, 3].flatMap((n) => [customer(n), subscription(n)]);
+    const orders = [order(1, 1, shared), order(2, 1, shared), order(3, 1), order(3, 2, { shopifyId: null })];
+    await commit(store, shop, [...records, ...orders]);
+    await commit(store, other, [customer(4), subscription(4), order(4, 1, shared)]);
+    const contracts = async (gidOfOrder: string) => (await store.mirror.contractsOfOrder(shop, gidOfOrder)).toSorted();
+    expect(await contracts(gid.order(7))).toEqual([gid.contract(1), gid.contract(2)]);
+    expect(await contracts(gid.order(3001))).toEqual([gid.contract(3)]);
+    expect(await contracts(gid.order(8))).toEqual([]);
+  });
+});

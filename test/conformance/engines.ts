@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -9,6 +10,7 @@ import { hasPostgres } from "../support/postgres-server.ts";
 import { databaseWithTables, openStoreAt } from "../support/postgres-store.ts";
 import { readRows } from "../support/rows.ts";
 import type { Row, Table } from "../support/tables.ts";
+import { addShop, shopWithEvents } from "./fixtures.ts";
 
 interface OpenOptions {
   /** Random bytes for keys, secrets and delivery ids. Real randomness by default. */
@@ -33,12 +35,30 @@ export interface Engine {
 }
 
 /**
- * Lists the engines of the port that can run here. Each test of this folder must pass for all of them: `for (const
- * engine of engines()) describe(engine.name, …)`.
+ * Lists the engines of the port that can run here. Each test of this folder must pass for all of them:
+ * `describe.each(engines())("$name: …", …)`.
  */
 export function engines(): Engine[] {
   const sqlite = { name: "sqlite", open: openSqlite };
   return hasPostgres() ? [sqlite, { name: "postgres", open: openPostgres }] : [sqlite];
+}
+
+/** Opens a new database with one shop. */
+export async function storeWithShop(engine: Engine): Promise<TestStore & { shop: Shop }> {
+  const opened = await engine.open();
+  return { ...opened, shop: await addShop(opened.store) };
+}
+
+/** Opens a new database with the shops alpha and other. */
+export async function storeWithTwoShops(engine: Engine): Promise<TestStore & { shop: Shop; other: Shop }> {
+  const opened = await storeWithShop(engine);
+  return { ...opened, other: await addShop(opened.store, "other") };
+}
+
+/** Opens a new database with a shop for which every event is queued. */
+export async function storeWithEvents(engine: Engine): Promise<TestStore & { shop: Shop }> {
+  const opened = await engine.open();
+  return { ...opened, shop: await shopWithEvents(opened.store) };
 }
 
 async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<TestStore> {

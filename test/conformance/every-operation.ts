@@ -9,21 +9,8 @@ import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
-import {
-  addShop,
-  apiKey,
-  chooseAllEvents,
-  claim,
-  commit,
-  failed,
-  HOUR,
-  receipt,
-  record,
-  removeShop,
-  succeeded,
-  TOKENS,
-  URL,
-} from "./fixtures.ts";
+import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
+import { addShop, apiKey, chooseAllEvents, commit, HOUR, receipt, removeShop, TOKENS, URL } from "./fixtures.ts";
 
 /** Calls each operation of the port at least once, with all its filters, on a shop with data in every table. */
 export async function everyOperation(store: Store): Promise<void> {

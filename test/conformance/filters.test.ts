@@ -7,8 +7,8 @@ import { SCANNED_CHANGES, SCANNED_ROWS } from "../../src/store/engine/row-scan.t
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { gid, order, subscription } from "../support/records.ts";
-import { engines } from "./engines.ts";
-import { addShop, allRows, changedRows, commit, parsePage } from "./fixtures.ts";
+import { engines, storeWithShop } from "./engines.ts";
+import { allRows, changedRows, commit, parsePage } from "./fixtures.ts";
 
 type Row = Record<string, unknown>;
 
@@ -33,102 +33,98 @@ async function filteredRows(
   return rows;
 }
 
-for (const engine of engines()) {
-  describe(`${engine.name}: filtered rows`, () => {
-    async function filled() {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      const records = [1, 2, 3, 4].flatMap((n) => [
-        subscription(n, { customer: gid.customer((n % 2) + 1), status: n === 3 ? "PAUSED" : "ACTIVE" }),
-        ...[1, 2, 3].map((cycle) => order(n, cycle, { status: cycle === 2 ? "FAILED" : "PAID" })),
-      ]);
-      await commit(store, shop, records);
-      return { store, shop };
-    }
+describe.each(engines())("$name: filtered rows", (engine) => {
+  async function filled() {
+    const { store, shop } = await storeWithShop(engine);
+    const records = [1, 2, 3, 4].flatMap((n) => [
+      subscription(n, { customer: gid.customer((n % 2) + 1), status: n === 3 ? "PAUSED" : "ACTIVE" }),
+      ...[1, 2, 3].map((cycle) => order(n, cycle, { status: cycle === 2 ? "FAILED" : "PAID" })),
+    ]);
+    await commit(store, shop, records);
+    return { store, shop };
+  }
 
-    test.each([1, 2, 250])("are the rows of the list with the named values, with %d rows a page", async (limit) => {
-      const { store, shop } = await filled();
-      for (const resource of RESOURCES) {
-        const all = await allRows(store, shop, resource);
-        for (const row of all) {
-          const { id, customerId, contractId, status, shopifyId } = row as Record<string, string>;
-          const filters: RowFilter[] = [
-            { id },
-            { status },
-            { customerId },
-            { contractId },
-            { customerId, status },
-          ].filter((filter) => Object.values(filter).every((value) => value !== undefined)) as RowFilter[];
-          if (resource === "orders") filters.push({ orderGid: shopifyId as string });
-          for (const filter of filters) {
-            const wanted = Object.entries(filter).map(([name, value]) => [
-              name === "orderGid" ? "shopifyId" : name,
-              value,
-            ]);
-            const expected = all.filter((each) => wanted.every(([name, value]) => each[name ?? ""] === value));
-            expect(await filteredRows(store, shop, resource, filter, limit)).toEqual(expected);
-            const changed = await changedRows(store, shop, resource, { filter });
-            expect(new Set(changed.map((each) => each["id"]))).toEqual(new Set(expected.map((each) => each["id"])));
-          }
+  test.each([1, 2, 250])("are the rows of the list with the named values, with %d rows a page", async (limit) => {
+    const { store, shop } = await filled();
+    for (const resource of RESOURCES) {
+      const all = await allRows(store, shop, resource);
+      for (const row of all) {
+        const { id, customerId, contractId, status, shopifyId } = row as Record<string, string>;
+        const filters: RowFilter[] = [
+          { id },
+          { status },
+          { customerId },
+          { contractId },
+          { customerId, status },
+        ].filter((filter) => Object.values(filter).every((value) => value !== undefined)) as RowFilter[];
+        if (resource === "orders") filters.push({ orderGid: shopifyId as string });
+        for (const filter of filters) {
+          const wanted = Object.entries(filter).map(([name, value]) => [
+            name === "orderGid" ? "shopifyId" : name,
+            value,
+          ]);
+          const expected = all.filter((each) => wanted.every(([name, value]) => each[name ?? ""] === value));
+          expect(await filteredRows(store, shop, resource, filter, limit)).toEqual(expected);
+          const changed = await changedRows(store, shop, resource, { filter });
+          expect(new Set(changed.map((each) => each["id"]))).toEqual(new Set(expected.map((each) => each["id"])));
         }
       }
-    });
-
-    test("follow a contract that moves to another customer", async () => {
-      const { store, shop } = await filled();
-      const [moved] = await filteredRows(store, shop, "subscriptions", { status: "PAUSED" });
-      await commit(store, shop, [
-        subscription(3, { customer: gid.customer(9), status: "PAUSED" }),
-        order(3, 1, { status: "RECOVERED" }),
-      ]);
-      const ids = async (resource: Resource) =>
-        (await filteredRows(store, shop, resource, { customerId: customerId(shop.domain, gid.customer(9)) })).map(
-          ({ id }) => id,
-        );
-      expect(await ids("subscriptions")).toEqual([moved?.["id"]]);
-      expect(await ids("orders")).toHaveLength(1);
-      const former = await filteredRows(store, shop, "subscriptions", { customerId: String(moved?.["customerId"]) });
-      expect(former.map(({ id }) => id)).not.toContain(moved?.["id"]);
-    });
-
-    test("are searched in a limited number of rows for each page, and no row is missed or repeated", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      const rare = new Set([1, SCANNED_ROWS - 1, SCANNED_ROWS, SCANNED_ROWS + 1, SCANNED_ROWS + 40]);
-      const count = SCANNED_ROWS + 50;
-      for (let begin = 1; begin <= count; begin += 5_000) {
-        const numbers = Array.from({ length: Math.min(5_000, count - begin + 1) }, (_, index) => begin + index);
-        const startedAt = (n: number) => new Date(START - n * 1_000).toISOString();
-        await commit(
-          store,
-          shop,
-          numbers.map((n) =>
-            subscription(n, {
-              customer: gid.customer(1),
-              lines: [],
-              status: rare.has(n) ? "PAUSED" : "ACTIVE",
-              startedAt: startedAt(n),
-            }),
-          ),
-        );
-      }
-      const contracts = (rows: Row[]) => rows.map(({ shopifyId }) => Number(String(shopifyId).split("/").at(-1)));
-      const filter = { status: "PAUSED" };
-      const first = await store.pages.listFiltered(shop.id, "subscriptions", filter, 250, null);
-      expect([contracts(parsePage(first?.rows ?? new Uint8Array())), first?.end === null]).toEqual([
-        [1, SCANNED_ROWS - 1, SCANNED_ROWS],
-        false,
-      ]);
-      for (const limit of [1, 3, 250])
-        expect(contracts(await filteredRows(store, shop, "subscriptions", filter, limit))).toEqual([...rare]);
-      const found: number[] = [];
-      let pages = 0;
-      for (let after = 0, hasMore = true; hasMore; pages += 1) {
-        const page = await store.pages.changes(shop.id, "subscriptions", filter, 250, after);
-        found.push(...contracts(parsePage(page.rows)));
-        [after, hasMore] = [page.reached, page.hasMore];
-      }
-      expect([found, pages]).toEqual([[...rare], Math.floor(count / SCANNED_CHANGES) + 1]);
-    });
+    }
   });
-}
+
+  test("follow a contract that moves to another customer", async () => {
+    const { store, shop } = await filled();
+    const [moved] = await filteredRows(store, shop, "subscriptions", { status: "PAUSED" });
+    await commit(store, shop, [
+      subscription(3, { customer: gid.customer(9), status: "PAUSED" }),
+      order(3, 1, { status: "RECOVERED" }),
+    ]);
+    const ids = async (resource: Resource) =>
+      (await filteredRows(store, shop, resource, { customerId: customerId(shop.domain, gid.customer(9)) })).map(
+        ({ id }) => id,
+      );
+    expect(await ids("subscriptions")).toEqual([moved?.["id"]]);
+    expect(await ids("orders")).toHaveLength(1);
+    const former = await filteredRows(store, shop, "subscriptions", { customerId: String(moved?.["customerId"]) });
+    expect(former.map(({ id }) => id)).not.toContain(moved?.["id"]);
+  });
+
+  test("are searched in a limited number of rows for each page, and no row is missed or repeated", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const rare = new Set([1, SCANNED_ROWS - 1, SCANNED_ROWS, SCANNED_ROWS + 1, SCANNED_ROWS + 40]);
+    const count = SCANNED_ROWS + 50;
+    for (let begin = 1; begin <= count; begin += 5_000) {
+      const numbers = Array.from({ length: Math.min(5_000, count - begin + 1) }, (_, index) => begin + index);
+      const startedAt = (n: number) => new Date(START - n * 1_000).toISOString();
+      await commit(
+        store,
+        shop,
+        numbers.map((n) =>
+          subscription(n, {
+            customer: gid.customer(1),
+            lines: [],
+            status: rare.has(n) ? "PAUSED" : "ACTIVE",
+            startedAt: startedAt(n),
+          }),
+        ),
+      );
+    }
+    const contracts = (rows: Row[]) => rows.map(({ shopifyId }) => Number(String(shopifyId).split("/").at(-1)));
+    const filter = { status: "PAUSED" };
+    const first = await store.pages.listFiltered(shop.id, "subscriptions", filter, 250, null);
+    expect([contracts(parsePage(first?.rows ?? new Uint8Array())), first?.end === null]).toEqual([
+      [1, SCANNED_ROWS - 1, SCANNED_ROWS],
+      false,
+    ]);
+    for (const limit of [1, 3, 250])
+      expect(contracts(await filteredRows(store, shop, "subscriptions", filter, limit))).toEqual([...rare]);
+    const found: number[] = [];
+    let pages = 0;
+    for (let after = 0, hasMore = true; hasMore; pages += 1) {
+      const page = await store.pages.changes(shop.id, "subscriptions", filter, 250, after);
+      found.push(...contracts(parsePage(page.rows)));
+      [after, hasMore] = [page.reached, page.hasMore];
+    }
+    expect([found, pages]).toEqual([[...rare], Math.floor(count / SCANNED_CHANGES) + 1]);
+  });
+});

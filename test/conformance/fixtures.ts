@@ -8,11 +8,9 @@ import type { Tokens } from "../../src/domain/platform/connection.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { Resource } from "../../src/domain/resources.ts";
 import type { Shop, ShopRef } from "../../src/domain/shop.ts";
-import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
-import { customer, reward } from "../support/records.ts";
 
 export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expiresAt: null };
 export const URL = "https://hooks.example.com/in";
@@ -29,6 +27,13 @@ async function skipIds(store: Store, count: number): Promise<void> {
     await store.shops.add({ domain: "removed.example.com", plan: "pro", currency: "USD" }, START);
     await removeShop(store, "removed.example.com");
   }
+}
+
+/** Adds a shop for which every event is queued. */
+export async function shopWithEvents(store: Store, name?: string): Promise<Shop> {
+  const shop = await addShop(store, name);
+  await chooseAllEvents(store, shop);
+  return shop;
 }
 
 /** Makes an API key for tests that use only its name. */
@@ -69,64 +74,6 @@ export async function commit(
   const [result] = await store.mirror.applyRecords([{ shop, records }], now);
   if (result === undefined || "refused" in result) throw new Error(`refused: ${JSON.stringify(result)}`);
   return result;
-}
-
-/** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
-export async function queueRewards(
-  store: Store,
-  shop: ShopRef,
-  ids: readonly (string | number)[],
-  now = START,
-): Promise<void> {
-  await commit(store, shop, [customer(1), ...ids.map((id) => reward(`r${id}`, { source: "loyalty" }))], now);
-}
-
-export const WAITS = [1_000, 10_000];
-export const LEASE = 60_000;
-
-/** Claims the due deliveries, of both kinds. */
-export async function claim(
-  store: Store,
-  shop: ShopRef,
-  { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
-): Promise<Claim[]> {
-  const claims: Claim[] = [];
-  for (const results of [ended, []]) {
-    const shares = new Map([[shop.id, share - claims.length]]);
-    claims.push(...(await store.deliveries.recordAndClaim(results, shares, now, now + LEASE, WAITS)).claimed);
-  }
-  return claims;
-}
-
-/** Lists the ids of the shops with due deliveries. */
-export async function dueShopIds(store: Store, now: number): Promise<number[]> {
-  return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
-}
-
-/**
- * Records results of attempts, and claims nothing. Without waits, a failed delivery is dead.
- * @returns the recorded results
- */
-export async function record(
-  store: Store,
-  ended: readonly AttemptResult[],
-  waits: readonly number[] = WAITS,
-): Promise<AttemptResult[]> {
-  const { recorded } = await store.deliveries.recordAndClaim(ended, new Map(), START, START, waits);
-  return recorded;
-}
-
-export function succeeded(claimed: Claim, startedAt = START): AttemptResult {
-  return { claim: claimed, outcome: { statusCode: 200, error: null, url: URL, answer: "ok" }, startedAt, duration: 5 };
-}
-
-export function failed(claimed: Claim, startedAt = START): AttemptResult {
-  return {
-    claim: claimed,
-    outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500.", url: URL, answer: "no" },
-    startedAt,
-    duration: 7,
-  };
 }
 
 export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial<Receipt> = {}): Receipt {

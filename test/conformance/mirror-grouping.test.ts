@@ -58,44 +58,42 @@ async function contents({ store, rows }: TestStore, shop: ShopRef) {
   };
 }
 
-for (const engine of engines()) {
-  describe(engine.name, () => {
-    test("any grouping of the same submissions into commits ends in the same rows, deliveries and texts", async () => {
-      const property = fc.asyncProperty(submissions, sizes, async (lists, groupSizes) => {
-        const [apart, together, memory] = [await engine.open(), await engine.open(), new MemoryMirror(INBOX)];
-        const [inApart, inTogether] = [await shopWithInbox(apart.store), await shopWithInbox(together.store)];
-        // The submission in the middle removes the second platform webhook from the inbox.
-        const middle = Math.floor(lists.length / 2);
-        const of = ({ shop, inboxNumbers }: { shop: ShopRef; inboxNumbers: number[] }) =>
-          lists.map(
-            (records, index): Submission => ({
-              shop,
-              records,
-              ...(index === middle && { inboxNumbers: inboxNumbers.slice(1) }),
-            }),
-          );
+describe.each(engines())("$name", (engine) => {
+  test("any grouping of the same submissions into commits ends in the same rows, deliveries and texts", async () => {
+    const property = fc.asyncProperty(submissions, sizes, async (lists, groupSizes) => {
+      const [apart, together, memory] = [await engine.open(), await engine.open(), new MemoryMirror(INBOX)];
+      const [inApart, inTogether] = [await shopWithInbox(apart.store), await shopWithInbox(together.store)];
+      // The submission in the middle removes the second platform webhook from the inbox.
+      const middle = Math.floor(lists.length / 2);
+      const of = ({ shop, inboxNumbers }: { shop: ShopRef; inboxNumbers: number[] }) =>
+        lists.map(
+          (records, index): Submission => ({
+            shop,
+            records,
+            ...(index === middle && { inboxNumbers: inboxNumbers.slice(1) }),
+          }),
+        );
 
-        const results = [];
-        for (const submission of of(inApart))
-          results.push(...(await apart.store.mirror.applyRecords([submission], START)));
-        const groupedResults = [];
-        for (const group of inGroups(of(inTogether), groupSizes))
-          groupedResults.push(...(await together.store.mirror.applyRecords(group, START)));
-        expect(groupedResults).toEqual(results);
-        expect(await contents(together, inTogether.shop)).toEqual(await contents(apart, inApart.shop));
+      const results = [];
+      for (const submission of of(inApart))
+        results.push(...(await apart.store.mirror.applyRecords([submission], START)));
+      const groupedResults = [];
+      for (const group of inGroups(of(inTogether), groupSizes))
+        groupedResults.push(...(await together.store.mirror.applyRecords(group, START)));
+      expect(groupedResults).toEqual(results);
+      expect(await contents(together, inTogether.shop)).toEqual(await contents(apart, inApart.shop));
 
-        expect(
-          of({ shop: memory.shop, inboxNumbers: [1, 2] }).flatMap((submission) => memory.commit([submission])),
-        ).toEqual(results);
-        expect(await served(apart)).toEqual(expectedOf(memory));
-        // Each run has its own databases, so remove them now.
-        await cleanUp();
-      });
-      // PostgreSQL has fewer runs, because making a database takes much longer there.
-      await fc.assert(property, { numRuns: engine.name === "sqlite" ? 30 : 12 });
+      expect(
+        of({ shop: memory.shop, inboxNumbers: [1, 2] }).flatMap((submission) => memory.commit([submission])),
+      ).toEqual(results);
+      expect(await served(apart)).toEqual(expectedOf(memory));
+      // Each run has its own databases, so remove them now.
+      await cleanUp();
     });
+    // PostgreSQL has fewer runs, because making a database takes much longer there.
+    await fc.assert(property, { numRuns: engine.name === "sqlite" ? 30 : 12 });
   });
-}
+});
 
 async function served({ rows }: TestStore) {
   const jsonOf = async (table: "customers" | "subscriptions" | "orders" | "occurrences") =>

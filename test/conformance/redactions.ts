@@ -5,7 +5,7 @@ import { START } from "../support/app.ts";
 import { customer, gid } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import type { TestStore } from "./engines.ts";
-import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
+import { receipt } from "./fixtures.ts";
 
 export const ADA = "ada@example.com";
 export const redaction: RedactionRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
@@ -19,12 +19,6 @@ export async function tablesWith({ rows }: TestStore, text: string): Promise<str
     TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const),
   );
   return texts.filter(([, json]) => json.includes(text)).map(([table]) => table);
-}
-
-export async function addShopWithEvents(store: Store, name?: string): Promise<ShopRef> {
-  const shop = await addShop(store, name);
-  await chooseAllEvents(store, shop);
-  return shop;
 }
 
 /**

@@ -8,23 +8,9 @@ import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
-import { engines, type TestStore } from "./engines.ts";
-import {
-  addShop,
-  apiKey,
-  chooseAllEvents,
-  claim,
-  commit,
-  failed,
-  failures,
-  LEASE,
-  receipt,
-  record,
-  removeShop,
-  succeeded,
-  TOKENS,
-  URL,
-} from "./fixtures.ts";
+import { claim, failed, LEASE, record, succeeded } from "./delivery-fixtures.ts";
+import { engines, storeWithShop, type TestStore } from "./engines.ts";
+import { addShop, apiKey, chooseAllEvents, commit, failures, receipt, removeShop, TOKENS, URL } from "./fixtures.ts";
 
 const TABLES = ["shops", ...SHOP_TABLES] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
@@ -73,184 +59,181 @@ async function rowsOf({ rows }: TestStore, shop: ShopRef): Promise<Record<string
 
 const tablesWithRows = (all: Record<string, unknown[]>) => TABLES.filter((table) => (all[table]?.length ?? 0) > 0);
 
-for (const engine of engines()) {
-  describe(`${engine.name}: removing a shop`, () => {
-    test("removes everything that is stored about it, and nothing of another shop", async () => {
-      const opened = await engine.open();
-      const { store, alpha, beta } = await twoShops(opened);
-      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([...TABLES]);
-      const before = await rowsOf(opened, beta);
-      expect(tablesWithRows(before)).toEqual([...TABLES]);
-      expect(await removeShop(store, alpha.domain)).toBe(true);
-      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
-      expect(await rowsOf(opened, beta)).toEqual(before);
-      expect(await removeShop(store, alpha.domain)).toBe(false);
-      expect(await store.shops.removing()).toEqual([]);
-    });
-
-    test("goes in steps of a limited number of rows and bytes", async () => {
-      const { store, rows } = await engine.open();
-      const shop = await addShop(store);
-      await commit(
-        store,
-        shop,
-        Array.from({ length: 1_500 }, (_, n) => customer(n + 1)),
-      );
-      for (let n = 0; n < 4; n += 1)
-        await store.inbox.receive([receipt(shop, null, { body: "x".repeat(1024 * 1024) })], START);
-      await store.shops.beginRemoval(shop.domain, START);
-      const left: number[][] = [];
-      for (let more = true; more; more = await store.shops.removeSome(shop.id))
-        left.push([(await rows("customers")).length, (await rows("inbox")).length]);
-      const steps = left.slice(1).map((counts, index) => counts.map((count, n) => (left[index]?.[n] ?? 0) - count));
-      expect(Math.max(...steps.map(([customers]) => customers ?? 0))).toBeLessThan(1_000);
-      expect(Math.max(...steps.map(([, items]) => items ?? 0))).toBe(1);
-      expect(left.at(-1)).toEqual([0, 0]);
-      expect(await rows("shops")).toEqual([]);
-    });
-
-    test("goes on after an interruption at any step, in any process", async () => {
-      const opened = await engine.open();
-      const { store, alpha, beta } = await twoShops(opened);
-      const before = await rowsOf(opened, beta);
-      await store.shops.beginRemoval(alpha.domain, START);
-      // Each store acts as a separate process, which does not know the other stores' steps.
-      const others = [await opened.reopen(), await opened.reopen(), await opened.reopen()];
-      let steps = 0;
-      for (let more = true; more; steps += 1) {
-        const other = others[steps % others.length] as Store;
-        expect(await other.shops.removing()).toEqual([{ id: alpha.id, domain: alpha.domain }]);
-        // A repeated command finds the shop, and does not begin a second removal.
-        expect(await other.shops.beginRemoval(alpha.domain, START + 1)).toEqual({ id: alpha.id, domain: alpha.domain });
-        more = await other.shops.removeSome(alpha.id);
-      }
-      expect(steps).toBeGreaterThan(5);
-      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
-      expect(await rowsOf(opened, beta)).toEqual(before);
-    });
-
-    test("keeps the request for it, and the id of the request, until all other rows are gone", async () => {
-      const opened = await engine.open();
-      const { store, alpha } = await twoShops(opened);
-      await store.shops.beginRemoval(alpha.domain, START);
-      let last = await rowsOf(opened, alpha);
-      for (let more = true; more; ) {
-        last = await rowsOf(opened, alpha);
-        expect(last["inbox"]).toContainEqual(expect.objectContaining({ topic: "shop/redact" }));
-        expect(last["platform_webhooks"]).toContainEqual(expect.objectContaining({ id: "asked" }));
-        more = await store.shops.removeSome(alpha.id);
-      }
-      expect(tablesWithRows(last)).toEqual(["shops", "inbox", "platform_webhooks", "webhook_secrets"]);
-      expect([last["inbox"]?.length, last["platform_webhooks"]?.length]).toEqual([1, 1]);
-    });
-
-    test("of two shops begins with the shop whose removal began first", async () => {
-      const { store, alpha, beta } = await twoShops(await engine.open());
-      await store.shops.beginRemoval(beta.domain, START);
-      await store.shops.beginRemoval(alpha.domain, START + 1);
-      await store.shops.beginRemoval(beta.domain, START + 2);
-      expect((await store.shops.removing()).map(({ id }) => id)).toEqual([beta.id, alpha.id]);
-    });
-
-    test("never gives its id to another shop, so what still arrives for it is dropped", async () => {
-      const { store, rows } = await engine.open();
-      const alpha = await addShop(store, "alpha");
-      await removeShop(store, alpha.domain);
-      const again = await addShop(store, "alpha");
-      expect(again.id).toBeGreaterThan(alpha.id);
-      expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
-      expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
-        { refused: {} },
-      ]);
-      expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
-      expect([await rows("customers"), await rows("inbox")]).toEqual([[], []]);
-    });
+describe.each(engines())("$name: removing a shop", (engine) => {
+  test("removes everything that is stored about it, and nothing of another shop", async () => {
+    const opened = await engine.open();
+    const { store, alpha, beta } = await twoShops(opened);
+    expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([...TABLES]);
+    const before = await rowsOf(opened, beta);
+    expect(tablesWithRows(before)).toEqual([...TABLES]);
+    expect(await removeShop(store, alpha.domain)).toBe(true);
+    expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
+    expect(await rowsOf(opened, beta)).toEqual(before);
+    expect(await removeShop(store, alpha.domain)).toBe(false);
+    expect(await store.shops.removing()).toEqual([]);
   });
 
-  describe(`${engine.name}: a shop that is being removed`, () => {
-    test("is not served, although its rows still exist", async () => {
-      const opened = await engine.open();
-      const { store, alpha, beta } = await twoShops(opened);
-      const [claimed] = await claim(store, alpha, { share: 1 });
-      await store.shops.beginRemoval(alpha.domain, START);
-      const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks } = store;
-      expect(await shops.list()).toEqual([beta]);
-      expect(await shops.find(alpha.domain)).toBeUndefined();
-      expect(await shops.byId(alpha.id)).toBeUndefined();
-      expect(await shops.intakeSecret(alpha.domain)).toBeUndefined();
-      expect(await keys.find(hashKey(alpha.domain))).toBeUndefined();
-      expect(await sessions.find(hashKey(`session ${alpha.domain}`), START)).toBeUndefined();
-      expect(await sessions.begin(hashKey(`link ${alpha.domain}`), hashKey("new"), START, START + 1_000)).toBe(false);
-      expect(await webhooks.settings(alpha.id)).toEqual({ url: null, topics: [] });
-      expect(await connections.list()).toEqual([beta.id]);
-      expect(await connections.tokens(alpha.id)).toBeUndefined();
-      expect(await syncs.unfinished(alpha.id, "full")).toBeUndefined();
-      const later = START + 2 * LEASE;
-      expect((await deliveries.dueShops(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
-      expect(await claim(store, alpha, { now: later, ended: claimed ? [succeeded(claimed)] : [] })).toEqual([]);
-      expect((await inbox.dueQueues(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
-      expect((await rowsOf(opened, alpha))["deliveries"]?.length).toBeGreaterThan(1);
-    });
-
-    test("gets no new row and no change, even from callers who found it earlier", async () => {
-      const opened = await engine.open();
-      const { store, alpha } = await twoShops(opened);
-      await store.shops.beginRemoval(alpha.domain, START);
-      const before = await rowsOf(opened, alpha);
-      const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks, mirror } = store;
-      const { id } = alpha;
-      expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
-        { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
-      ]);
-      // The platform repeats its request. The request is not stored twice. It is not lost either, because the shop is
-      // marked.
-      const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
-      expect(await inbox.receive(again, START)).toEqual([false, false, false]);
-      expect(await shops.followPlan(id, "free")).toBe(false);
-      const missing = await failures([
-        shops.settings(id),
-        shops.rowCounts(id),
-        shops.set(alpha.domain, { plan: "free" }),
-        webhooks.secret(id, START),
-        webhooks.rotateSecret(id, START),
-        webhooks.set(id, { url: URL }, START),
-      ]);
-      expect(missing).toMatchObject(missing.map(() => ({ name: "SdsError", code: "not_found" })));
-      const refused = await failures([
-        keys.add(id, apiKey("new"), hashKey("new")),
-        sessions.addLink(id, hashKey("new link"), START + 10),
-        connections.connect(id, "token", TOKENS, [], START),
-        syncs.save(id, "full", run),
-        syncs.complete(id, "full", START, 0, START),
-        deliveries.queueTest(alpha, { topic: "order.charged", data: {} }, START),
-      ]);
-      for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
-      expect(refused).toMatchObject(refused.map(() => ({ reason: "conflict" })));
-      expect(await rowsOf(opened, alpha)).toEqual(before);
-    });
-
-    test("keeps its domain until it is gone: adding it again says why, and works afterwards", async () => {
-      const { store, alpha } = await twoShops(await engine.open());
-      await store.shops.beginRemoval(alpha.domain, START);
-      const add = () => store.shops.add({ domain: alpha.domain, plan: "pro", currency: "USD" }, START);
-      const [failure] = await failures([add()]);
-      expect(failure).toMatchObject({
-        code: "conflict",
-        message: expect.stringContaining(`the shop ${alpha.domain} is being removed`),
-      });
-      await removeShop(store, alpha.domain);
-      expect(await add()).toMatchObject({ domain: alpha.domain });
-    });
-
-    test("is skipped by pruning and by forgetting receipts", async () => {
-      const opened = await engine.open();
-      const { store, alpha, beta } = await twoShops(opened);
-      await store.shops.beginRemoval(alpha.domain, START);
-      const before = await rowsOf(opened, alpha);
-      await store.inbox.forgetReceipts(START + 10);
-      await store.deliveries.prune(START + 10);
-      expect(await rowsOf(opened, alpha)).toEqual(before);
-      expect((await rowsOf(opened, beta))["platform_webhooks"]).toEqual([]);
-    });
+  test("goes in steps of a limited number of rows and bytes", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    await commit(
+      store,
+      shop,
+      Array.from({ length: 1_500 }, (_, n) => customer(n + 1)),
+    );
+    for (let n = 0; n < 4; n += 1)
+      await store.inbox.receive([receipt(shop, null, { body: "x".repeat(1024 * 1024) })], START);
+    await store.shops.beginRemoval(shop.domain, START);
+    const left: number[][] = [];
+    for (let more = true; more; more = await store.shops.removeSome(shop.id))
+      left.push([(await rows("customers")).length, (await rows("inbox")).length]);
+    const steps = left.slice(1).map((counts, index) => counts.map((count, n) => (left[index]?.[n] ?? 0) - count));
+    expect(Math.max(...steps.map(([customers]) => customers ?? 0))).toBeLessThan(1_000);
+    expect(Math.max(...steps.map(([, items]) => items ?? 0))).toBe(1);
+    expect(left.at(-1)).toEqual([0, 0]);
+    expect(await rows("shops")).toEqual([]);
   });
-}
+
+  test("goes on after an interruption at any step, in any process", async () => {
+    const opened = await engine.open();
+    const { store, alpha, beta } = await twoShops(opened);
+    const before = await rowsOf(opened, beta);
+    await store.shops.beginRemoval(alpha.domain, START);
+    // Each store acts as a separate process, which does not know the other stores' steps.
+    const others = [await opened.reopen(), await opened.reopen(), await opened.reopen()];
+    let steps = 0;
+    for (let more = true; more; steps += 1) {
+      const other = others[steps % others.length] as Store;
+      expect(await other.shops.removing()).toEqual([{ id: alpha.id, domain: alpha.domain }]);
+      // A repeated command finds the shop, and does not begin a second removal.
+      expect(await other.shops.beginRemoval(alpha.domain, START + 1)).toEqual({ id: alpha.id, domain: alpha.domain });
+      more = await other.shops.removeSome(alpha.id);
+    }
+    expect(steps).toBeGreaterThan(5);
+    expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
+    expect(await rowsOf(opened, beta)).toEqual(before);
+  });
+
+  test("keeps the request for it, and the id of the request, until all other rows are gone", async () => {
+    const opened = await engine.open();
+    const { store, alpha } = await twoShops(opened);
+    await store.shops.beginRemoval(alpha.domain, START);
+    let last = await rowsOf(opened, alpha);
+    for (let more = true; more; ) {
+      last = await rowsOf(opened, alpha);
+      expect(last["inbox"]).toContainEqual(expect.objectContaining({ topic: "shop/redact" }));
+      expect(last["platform_webhooks"]).toContainEqual(expect.objectContaining({ id: "asked" }));
+      more = await store.shops.removeSome(alpha.id);
+    }
+    expect(tablesWithRows(last)).toEqual(["shops", "inbox", "platform_webhooks", "webhook_secrets"]);
+    expect([last["inbox"]?.length, last["platform_webhooks"]?.length]).toEqual([1, 1]);
+  });
+
+  test("of two shops begins with the shop whose removal began first", async () => {
+    const { store, alpha, beta } = await twoShops(await engine.open());
+    await store.shops.beginRemoval(beta.domain, START);
+    await store.shops.beginRemoval(alpha.domain, START + 1);
+    await store.shops.beginRemoval(beta.domain, START + 2);
+    expect((await store.shops.removing()).map(({ id }) => id)).toEqual([beta.id, alpha.id]);
+  });
+
+  test("never gives its id to another shop, so what still arrives for it is dropped", async () => {
+    const { store, rows } = await engine.open();
+    const alpha = await addShop(store, "alpha");
+    await removeShop(store, alpha.domain);
+    const again = await addShop(store, "alpha");
+    expect(again.id).toBeGreaterThan(alpha.id);
+    expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
+    expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
+      { refused: {} },
+    ]);
+    expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
+    expect([await rows("customers"), await rows("inbox")]).toEqual([[], []]);
+  });
+});
+
+describe.each(engines())("$name: a shop that is being removed", (engine) => {
+  test("is not served, although its rows still exist", async () => {
+    const opened = await engine.open();
+    const { store, alpha, beta } = await twoShops(opened);
+    const [claimed] = await claim(store, alpha, { share: 1 });
+    await store.shops.beginRemoval(alpha.domain, START);
+    const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks } = store;
+    expect(await shops.list()).toEqual([beta]);
+    expect(await shops.find(alpha.domain)).toBeUndefined();
+    expect(await shops.byId(alpha.id)).toBeUndefined();
+    expect(await shops.intakeSecret(alpha.domain)).toBeUndefined();
+    expect(await keys.find(hashKey(alpha.domain))).toBeUndefined();
+    expect(await sessions.find(hashKey(`session ${alpha.domain}`), START)).toBeUndefined();
+    expect(await sessions.begin(hashKey(`link ${alpha.domain}`), hashKey("new"), START, START + 1_000)).toBe(false);
+    expect(await webhooks.settings(alpha.id)).toEqual({ url: null, topics: [] });
+    expect(await connections.list()).toEqual([beta.id]);
+    expect(await connections.tokens(alpha.id)).toBeUndefined();
+    expect(await syncs.unfinished(alpha.id, "full")).toBeUndefined();
+    const later = START + 2 * LEASE;
+    expect((await deliveries.dueShops(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
+    expect(await claim(store, alpha, { now: later, ended: claimed ? [succeeded(claimed)] : [] })).toEqual([]);
+    expect((await inbox.dueQueues(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
+    expect((await rowsOf(opened, alpha))["deliveries"]?.length).toBeGreaterThan(1);
+  });
+
+  test("gets no new row and no change, even from callers who found it earlier", async () => {
+    const opened = await engine.open();
+    const { store, alpha } = await twoShops(opened);
+    await store.shops.beginRemoval(alpha.domain, START);
+    const before = await rowsOf(opened, alpha);
+    const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks, mirror } = store;
+    const { id } = alpha;
+    expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
+      { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
+    ]);
+    // The platform repeats its request. The request is not stored twice. It is not lost either, because the shop is
+    // marked.
+    const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
+    expect(await inbox.receive(again, START)).toEqual([false, false, false]);
+    expect(await shops.followPlan(id, "free")).toBe(false);
+    const missing = await failures([
+      shops.settings(id),
+      shops.rowCounts(id),
+      shops.set(alpha.domain, { plan: "free" }),
+      webhooks.secret(id, START),
+      webhooks.rotateSecret(id, START),
+      webhooks.set(id, { url: URL }, START),
+    ]);
+    expect(missing).toMatchObject(missing.map(() => ({ name: "SdsError", code: "not_found" })));
+    const refused = await failures([
+      keys.add(id, apiKey("new"), hashKey("new")),
+      sessions.addLink(id, hashKey("new link"), START + 10),
+      connections.connect(id, "token", TOKENS, [], START),
+      syncs.save(id, "full", run),
+      syncs.complete(id, "full", START, 0, START),
+      deliveries.queueTest(alpha, { topic: "order.charged", data: {} }, START),
+    ]);
+    for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
+    expect(refused).toMatchObject(refused.map(() => ({ reason: "conflict" })));
+    expect(await rowsOf(opened, alpha)).toEqual(before);
+  });
+
+  test("keeps its domain until it is gone: adding it again says why, and works afterwards", async () => {
+    const { store, alpha } = await twoShops(await engine.open());
+    await store.shops.beginRemoval(alpha.domain, START);
+    const add = () => store.shops.add({ domain: alpha.domain, plan: "pro", currency: "USD" }, START);
+    const [failure] = await failures([add()]);
+    expect(failure).toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`the shop ${alpha.domain} is being removed`),
+    });
+    await removeShop(store, alpha.domain);
+    expect(await add()).toMatchObject({ domain: alpha.domain });
+  });
+
+  test("is skipped by pruning and by forgetting receipts", async () => {
+    const opened = await engine.open();
+    const { store, alpha, beta } = await twoShops(opened);
+    await store.shops.beginRemoval(alpha.domain, START);
+    const before = await rowsOf(opened, alpha);
+    await store.inbox.forgetReceipts(START + 10);
+    await store.deliveries.prune(START + 10);
+    expect(await rowsOf(opened, alpha)).toEqual(before);
+    expect((await rowsOf(opened, beta))["platform_webhooks"]).toEqual([]);
+  });
+});

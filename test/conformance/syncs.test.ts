@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { NO_COUNTS, type SyncRun } from "../../src/domain/platform/sync.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { engines } from "./engines.ts";
-import { addShop, failures, removeShop } from "./fixtures.ts";
+import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { failures, removeShop } from "./fixtures.ts";
 
 const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   startedAt: START,
@@ -14,75 +14,69 @@ const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   ...fields,
 });
 
-for (const engine of engines()) {
-  describe(`${engine.name}: a sync`, () => {
-    test("that was interrupted can continue where it stopped, separately for each kind and shop", async () => {
-      const { store, reopen } = await engine.open();
-      const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      await store.syncs.save(shop.id, "full", run());
-      await store.syncs.save(shop.id, "full", run({ stage: "orders", cursor: null }));
-      await store.syncs.save(shop.id, "changes", run({ events: false }));
-      const { syncs } = await reopen();
-      expect(await syncs.unfinished(shop.id, "full")).toEqual(run({ stage: "orders", cursor: null }));
-      expect(await syncs.unfinished(shop.id, "changes")).toEqual(run({ events: false }));
-      expect(await syncs.unfinished(other.id, "full")).toBeUndefined();
-      expect(await syncs.lastComplete(shop.id, "full")).toBeUndefined();
-    });
+describe.each(engines())("$name: a sync", (engine) => {
+  test("that was interrupted can continue where it stopped, separately for each kind and shop", async () => {
+    const { store, reopen, shop, other } = await storeWithTwoShops(engine);
+    await store.syncs.save(shop.id, "full", run());
+    await store.syncs.save(shop.id, "full", run({ stage: "orders", cursor: null }));
+    await store.syncs.save(shop.id, "changes", run({ events: false }));
+    const { syncs } = await reopen();
+    expect(await syncs.unfinished(shop.id, "full")).toEqual(run({ stage: "orders", cursor: null }));
+    expect(await syncs.unfinished(shop.id, "changes")).toEqual(run({ events: false }));
+    expect(await syncs.unfinished(other.id, "full")).toBeUndefined();
+    expect(await syncs.lastComplete(shop.id, "full")).toBeUndefined();
+  });
 
-    test("that is completed has its time and the number of changes", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      await store.syncs.save(shop.id, "full", run());
-      await store.syncs.complete(shop.id, "full", START, 12, START + 50);
-      expect(await store.syncs.unfinished(shop.id, "full")).toBeUndefined();
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
-        startedAt: START,
-        endedAt: START + 50,
-        changed: 12,
-      });
-      expect(await store.syncs.lastComplete(shop.id, "changes")).toBeUndefined();
-      await store.syncs.save(shop.id, "full", run({ startedAt: START + 60 }));
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
-        startedAt: START,
-        endedAt: START + 50,
-        changed: 12,
-      });
-      await store.syncs.complete(shop.id, "full", START + 60, 0, START + 90);
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
-        startedAt: START + 60,
-        endedAt: START + 90,
-        changed: 0,
-      });
+  test("that is completed has its time and the number of changes", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await store.syncs.save(shop.id, "full", run());
+    await store.syncs.complete(shop.id, "full", START, 12, START + 50);
+    expect(await store.syncs.unfinished(shop.id, "full")).toBeUndefined();
+    expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+      startedAt: START,
+      endedAt: START + 50,
+      changed: 12,
     });
-
-    test("that left a gap keeps the time up to which the mirror has everything", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      await store.syncs.complete(shop.id, "changes", undefined, 1, START + 50);
-      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
-        startedAt: null,
-        endedAt: START + 50,
-        changed: 1,
-      });
-      await store.syncs.complete(shop.id, "changes", START + 60, 2, START + 70);
-      await store.syncs.complete(shop.id, "changes", undefined, 3, START + 80);
-      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
-        startedAt: START + 60,
-        endedAt: START + 80,
-        changed: 3,
-      });
+    expect(await store.syncs.lastComplete(shop.id, "changes")).toBeUndefined();
+    await store.syncs.save(shop.id, "full", run({ startedAt: START + 60 }));
+    expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+      startedAt: START,
+      endedAt: START + 50,
+      changed: 12,
     });
-
-    test("of a shop that was removed is refused", async () => {
-      const { store } = await engine.open();
-      const shop = await addShop(store);
-      await removeShop(store, shop.domain);
-      const refused = await failures([
-        store.syncs.save(shop.id, "full", run()),
-        store.syncs.complete(shop.id, "full", START, 0, START),
-      ]);
-      for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
-      expect(refused).toMatchObject([{ reason: "conflict" }, { reason: "conflict" }]);
+    await store.syncs.complete(shop.id, "full", START + 60, 0, START + 90);
+    expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+      startedAt: START + 60,
+      endedAt: START + 90,
+      changed: 0,
     });
   });
-}
+
+  test("that left a gap keeps the time up to which the mirror has everything", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await store.syncs.complete(shop.id, "changes", undefined, 1, START + 50);
+    expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
+      startedAt: null,
+      endedAt: START + 50,
+      changed: 1,
+    });
+    await store.syncs.complete(shop.id, "changes", START + 60, 2, START + 70);
+    await store.syncs.complete(shop.id, "changes", undefined, 3, START + 80);
+    expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
+      startedAt: START + 60,
+      endedAt: START + 80,
+      changed: 3,
+    });
+  });
+
+  test("of a shop that was removed is refused", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await removeShop(store, shop.domain);
+    const refused = await failures([
+      store.syncs.save(shop.id, "full", run()),
+      store.syncs.complete(shop.id, "full", START, 0, START),
+    ]);
+    for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
+    expect(refused).toMatchObject([{ reason: "conflict" }, { reason: "conflict" }]);
+  });
+});

@@ -1,17 +1,8 @@
 import { expect, test } from "bun:test";
 import { nextTurn } from "../../src/lib/waits.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import {
-  addShop,
-  claim,
-  failed,
-  HOUR,
-  queueRewards,
-  receipt,
-  record,
-  succeeded,
-  URL,
-} from "../conformance/fixtures.ts";
+import { claim, failed, queueRewards, record, succeeded } from "../conformance/delivery-fixtures.ts";
+import { addShop, HOUR, receipt, URL } from "../conformance/fixtures.ts";
 import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { openStoreIn } from "../support/open-store.ts";

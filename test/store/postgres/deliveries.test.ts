@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { ShopRef } from "../../../src/domain/shop.ts";
 import type { AttemptResult } from "../../../src/store/port/deliveries.ts";
 import type { Store } from "../../../src/store/port/store.ts";
-import { event, shopWithEvents } from "../../conformance/ended-deliveries.ts";
+import { event, failed, LEASE, record, succeeded, WAITS } from "../../conformance/delivery-fixtures.ts";
 import { engines } from "../../conformance/engines.ts";
-import { failed, LEASE, record, succeeded, WAITS } from "../../conformance/fixtures.ts";
+import { shopWithEvents } from "../../conformance/fixtures.ts";
 import { START } from "../../support/app.ts";
 
 const postgres = engines().filter(({ name }) => name === "postgres");

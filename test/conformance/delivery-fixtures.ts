@@ -1,0 +1,94 @@
+import type { Event } from "../../src/domain/events/event.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
+import type { Store } from "../../src/store/port/store.ts";
+import { START } from "../support/app.ts";
+import { customer, reward, subscription } from "../support/records.ts";
+import { commit, HOUR, URL } from "./fixtures.ts";
+
+export const event: Event = { topic: "order.charged", data: { cents: 5 } };
+export const notFound = { name: "SdsError", code: "not_found" };
+
+/** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
+export async function queueRewards(
+  store: Store,
+  shop: ShopRef,
+  ids: readonly (string | number)[],
+  now = START,
+): Promise<void> {
+  await commit(store, shop, [customer(1), ...ids.map((id) => reward(`r${id}`, { source: "loyalty" }))], now);
+}
+
+export const WAITS = [1_000, 10_000];
+export const LEASE = 60_000;
+
+/** Claims the due deliveries, of both kinds. */
+export async function claim(
+  store: Store,
+  shop: ShopRef,
+  { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
+): Promise<Claim[]> {
+  const claims: Claim[] = [];
+  for (const results of [ended, []]) {
+    const shares = new Map([[shop.id, share - claims.length]]);
+    claims.push(...(await store.deliveries.recordAndClaim(results, shares, now, now + LEASE, WAITS)).claimed);
+  }
+  return claims;
+}
+
+/** Lists the ids of the shops with due deliveries. */
+export async function dueShopIds(store: Store, now: number): Promise<number[]> {
+  return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
+}
+
+/**
+ * Records results of attempts, and claims nothing. Without waits, a failed delivery is dead.
+ * @returns the recorded results
+ */
+export async function record(
+  store: Store,
+  ended: readonly AttemptResult[],
+  waits: readonly number[] = WAITS,
+): Promise<AttemptResult[]> {
+  const { recorded } = await store.deliveries.recordAndClaim(ended, new Map(), START, START, waits);
+  return recorded;
+}
+
+export function succeeded(claimed: Claim, startedAt = START): AttemptResult {
+  return { claim: claimed, outcome: { statusCode: 200, error: null, url: URL, answer: "ok" }, startedAt, duration: 5 };
+}
+
+export function failed(claimed: Claim, startedAt = START): AttemptResult {
+  return {
+    claim: claimed,
+    outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500.", url: URL, answer: "no" },
+    startedAt,
+    duration: 7,
+  };
+}
+
+/** Claims the due deliveries and ends them: dead, delivered, or retried in an hour. */
+export async function end(
+  store: Store,
+  shop: ShopRef,
+  how: "dead" | "delivered" | "retrying",
+  now = START,
+  share = 10_000,
+): Promise<Claim[]> {
+  const claims = await claim(store, shop, { now, share });
+  await record(
+    store,
+    claims.map((each) => (how === "delivered" ? succeeded(each, now) : failed(each, now))),
+    how === "retrying" ? [HOUR] : [],
+  );
+  return claims;
+}
+
+/** Makes a webhook and a trigger of each status, oldest first: delivered, dead, retrying, pending. */
+export async function fill(store: Store, shop: ShopRef): Promise<void> {
+  for (const [n, how] of (["delivered", "dead", "retrying"] as const).entries()) {
+    await commit(store, shop, [subscription(n + 1)], START + n);
+    await end(store, shop, how, START + n);
+  }
+  await commit(store, shop, [subscription(9)], START + 3);
+}
