@@ -94,6 +94,7 @@ test.each<[string, string, Intent]>([
   ["customers/redact", `{${CUSTOMER_FIELD}}`, redaction(CUSTOMER)],
   ["customers/redact", '{"id":7}', NO_CUSTOMER],
   ["customers/data_request", `{${CUSTOMER_FIELD}}`, dataRequest(null)],
+  ["customers/data_request", `{${CUSTOMER_FIELD},"data_request":{"id":"7 or 8"}}`, dataRequest(null)],
   [
     "customers/data_request",
     `{${CUSTOMER_FIELD},"data_request":{"id":9007199254740995}}`,

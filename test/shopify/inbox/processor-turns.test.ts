@@ -1,105 +1,94 @@
 import { describe, expect, test } from "bun:test";
-import { SdsError } from "../../../src/domain/error.ts";
 import { START } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
-import { bySubject, countByShop, numbered, processing, SECOND } from "./slow-processing.ts";
+import {
+  bySubject,
+  countByShop,
+  numbered,
+  numbersOf,
+  processing,
+  processingOf,
+  REFUSED,
+  SECOND,
+} from "./slow-processing.ts";
 
 describe("shops take turns", () => {
   test("and each shop starts one subject before any shop starts a second one", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    for (const name of ["a", "b", "c"]) await receive(await addShop(name), ["s1", "s2"]);
-    await wake();
-    expect(bySubject(newCalls())).toEqual(["a s1", "b s1", "c s1", "a s2", "b s2", "c s2"]);
+    const { receive, nextCalls } = await processing();
+    for (const name of ["a", "b", "c"]) await receive(name, ["s1", "s2"]);
+    expect(bySubject(await nextCalls())).toEqual(["a s1", "b s1", "c s1", "a s2", "b s2", "c s2"]);
   });
 
   test("and the shop after the one served last comes next", async () => {
-    const { addShop, receive, wake, settle, newCalls } = await processing();
-    for (const name of ["a", "b", "c"]) await receive(await addShop(name), numbered("s", 100), false);
-    await wake();
-    const running = newCalls();
+    const { receive, nextCalls, settledCalls } = await processing();
+    for (const name of ["a", "b", "c"]) await receive(name, numbered("s", 100), false);
+    const running = await nextCalls();
     expect(countByShop(running)).toEqual({ a: 43, b: 43, c: 42 });
     const next: string[] = [];
     for (const call of running.slice(0, 6)) {
       await call.succeed();
-      await settle();
-      next.push(...newCalls().map(({ domain }) => domain));
+      next.push(...(await settledCalls()).map(({ domain }) => domain));
     }
     expect(next).toEqual(["c", "a", "b", "c", "a", "b"]);
     for (const call of running) await call.succeed();
   });
 
   test("and a shop with nothing that may start is skipped", async () => {
-    const { addShop, receive, wake, settle, newCalls } = await processing();
-    const [a, b] = [await addShop("a"), await addShop("b")];
-    await receive(a, numbered("s", 34));
-    await receive(b, ["s1"]);
-    await wake();
-    const running = newCalls();
+    const { receive, nextCalls, settledCalls } = await processing();
+    await receive("a", numbered("s", 34));
+    await receive("b", ["s1"]);
+    const running = await nextCalls();
     expect(countByShop(running)).toEqual({ a: 32, b: 1 });
     await running[0]?.succeed();
-    await settle();
-    expect(bySubject(newCalls())).toEqual(["a s33"]);
+    expect(bySubject(await settledCalls())).toEqual(["a s33"]);
   });
 });
 
 describe("the limit of subjects under way is", () => {
   test("32 subjects of one shop that need the platform, and 256 of all shops", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    const shop = await addShop("alone");
-    await receive(shop, numbered("s", 33));
-    await wake();
-    expect(newCalls()).toHaveLength(32);
-    for (let n = 0; n < 9; n += 1) await receive(await addShop(`shop${n}`), numbered("s", 33));
-    await wake();
-    const counts = countByShop(newCalls());
+    const { receive, nextCalls } = await processing();
+    await receive("alone", numbered("s", 33));
+    expect(await nextCalls()).toHaveLength(32);
+    for (let n = 0; n < 9; n += 1) await receive(`shop${n}`, numbered("s", 33));
+    const counts = countByShop(await nextCalls());
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(256 - 32);
     expect(Object.keys(counts)).toHaveLength(9);
   });
 
   test("64 subjects of one shop that need no platform, and 128 of all shops", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    for (const name of ["a", "b"]) await receive(await addShop(name), numbered("quick", 70), false);
-    await wake();
-    expect(countByShop(newCalls())).toEqual({ a: 64, b: 64 });
-    await receive(await addShop("c"), ["quick"], false);
-    await wake();
-    expect(newCalls()).toEqual([]);
+    const { receive, nextCalls } = await processing();
+    for (const name of ["a", "b"]) await receive(name, numbered("quick", 70), false);
+    expect(countByShop(await nextCalls())).toEqual({ a: 64, b: 64 });
+    await receive("c", ["quick"], false);
+    expect(await nextCalls()).toEqual([]);
   });
 
   test("64 subjects that need no platform, beside those that need it", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, numbered("quick", 70), false);
-    await receive(shop, numbered("asking", 40));
-    await wake();
-    const running = newCalls();
+    const { receive, nextCalls } = await processing();
+    await receive("a", numbered("quick", 70), false);
+    await receive("a", numbered("asking", 40));
+    const running = await nextCalls();
     expect(running.filter(({ subject }) => subject.startsWith("quick"))).toHaveLength(64);
     expect(running.filter(({ subject }) => subject.startsWith("asking"))).toHaveLength(32);
   });
 
   test("1 subject that needs the platform of a shop whose platform is slow, until it is faster", async () => {
-    const { addShop, receive, wake, settle, newCalls, slowShops } = await processing();
-    const shop = await addShop("a");
-    slowShops.add(shop.id);
-    await receive(shop, numbered("s", 70));
-    await receive(shop, ["quick"], false);
-    await receive(await addShop("b"), numbered("s", 3));
-    await wake();
-    const running = newCalls();
+    const { shopOf, receive, slowShops, nextCalls, settledCalls } = await processing();
+    slowShops.add((await shopOf("a")).id);
+    await receive("a", numbered("s", 70));
+    await receive("a", ["quick"], false);
+    await receive("b", numbered("s", 3));
+    const running = await nextCalls();
     expect(countByShop(running)).toEqual({ a: 2, b: 3 });
     slowShops.clear();
     await running.find(({ subject }) => subject === "s1")?.succeed();
-    await settle();
-    expect(newCalls()).toHaveLength(32);
+    expect(await settledCalls()).toHaveLength(32);
   });
 });
 
 describe("platform webhooks about one subject", () => {
   test("that wait together are processed together, the oldest first", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["s", "other", "s", "s"]);
-    await wake();
+    const { newCalls } = await processingOf(["s", "other", "s", "s"]);
     const numbers = newCalls().map(({ subject, items }) => [subject, items.map(({ number }) => number)]);
     expect(numbers).toEqual([
       ["s", [1, 3, 4]],
@@ -108,99 +97,74 @@ describe("platform webhooks about one subject", () => {
   });
 
   test("are processed together when the first is due, also those that failed", async () => {
-    const { addShop, receive, wake, settle, newCalls, clock } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["s"]);
-    await wake();
-    newCalls()[0]?.fail(new SdsError("bad_record", "the record is refused"));
+    const { receive, settle, newCalls, clock, nextCalls } = await processingOf(["s"]);
+    newCalls()[0]?.fail(REFUSED);
     await settle();
-    await receive(shop, ["s"], true, 3 * SECOND);
+    await receive("a", ["s"], true, 3 * SECOND);
     clock.ms += SECOND;
-    await receive(shop, ["s"], true, 3 * SECOND);
+    await receive("a", ["s"], true, 3 * SECOND);
     clock.ms += 2 * SECOND - 1;
-    await wake();
-    expect(newCalls()).toEqual([]);
+    expect(await nextCalls()).toEqual([]);
     clock.ms += 1;
-    await wake();
-    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[1, 2, 3]]);
+    expect(numbersOf(await nextCalls())).toEqual([[1, 2, 3]]);
   });
 
   test("keep their wait over a restart, unless a clock that was ahead planned it", async () => {
-    const { addShop, receive, wake, newCalls, clock } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["soon"], true, 30 * SECOND);
+    const { receive, clock, nextCalls } = await processing();
+    await receive("a", ["soon"], true, 30 * SECOND);
     clock.step(SECOND);
-    await receive(shop, ["ahead"], true, 30 * SECOND);
+    await receive("a", ["ahead"], true, 30 * SECOND);
     clock.step(-SECOND);
     // The first turn of the processor.
-    await wake();
-    expect(bySubject(newCalls())).toEqual(["a ahead"]);
+    expect(bySubject(await nextCalls())).toEqual(["a ahead"]);
     clock.ms += 30 * SECOND;
-    await wake();
-    expect(bySubject(newCalls())).toEqual(["a soon"]);
+    expect(bySubject(await nextCalls())).toEqual(["a soon"]);
   });
 
   test("that arrive while it is under way wait for its end", async () => {
-    const { addShop, receive, wake, settle, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["s"]);
-    await wake();
+    const { receive, newCalls, nextCalls, settledCalls } = await processingOf(["s"]);
     const [first] = newCalls();
-    await receive(shop, ["s"]);
-    await wake();
-    expect(newCalls()).toEqual([]);
+    await receive("a", ["s"]);
+    expect(await nextCalls()).toEqual([]);
     await first?.succeed();
-    await settle();
-    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[2]]);
+    expect(numbersOf(await settledCalls())).toEqual([[2]]);
   });
 
   test("do not delay other subjects, however many wait", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["s"]);
-    await wake();
+    const { receive, newCalls, nextCalls } = await processingOf(["s"]);
     newCalls();
-    await receive(shop, [...Array<string>(600).fill("s"), "other"]);
-    await wake();
-    expect(bySubject(newCalls())).toEqual(["a other"]);
+    await receive("a", [...Array<string>(600).fill("s"), "other"]);
+    expect(bySubject(await nextCalls())).toEqual(["a other"]);
   });
 
   test("of one shop do not delay those of another shop about the same subject", async () => {
-    const { addShop, receive, wake, newCalls } = await processing();
-    for (const name of ["a", "b"]) await receive(await addShop(name), ["s"]);
-    await wake();
-    expect(bySubject(newCalls())).toEqual(["a s", "b s"]);
+    const { receive, nextCalls } = await processing();
+    for (const name of ["a", "b"]) await receive(name, ["s"]);
+    expect(bySubject(await nextCalls())).toEqual(["a s", "b s"]);
   });
 
   test("are processed one at a time, even if only some of them need the platform", async () => {
-    const { addShop, receive, wake, settle, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, ["other", "s"], false);
-    await receive(shop, ["s"]);
-    await wake();
-    const [other, first, ...more] = newCalls();
+    const { receive, nextCalls, settledCalls } = await processing();
+    await receive("a", ["other", "s"], false);
+    await receive("a", ["s"]);
+    const [other, first, ...more] = await nextCalls();
     expect([other?.subject, first?.subject, more]).toEqual(["other", "s", []]);
     await first?.succeed();
-    await settle();
-    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[2]]);
+    expect(numbersOf(await settledCalls())).toEqual([[2]]);
   });
 
   test("are not processed if they left the inbox after they were found", async () => {
-    const { store, addShop, receive, wake, settle, newCalls } = await processing();
-    const shop = await addShop("a");
-    await receive(shop, numbered("s", 9));
-    await wake();
+    const { store, shopOf, newCalls, settledCalls } = await processingOf(numbered("s", 9));
     const running = newCalls();
-    await store.mirror.applyRecords([{ shop, records: [], inboxNumbers: [9] }], START);
+    await store.mirror.applyRecords([{ shop: await shopOf("a"), records: [], inboxNumbers: [9] }], START);
     await running[0]?.succeed();
-    await settle();
-    expect(newCalls()).toEqual([]);
+    expect(await settledCalls()).toEqual([]);
   });
 });
 
 test("due webhooks are read 500 at a time", async () => {
-  const { store, addShop, receive, wake } = await processing();
-  await receive(await addShop("a"), numbered("s", 600));
+  const { store, receive, wake } = await processing();
+  await receive("a", numbered("s", 600));
   const limits: number[] = [];
   const { due } = store.inbox;
   store.inbox.due = async (queue, now, limit) => {
@@ -212,8 +176,8 @@ test("due webhooks are read 500 at a time", async () => {
 });
 
 test("a stop during a turn starts no further subject and no further turn", async () => {
-  const { store, processor, addShop, receive, wake, settle, newCalls } = await processing();
-  await receive(await addShop("a"), numbered("s", 4));
+  const { store, processor, receive, settle, newCalls, nextCalls } = await processing();
+  await receive("a", numbered("s", 4));
   const { due, dueQueues } = store.inbox;
   let looked = 0;
   store.inbox.dueQueues = async (now) => {
@@ -225,8 +189,7 @@ test("a stop during a turn starts no further subject and no further turn", async
     stopping ??= processor.stop();
     return due(queue, now, limit);
   };
-  await wake();
-  const [first, ...more] = newCalls();
+  const [first, ...more] = await nextCalls();
   expect([first?.subject, more]).toEqual(["s1", []]);
   await first?.succeed();
   await settle();
@@ -235,9 +198,7 @@ test("a stop during a turn starts no further subject and no further turn", async
 });
 
 test("stop waits for the subjects under way", async () => {
-  const { processor, addShop, receive, wake, settle, newCalls } = await processing();
-  await receive(await addShop("a"), ["s"]);
-  await wake();
+  const { processor, settle, newCalls } = await processingOf(["s"]);
   let stopped = false;
   const stopping = processor.stop().then(() => {
     stopped = true;
@@ -250,11 +211,10 @@ test("stop waits for the subjects under way", async () => {
 });
 
 test("every webhook is processed once, although others arrive in between", async () => {
-  const { store, processor, addShop, receive, newCalls } = await processing();
-  const shop = await addShop("a");
+  const { entries, processor, receive, newCalls } = await processing();
   const handled: number[] = [];
   for (let n = 0; n < 30; n += 1) {
-    await receive(shop, [`s${n % 4}`, `t${n % 7}`], n % 2 === 0);
+    await receive("a", [`s${n % 4}`, `t${n % 7}`], n % 2 === 0);
     processor.wake();
     await new Promise((next) => setImmediate(next));
     for (const call of newCalls()) {
@@ -270,5 +230,5 @@ test("every webhook is processed once, although others arrive in between", async
     return !processor.working;
   });
   expect(handled.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
-  expect(await store.inbox.count(shop.id)).toEqual({ waiting: 0, failed: 0 });
+  expect(await entries("a")).toEqual([]);
 });

@@ -1,14 +1,16 @@
 import { soleMember } from "../../../src/cluster/membership.ts";
+import { SdsError } from "../../../src/domain/error.ts";
 import type { Shop } from "../../../src/domain/shop.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
 import { createInboxProcessor } from "../../../src/shopify/inbox/processor.ts";
-import type { InboxItem } from "../../../src/store/port/inbox.ts";
-import { START, testApp } from "../../support/app.ts";
+import type { InboxEntry, InboxItem } from "../../../src/store/port/inbox.ts";
+import { START, type TestApp, testApp } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60_000;
+export const REFUSED = new SdsError("bad_record", "the record is refused");
 export const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503");
 
 /** One call of the handler, which the test ends. */
@@ -21,14 +23,10 @@ export interface Call {
   fail(error: Error): void;
 }
 
-/** Starts a processor with a real inbox. Its handler waits for the test. */
-export async function processing(membership = soleMember()) {
-  const { app, clock, addShop } = await testApp();
-  const { inbox, shops, mirror } = app.store;
+/** A handler that waits for the test. */
+function slowHandler({ app, clock }: TestApp) {
   let calls: Call[] = [];
   const unended = new Set<Call>();
-  const slowShops = new Set<number>();
-  const logged: string[] = [];
 
   async function handle(shop: Shop, items: readonly InboxItem[]): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -38,7 +36,7 @@ export async function processing(membership = soleMember()) {
       subject: items[0]?.subject ?? "",
       items,
       async succeed() {
-        await mirror.applyRecords([{ shop, records: [], inboxNumbers }], clock.now());
+        await app.store.mirror.applyRecords([{ shop, records: [], inboxNumbers }], clock.now());
         resolve();
       },
       fail: reject,
@@ -48,11 +46,64 @@ export async function processing(membership = soleMember()) {
     return promise.finally(() => unended.delete(call));
   }
 
+  return {
+    handle,
+    unended,
+    callCount: () => calls.length,
+    /** Returns the calls that began since the last time. */
+    newCalls(): Call[] {
+      const seen = calls;
+      calls = [];
+      return seen;
+    },
+  };
+}
+
+/** Functions that put items into the inbox of shops by name, and list them. A shop is added when it is first named. */
+function namedShops({ app, clock, addShop }: TestApp) {
+  const shops = new Map<string, Shop>();
+
+  async function shopOf(name: string): Promise<Shop> {
+    const shop = shops.get(name) ?? (await addShop(`${name}.myshopify.com`)).shop;
+    shops.set(name, shop);
+    return shop;
+  }
+
+  /** The items of the shop, newest first. */
+  async function entries(name: string): Promise<InboxEntry[]> {
+    return app.store.inbox.list((await shopOf(name)).id, { limit: 100 });
+  }
+
+  return {
+    shopOf,
+    /** Puts one item about each subject into the inbox. */
+    async receive(name: string, subjects: readonly string[], needsPlatform = true, waitMs = 0): Promise<void> {
+      const { id: shopId } = await shopOf(name);
+      const same = { shopId, webhookId: null, topic: "orders/create", body: "{}", triggeredAt: START };
+      const receipts = subjects.map((subject) => ({ ...same, subject, needsPlatform, waitMs }));
+      await app.store.inbox.receive(receipts, clock.now());
+    },
+    entries,
+    /** The time until each item of the shop is due, the oldest first. */
+    async waits(name: string): Promise<(number | null)[]> {
+      const times = (await entries(name)).map(({ nextAttemptAt }) => nextAttemptAt);
+      return times.map((time) => (time === null ? null : time - clock.ms)).toReversed();
+    },
+  };
+}
+
+/** Starts a processor with a real inbox. Its handler waits for the test. */
+export async function processing(membership = soleMember()) {
+  const test = await testApp();
+  const { app, clock } = test;
+  const { handle, unended, ...handler } = slowHandler(test);
+  const slowShops = new Set<number>();
+  const logged: string[] = [];
   let pause: PromiseWithResolvers<void> | undefined;
   const processor = createInboxProcessor({
     membership,
-    inbox,
-    shops,
+    inbox: app.store.inbox,
+    shops: app.store.shops,
     handle,
     isSlow: (shopId) => slowShops.has(shopId),
     now: clock.now,
@@ -75,50 +126,42 @@ export async function processing(membership = soleMember()) {
     for (let round = 0; round < 20; round += 1) await new Promise((next) => setImmediate(next));
   }
 
+  async function wake(): Promise<void> {
+    processor.wake();
+    await settle();
+  }
+
   return {
     store: app.store,
     processor,
     clock,
     logged,
-    settle,
     /** Shops whose platform answers slowly. */
     slowShops,
-    addShop: async (name: string) => (await addShop(`${name}.myshopify.com`)).shop,
-    /** Puts one item about each subject into the inbox. */
-    async receive(shop: Shop, subjects: readonly string[], needsPlatform = true, waitMs = 0): Promise<void> {
-      const receipts = subjects.map((subject) => {
-        return {
-          shopId: shop.id,
-          webhookId: null,
-          topic: "orders/create",
-          subject,
-          needsPlatform,
-          body: "{}",
-          triggeredAt: START,
-          waitMs,
-        };
-      });
-      await inbox.receive(receipts, clock.now());
+    settle,
+    wake,
+    /** Wakes the processor. @returns the calls that began since the last time */
+    async nextCalls(): Promise<Call[]> {
+      await wake();
+      return handler.newCalls();
     },
-    async wake(): Promise<void> {
-      processor.wake();
+    /** Lets the processor go on by itself. @returns the calls that began since the last time */
+    async settledCalls(): Promise<Call[]> {
       await settle();
+      return handler.newCalls();
     },
     endPause: () => pause?.resolve(),
-    /** Returns the calls that began since the last time. */
-    newCalls(): Call[] {
-      const seen = calls;
-      calls = [];
-      return seen;
-    },
-    callCount: () => calls.length,
-    async waits(shop: Shop): Promise<(number | null)[]> {
-      const entries = await inbox.list(shop.id, { limit: 100 });
-      return entries
-        .map(({ nextAttemptAt }) => (nextAttemptAt === null ? null : nextAttemptAt - clock.ms))
-        .toReversed();
-    },
+    ...handler,
+    ...namedShops(test),
   };
+}
+
+/** Starts a processor, and lets it begin to process these subjects of the shop `a`. */
+export async function processingOf(subjects: readonly string[]) {
+  const all = await processing();
+  await all.receive("a", subjects);
+  await all.wake();
+  return all;
 }
 
 /** Makes this many subjects, numbered from 1. */
@@ -129,6 +172,11 @@ export function numbered(name: string, count: number): string[] {
 /** The shop and the subject of each call. */
 export function bySubject(calls: readonly Call[]): string[] {
   return calls.map(({ domain, subject }) => `${domain} ${subject}`);
+}
+
+/** The numbers of the items of each call. */
+export function numbersOf(calls: readonly Call[]): number[][] {
+  return calls.map(({ items }) => items.map(({ number }) => number));
 }
 
 /** Counts the calls of each shop. */
