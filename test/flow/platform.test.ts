@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
-import { LINE } from "../support/connected-shop.ts";
+import { LINE } from "../support/connected.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { failure, Program } from "../support/program.ts";

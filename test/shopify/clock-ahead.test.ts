@@ -3,8 +3,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
 import { openPlatform, type Platform } from "../../src/shopify/open-platform.ts";
 import { START } from "../support/app.ts";
-import { type ConnectedShop, connected } from "../support/connected.ts";
-import { createContract, HOUR_MS, load, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
+import { type ConnectedShop, connected, HOUR_MS } from "../support/connected.ts";
 
 const PAUSE = ["pause", "PAUSED"] as const;
 const ACTIVATE = ["activate", "ACTIVE"] as const;
@@ -28,7 +27,7 @@ function newCommand({ test, platform }: ConnectedShop): Platform {
 
 test("a change just after a reading is read, also after the first reading", async () => {
   const all = await ahead(60_000);
-  const contract = createContract(all.remote);
+  const contract = all.createContract();
   await all.deliverAll();
   for (const [change, status] of [PAUSE, ACTIVATE, PAUSE]) {
     all.test.clock.ms += 5_000;
@@ -40,7 +39,7 @@ test("a change just after a reading is read, also after the first reading", asyn
 
 test("a change after a load is found by the next hourly run, although its webhook was lost", async () => {
   const all = await ahead(2 * HOUR_MS);
-  const contract = createContract(all.remote);
+  const contract = all.createContract();
   await newCommand(all).synchronizer.load(all.shop.shop, { events: false });
   for (const [change, status] of [PAUSE, ACTIVATE]) {
     all.test.clock.ms += 60_000;
@@ -54,16 +53,16 @@ test("a change after a load is found by the next hourly run, although its webhoo
 
 test("changes after the shop was connected queue their events", async () => {
   const all = await ahead(HOUR_MS);
-  await queueAllEvents(all);
+  await all.queueAllEvents();
   all.test.clock.ms += 60_000;
-  createContract(all.remote);
+  all.createContract();
   await all.deliverAll();
-  expect(await queuedTopics(all)).toContain("subscription.created");
+  expect(await all.queuedTopics()).toContain("subscription.created");
 });
 
 test("the hourly run is not due more often", async () => {
   const all = await ahead(2 * HOUR_MS);
-  await load(all);
+  await all.load();
   const requestCount = all.platform.requests.length;
   all.test.clock.ms += HOUR_MS / 2;
   await all.test.app.reconciler.runOnce();

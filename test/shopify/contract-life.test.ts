@@ -1,33 +1,25 @@
 import { expect, test } from "bun:test";
 import { changeWebhook } from "../../src/shopify/inbox/payload.ts";
-import { connected, DOMAIN } from "../support/connected.ts";
-import {
-  createContract,
-  HOUR_MS,
-  inboxOf,
-  operations,
-  queueAllEvents,
-  queuedTopics,
-} from "../support/connected-shop.ts";
+import { connected, createContract, DOMAIN, HOUR_MS, withContract } from "../support/connected.ts";
 
 test("webhooks bring the whole life of a contract, and each event is queued once", async () => {
   const all = await connected();
   const { remote, shop, deliverAll } = all;
   const order = (fields: object) => expect.objectContaining(fields);
   const contract = createContract(remote);
-  await queueAllEvents(all);
+  await all.queueAllEvents();
   await deliverAll();
-  expect(await queuedTopics(all)).toEqual(["subscription.created", "order.charged"]);
+  expect(await all.queuedTopics()).toEqual(["subscription.created", "order.charged"]);
 
   remote.failAttempt(remote.startAttempt(contract, 1), "INSUFFICIENT_FUNDS");
   await deliverAll();
-  expect((await queuedTopics(all)).slice(2)).toEqual(["order.failed"]);
+  expect((await all.queuedTopics()).slice(2)).toEqual(["order.failed"]);
   const declined = { cycleNumber: 1, status: "FAILED", shopifyId: null, totalCents: 2500 };
   expect(await shop.all("orders")).toContainEqual(order(declined));
 
   remote.succeedAttempt(remote.startAttempt(contract, 1));
   await deliverAll();
-  expect((await queuedTopics(all)).slice(3).toSorted()).toEqual(["order.recovered", "subscription.updated"]);
+  expect((await all.queuedTopics()).slice(3).toSorted()).toEqual(["order.recovered", "subscription.updated"]);
 
   remote.skipCycle(contract, 2);
   await deliverAll();
@@ -38,20 +30,19 @@ test("webhooks bring the whole life of a contract, and each event is queued once
 
   remote.cancel(contract);
   await deliverAll();
-  expect((await queuedTopics(all)).slice(-2)).toEqual(["subscription.updated", "subscription.cancelled"]);
+  expect((await all.queuedTopics()).slice(-2)).toEqual(["subscription.updated", "subscription.cancelled"]);
   const cancelled = { status: "CANCELLED", nextBillingDate: null, cyclesCompleted: 1 };
   expect(await shop.all("subscriptions")).toMatchObject([cancelled]);
 });
 
 test("a cancellation that comes together with the last decline is involuntary", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
-  await queueAllEvents(all);
+  const { all, contract } = await withContract();
+  await all.queueAllEvents();
   await all.deliverAll();
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   all.remote.cancel(contract);
   await all.deliverAll();
-  expect((await queuedTopics(all)).slice(2)).toEqual([
+  expect((await all.queuedTopics()).slice(2)).toEqual([
     "order.failed",
     "subscription.updated",
     "subscription.cancelled",
@@ -62,8 +53,7 @@ test("a cancellation that comes together with the last decline is involuntary", 
 });
 
 test("a declined renewal is uncollectible once its contract has ended, and failed again if the contract goes on", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
+  const { all, contract } = await withContract();
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   await all.deliverAll();
   const statusAfter = async (change: (id: string) => unknown) => {
@@ -79,7 +69,7 @@ test("a declined renewal is uncollectible once its contract has ended, and faile
 test("a contract whose customer the platform deleted keeps the customer that the mirror knows", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "a@example.com" });
-  const contract = createContract(all.remote, { customer });
+  const contract = all.createContract({ customer });
   await all.deliverAll();
   all.remote.deleteCustomer(customer);
   all.remote.pause(contract);
@@ -92,11 +82,11 @@ test("a contract whose customer the platform deleted keeps the customer that the
 test("a contract without any known customer waits in the inbox", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer();
-  createContract(all.remote, { customer });
+  all.createContract({ customer });
   all.remote.deleteCustomer(customer);
   await all.deliverAll();
   expect(await all.shop.all("subscriptions")).toEqual([]);
-  const waiting = await inboxOf(all);
+  const waiting = await all.inbox();
   expect(waiting.map(({ error }) => error).join()).toContain("the platform names no customer for gid://");
 });
 
@@ -107,22 +97,20 @@ test("a contract that the platform does not have changes nothing", async () => {
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
   await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });
   await all.processed();
-  expect(operations(all).slice(-2)).toEqual(["Installation", "Nodes"]);
-  expect(await inboxOf(all)).toEqual([]);
+  expect(all.operations().slice(-2)).toEqual(["Installation", "Nodes"]);
+  expect(await all.inbox()).toEqual([]);
 });
 
 test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
-  const all = await connected();
-  createContract(all.remote);
-  all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
+  const { all } = await withContract();
+  all.replaceAnswers("Nodes", { status: 404 });
   await all.deliverAll();
-  const waiting = await inboxOf(all);
+  const waiting = await all.inbox();
   expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
 });
 
 test("a skipped cycle is read again for 30 days and the days of the retry plan, and not after that", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote, { interval: "WEEK" });
+  const { all, contract } = await withContract({ interval: "WEEK" });
   all.remote.skipCycle(contract, 1);
   await all.deliverAll();
   const statusOf = async (cycle: number) =>
@@ -149,8 +137,7 @@ test.each([
   "a skip of the cycle after the next billing is seen with an interval of %s x %d, and no later cycle is read",
   async (...args) => {
     const [interval, intervalCount, billed] = args;
-    const all = await connected();
-    const contract = createContract(all.remote, { interval, intervalCount });
+    const { all, contract } = await withContract({ interval, intervalCount });
     for (let cycle = 1; cycle <= billed; cycle += 1)
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
     const skipped = billed + 2;
@@ -164,7 +151,7 @@ test.each([
     expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
     expect(orders.some(({ cycleNumber }) => Number(cycleNumber) > skipped)).toBe(false);
     // The first three cycles, and then twelve at a time.
-    const pages = operations(all, begun).filter((name) => name === "BillingCycles");
+    const pages = all.operations(begun).filter((name) => name === "BillingCycles");
     expect(pages).toHaveLength(1 + Math.ceil((skipped - 3) / 12));
   },
 );

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
 import { cleanUp } from "../support/cleanup.ts";
-import { type ConnectedShop, connected, connectedTo } from "../support/connected.ts";
-import { HOUR_MS, LINE, load, queueAllEvents } from "../support/connected-shop.ts";
+import { type ConnectedShop, connected, connectedTo, HOUR_MS, LINE } from "../support/connected.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
@@ -157,7 +156,7 @@ test("webhooks in any order and reconciling give the platform's state, and one e
       try {
         const all = await connected();
         const { test, remote, shop, platform } = all;
-        await queueAllEvents(all);
+        await all.queueAllEvents();
         await test.app.platform.synchronizer.load(shop.shop, { events: false });
         test.clock.ms += HOUR_MS;
         CHANGES.sign_up(remote, 0);
@@ -171,7 +170,7 @@ test("webhooks in any order and reconciling give the platform's state, and one e
         test.clock.ms += 60_000;
         await test.app.platform.synchronizer.reconcile(shop.shop);
         const fresh = await connectedTo(platform, {}, test.clock.ms);
-        await load(fresh);
+        await fresh.load();
         expect(await mirrorOf(all)).toEqual(await mirrorOf(fresh));
         await checkEvents(all);
         expect(platform.invalid).toEqual([]);

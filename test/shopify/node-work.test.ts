@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { connected } from "../support/connected.ts";
-import { LINE } from "../support/connected-shop.ts";
+import { connected, LINE } from "../support/connected.ts";
 import { customer } from "../support/records.ts";
 
 test("records that a node reads from the platform are its own work, and posted records are not", async () => {

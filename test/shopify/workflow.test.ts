@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { apiUrls } from "../../src/shopify/api/address.ts";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
 import type { Claim } from "../../src/store/port/deliveries.ts";
-import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
-import { createContract } from "../support/connected-shop.ts";
+import { answerWith, type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { eventually } from "../support/eventually.ts";
 import { pausableProcess } from "../support/process-clock.ts";
 import { recordedClient } from "../support/recorded-client.ts";
@@ -19,7 +18,7 @@ test("triggers are started once each, with the customer's exact number, and logg
     triggers: ["subscription-created", "billing-attempt-failed", "streak-milestone-reached"],
   });
   const customer = all.remote.createCustomer({ email: "a@example.com" });
-  const contract = createContract(all.remote, { customer });
+  const contract = all.createContract({ customer });
   await all.deliverAll();
   all.remote.failAttempt(all.remote.startAttempt(contract, 1), "EXPIRED_CARD");
   await all.deliverAll();
@@ -46,7 +45,7 @@ test("triggers that the platform refuses are retried, with its message in the lo
   const all = await connected({}, { handles: [] });
   const { store, sender } = all.test.app;
   await store.shops.set(DOMAIN, { triggers: ["subscription-created"] });
-  createContract(all.remote);
+  all.createContract();
   await all.deliverAll();
   sender.wake();
   await eventually(async () => (await triggerLog(all))[0]?.status === "retrying");
@@ -82,7 +81,7 @@ test("an attempt is one request, without a retry of its own", async () => {
   const answer = '{"data":{"flowTriggerReceive":{"userErrors":[]}}}';
   const sent = { statusCode: 200, error: null, url: urlOf(all), answer, timedOut: false };
   expect((await attempt(all)).outcome).toEqual(sent);
-  all.platform.fault = ({ operation }) => (operation === "FlowTrigger" ? { status: 503 } : undefined);
+  all.replaceAnswers("FlowTrigger", { status: 503 });
   const { outcome, waits } = await attempt(all);
   expect(outcome).toEqual({
     statusCode: 503,
@@ -133,9 +132,8 @@ test("an attempt for a shop that was removed fails", async () => {
 test("an attempt keeps all messages of the platform, up to 500 characters", async () => {
   const all = await connected();
   const userErrors = ["one", "two", "x".repeat(600)].map((message) => ({ field: [], message }));
-  const body = JSON.stringify({ data: { flowTriggerReceive: { userErrors } } });
-  all.platform.fault = ({ operation }) => (operation === "FlowTrigger" ? { status: 200, body } : undefined);
+  all.replaceAnswers("FlowTrigger", answerWith({ flowTriggerReceive: { userErrors } }));
   const { error, answer } = (await attempt(all)).outcome;
   expect(error).toBe(`one two ${"x".repeat(492)}`);
-  expect(answer).toBe(body);
+  expect(JSON.parse(String(answer))).toEqual({ data: { flowTriggerReceive: { userErrors } } });
 });

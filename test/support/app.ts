@@ -43,7 +43,7 @@ class Clock {
   }
 }
 
-interface TestShop {
+export interface TestShop {
   shop: Shop;
   key: string;
   keyId: string;

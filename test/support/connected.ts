@@ -1,15 +1,33 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import type { SyncCounts } from "../../src/domain/platform/sync.ts";
 import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
-import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
+import type { LoadOptions } from "../../src/shopify/sync/full-sync.ts";
+import type { SyncProgress } from "../../src/shopify/sync/progress.ts";
+import type { InboxEntry } from "../../src/store/port/inbox.ts";
+import { START, type TestApp, type TestShop, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";
+import type { ContractInput } from "./platform/contract-changes.ts";
+import type { Fault } from "./platform/faults.ts";
+import type { LineInput } from "./platform/lines.ts";
+import type { Seeding } from "./platform/seed.ts";
 import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import type { Webhook } from "./platform/webhook.ts";
 
 export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
+export const HOUR_MS = 3_600_000;
+
+export const LINE: LineInput = {
+  title: "House blend",
+  price: "12.50",
+  quantity: 2,
+  variant: "gid://shopify/ProductVariant/11",
+  product: "gid://shopify/Product/12",
+};
 
 /**
  * A stand-in of the platform that stops at the end of the test. It fails the test if there was a request that the
@@ -29,20 +47,106 @@ async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promi
   return platform;
 }
 
-export interface ConnectedShop {
-  test: TestApp;
-  platform: StandIn;
-  remote: PlatformShop;
-  shop: Awaited<ReturnType<TestApp["addShop"]>>;
+/** The program and the stand-in, with one connected shop. Its functions work without it too. */
+export class ConnectedShop {
+  readonly test: TestApp;
+  readonly platform: StandIn;
+  readonly remote: PlatformShop;
+  readonly shop: TestShop;
+
+  constructor(test: TestApp, platform: StandIn, shop: TestShop) {
+    this.test = test;
+    this.platform = platform;
+    this.remote = platform.shop(DOMAIN);
+    this.shop = shop;
+  }
+
+  /** Makes a contract at the platform, with a new customer unless one is given. @returns its gid */
+  createContract = (fields: Partial<ContractInput> = {}): string => createContract(this.remote, fields);
+
   /** Posts a platform webhook to the program, as the platform would. */
-  send(webhook: Webhook): Promise<Response>;
+  send = async (webhook: Webhook): Promise<Response> => {
+    const { headers, body } = this.platform.signed(webhook);
+    return this.test.request("/platform/webhooks", { method: "POST", headers, body });
+  };
+
   /** Posts all platform webhooks that wait at the stand-in, and waits until they are processed. */
-  deliverAll(): Promise<void>;
+  deliverAll = async (): Promise<void> => {
+    for (const webhook of this.remote.outgoing.splice(0)) await this.send(webhook);
+    await this.processed();
+  };
+
   /**
    * Waits until the inbox has no due platform webhook. Moves the clock by up to 8 seconds, so that collected webhooks
    * are due too. Failed webhooks stay in the inbox.
    */
-  processed(): Promise<void>;
+  processed = async (): Promise<void> => {
+    const { processor } = this.test.app;
+    await eventually(() => !processor.working);
+    for (let end = await nextBurstEnd(this); end !== undefined; end = await nextBurstEnd(this)) {
+      this.test.clock.ms = end;
+      processor.wake();
+      await eventually(() => !processor.working);
+    }
+  };
+
+  /** Moves the clock, and waits until everything that is due then is processed. */
+  processedAfter = async (waitMs: number): Promise<void> => {
+    this.test.clock.ms += waitMs;
+    this.test.app.processor.wake();
+    await this.processed();
+  };
+
+  /** The shop's inbox items, newest first. */
+  inbox = (): Promise<InboxEntry[]> => this.test.app.store.inbox.list(this.shop.shop.id, { limit: 100 });
+
+  /** Loads the shop, without events unless they are wanted. */
+  load = (options: Partial<LoadOptions> = {}, onProgress?: (progress: SyncProgress) => void): Promise<SyncCounts> =>
+    this.test.app.platform.synchronizer.load(this.shop.shop, { events: false, ...options }, onProgress);
+
+  /** Gives the shop a webhook endpoint for all topics, so that every event is queued. */
+  queueAllEvents = async (): Promise<void> => {
+    const endpoint = { url: "https://hooks.example.com/", topics: TOPIC_NAMES };
+    await this.test.app.store.webhooks.set(this.shop.shop.id, endpoint, this.test.clock.now());
+  };
+
+  /** The topics of the queued events, the oldest first. */
+  queuedTopics = async (): Promise<string[]> => {
+    const deliveries = await this.test.app.store.deliveries.list(this.shop.shop.id, { limit: 100 });
+    return deliveries.map(({ topic }) => topic).toReversed();
+  };
+
+  /** The operations that were requested from the platform, the oldest first. */
+  operations = (from = 0): string[] => this.platform.requests.slice(from).map(({ operation }) => operation);
+
+  /** Replaces the platform's answers to one operation. */
+  replaceAnswers = (operation: string, answer: Fault): void => {
+    this.platform.fault = (info) => (info.operation === operation ? answer : undefined);
+  };
+
+  /** The entries of the program's log that contain a text. */
+  logged = (text: string): Record<string, unknown>[] =>
+    this.test.logged.filter((line) => line.includes(text)).map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** When the first collected platform webhook is due; undefined if no collected webhook waits. */
+async function nextBurstEnd({ test, shop }: ConnectedShop): Promise<number | undefined> {
+  const { ms } = test.clock;
+  const entries = await test.app.store.inbox.list(shop.shop.id, { limit: 1_000, status: "waiting" });
+  const ends = entries.flatMap(({ attempts, nextAttemptAt }) => (attempts === 0 ? [nextAttemptAt ?? 0] : []));
+  const later = ends.filter((at) => at > ms && at <= ms + LONGEST_BURST_MS);
+  return later.length === 0 ? undefined : Math.min(...later);
+}
+
+/** Makes a contract at the platform, with a new customer unless one is given. @returns its gid */
+export function createContract(remote: PlatformShop, fields: Partial<ContractInput> = {}): string {
+  const customer = fields.customer ?? remote.createCustomer({ email: "a@example.com" });
+  return remote.createContract({ lines: [LINE], ...fields, customer });
+}
+
+/** The platform's answer with these data, or with errors. */
+export function answerWith(data: unknown, errors?: readonly object[]): Fault {
+  return { status: 200, body: JSON.stringify({ data, errors }) };
 }
 
 /** The program and the stand-in, with one shop connected by the app's credentials. */
@@ -74,36 +178,36 @@ export async function connectedTo(
     ...env,
   });
   test.clock.ms = at;
-  const remote = platform.shop(DOMAIN);
   const shop = await test.addShop(DOMAIN);
   await test.app.platform.connect(DOMAIN, { kind: "client_credentials" });
+  return new ConnectedShop(test, platform, shop);
+}
 
-  async function send(webhook: Webhook): Promise<Response> {
-    const { headers, body } = platform.signed(webhook);
-    return test.request("/platform/webhooks", { method: "POST", headers, body });
-  }
+/** A connected shop with a contract. */
+export async function withContract(fields: Partial<ContractInput> = {}) {
+  const all = await connected();
+  return { all, contract: all.createContract(fields) };
+}
 
-  /** When the first collected platform webhook is due; undefined if no collected webhook waits. */
-  async function nextBurstEnd(): Promise<number | undefined> {
-    const entries = await test.app.store.inbox.list(shop.shop.id, { limit: 1_000, status: "waiting" });
-    const ends = entries.flatMap(({ attempts, nextAttemptAt }) => (attempts === 0 ? [nextAttemptAt ?? 0] : []));
-    const later = ends.filter((at) => at > test.clock.ms && at <= test.clock.ms + LONGEST_BURST_MS);
-    return later.length === 0 ? undefined : Math.min(...later);
-  }
+/** A connected shop with a contract that the mirror has too. */
+export async function withMirroredContract(fields: Partial<ContractInput> = {}) {
+  const made = await withContract(fields);
+  await made.all.deliverAll();
+  return made;
+}
 
-  async function processed(): Promise<void> {
-    await eventually(() => !test.app.processor.working);
-    for (let end = await nextBurstEnd(); end !== undefined; end = await nextBurstEnd()) {
-      test.clock.ms = end;
-      test.app.processor.wake();
-      await eventually(() => !test.app.processor.working);
-    }
-  }
+/** A connected shop whose contracts are at least an hour old. */
+export async function seeded(seeding: Seeding): Promise<ConnectedShop> {
+  const all = await connected();
+  all.remote.seed(seeding);
+  all.test.clock.ms += HOUR_MS;
+  return all;
+}
 
-  async function deliverAll(): Promise<void> {
-    for (const webhook of remote.outgoing.splice(0)) await send(webhook);
-    await processed();
-  }
-
-  return { test, platform, remote, shop, send, processed, deliverAll };
+/** A shop like this that was loaded an hour ago. */
+export async function seededAndLoaded(seeding: Seeding): Promise<ConnectedShop> {
+  const all = await seeded(seeding);
+  await all.load();
+  all.test.clock.ms += HOUR_MS;
+  return all;
 }

@@ -6,7 +6,11 @@ export const CONTRACT = "gid://shopify/SubscriptionContract/1";
 export const ORDER = "gid://shopify/Order/1";
 export const VARIANT = "gid://shopify/ProductVariant/1";
 export const PRODUCT = "gid://shopify/Product/1";
-const LAST_PAGE = { hasNextPage: false, endCursor: null };
+
+/** A page of nodes; without a cursor, the last page. */
+export function pageOfNodes<T>(nodes: T, endCursor: string | null = null) {
+  return { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } };
+}
 
 export function euros(amount: string) {
   return { amount, currencyCode: "EUR" };
@@ -36,7 +40,7 @@ export function contractNode(fields: Partial<ContractNode> = {}): ContractNode {
     customer: null,
     billingPolicy: { interval: "MONTH", intervalCount: 1 },
     originOrder: null,
-    lines: { nodes: [], pageInfo: LAST_PAGE },
+    lines: pageOfNodes([]),
     ...fields,
   };
 }

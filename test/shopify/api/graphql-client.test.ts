@@ -4,8 +4,7 @@ import { nextTurn } from "../../../src/lib/waits.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
 import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
 import type { Priority } from "../../../src/shopify/api/rate-limits.ts";
-import { type ConnectedShop, connected } from "../../support/connected.ts";
-import { createContract, HOUR_MS, load, operations } from "../../support/connected-shop.ts";
+import { type ConnectedShop, connected, HOUR_MS } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
 import { recorded } from "../../support/recorded-client.ts";
@@ -24,7 +23,7 @@ function failFirst(requestCount: number, fault: Fault) {
 }
 
 function requestCount(all: ConnectedShop): number {
-  return operations(all).filter((operation) => operation === OPERATION).length;
+  return all.operations().filter((operation) => operation === OPERATION).length;
 }
 
 /** A recorded client, and a function that runs one of the program's own queries with it. */
@@ -139,8 +138,8 @@ describe("points", () => {
     const all = await connected();
     const fault = throttled(cost(100, { restoreRate: 50_000 }));
     all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? fault : undefined);
-    createContract(all.remote);
-    const { subscriptions } = await load(all);
+    all.createContract();
+    const { subscriptions } = await all.load();
     expect(subscriptions).toBe(1);
   });
 
@@ -282,7 +281,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
         ? { kind: "refresh" as const, refreshToken: pair.refreshToken }
         : { kind: "token" as const, token: all.remote.issueToken() };
     await platform.connect(all.shop.shop.domain, credentials);
-    all.platform.fault = ({ operation }) => (operation === faultyOperation ? fault : undefined);
+    all.replaceAnswers(faultyOperation, fault);
     if (faultyOperation === "token") all.test.clock.ms += HOUR_MS;
     for (let n = 0; n < 3; n += 1) await expect(count(all)).rejects.toThrow(text);
     expect(await shown()).toContain(text);
@@ -317,10 +316,10 @@ describe("a stop", () => {
     all.test.clock.ms += 24 * HOUR_MS;
     const never = Promise.withResolvers<void>();
     all.platform.fault = () => ({ until: never.promise });
-    const begun = operations(all).length;
+    const begun = all.operations().length;
     const query = count(all);
     query.catch(() => undefined);
-    await eventually(() => operations(all).length > begun);
+    await eventually(() => all.operations().length > begun);
     await all.test.app.stop();
     await expect(query).rejects.toThrow("the request to the platform was stopped");
   });

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tokens } from "../../../src/domain/platform/connection.ts";
 import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts";
-import { type ConnectedShop, connected, DOMAIN, SECRET } from "../../support/connected.ts";
-import { HOUR_MS } from "../../support/connected-shop.ts";
+import { type ConnectedShop, connected, DOMAIN, HOUR_MS, SECRET } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import { recorded, recordedClient } from "../../support/recorded-client.ts";
 

@@ -1,15 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type ConnectedShop, connected, connectedTo, DOMAIN } from "../../support/connected.ts";
 import {
-  createContract,
+  answerWith,
+  type ConnectedShop,
+  connected,
+  connectedTo,
+  DOMAIN,
   HOUR_MS,
-  inboxOf,
   LINE,
-  load,
-  operations,
-  queueAllEvents,
-} from "../../support/connected-shop.ts";
+  withContract,
+  withMirroredContract,
+} from "../../support/connected.ts";
+import { pageOfNodes } from "../../support/platform-nodes.ts";
 import { readRows } from "../../support/rows.ts";
 
 const DAY_MS = 24 * HOUR_MS;
@@ -37,7 +39,7 @@ async function pointsOf({ platform }: ConnectedShop, run: () => Promise<unknown>
 
 function loadLater(all: ConnectedShop) {
   all.test.clock.ms += 60_000;
-  return load(all);
+  return all.load();
 }
 
 describe.each(["webhooks", "a load"])("with %s, the next billing date", (source) => {
@@ -47,8 +49,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
   }
 
   test("is the next cycle's date, even if no app writes a date into the contract", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     await bring(all);
     expect(await nextBillingDate(all)).toBe("2026-03-08T12:00:00.000Z");
     all.test.clock.ms = Date.parse(MARCH) + 7 * DAY_MS;
@@ -58,24 +59,21 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
   });
 
   test("is not the date of a skipped cycle", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     all.remote.skipCycle(contract, 1);
     await bring(all);
     expect(await nextBillingDate(all)).toBe("2026-03-15T12:00:00.000Z");
   });
 
   test("is the edited date of a cycle", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     all.remote.editCycle(contract, 1, undefined, "2026-03-10T00:00:00Z");
     await bring(all);
     expect(await nextBillingDate(all)).toBe("2026-03-10T00:00:00.000Z");
   });
 
   test("is the date that the app wrote if it lies after the start of the next cycle", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK" });
+    const { all, contract } = await withContract({ interval: "WEEK" });
     all.remote.updateContract(contract, { nextBillingDate: "2026-04-20T00:00:00Z" });
     await bring(all);
     expect(await nextBillingDate(all)).toBe("2026-04-20T00:00:00.000Z");
@@ -85,8 +83,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
   });
 
   test("is the current cycle's date after a long pause", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     all.remote.pause(contract);
     await bring(all);
     all.test.clock.ms += 100 * 7 * DAY_MS;
@@ -102,8 +99,7 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
 describe("a load of a contract whose attempts were all successful", () => {
   /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began. */
   async function loadedAfter(charges: [cycle: number, day: number][], day: number): Promise<ConnectedShop> {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     for (const [cycle, chargedAfter] of charges) {
       all.test.clock.ms = Date.parse(MARCH) + chargedAfter * DAY_MS;
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
@@ -159,7 +155,7 @@ describe("an order of several contracts", () => {
     await all.deliverAll();
     all.test.clock.ms += 60_000;
     const loaded = await connectedTo(all.platform, {}, all.test.clock.ms);
-    await load(loaded);
+    await loaded.load();
     for (const each of [all, loaded]) {
       for (const cycle of [0, 1]) {
         expect(await orderOf(each, cycle, first)).toMatchObject({
@@ -172,8 +168,7 @@ describe("an order of several contracts", () => {
   });
 
   test("counts a line without a contract only if no line names the contract", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote);
+    const { all, contract } = await withContract();
     const order = all.remote.originOrder(contract) ?? "";
     await all.deliverAll();
     expect(await orderOf(all, 0)).toMatchObject({ shopifyId: order, totalCents: 2500 });
@@ -182,8 +177,8 @@ describe("an order of several contracts", () => {
 
 test("an edited cycle expects what its own lines cost", async () => {
   const all = await connected();
-  await queueAllEvents(all);
-  const contract = createContract(all.remote);
+  await all.queueAllEvents();
+  const contract = all.createContract();
   all.remote.editCycle(contract, 1, [LINE, { ...LINE, price: "5.00", quantity: 1 }]);
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   await all.deliverAll();
@@ -193,8 +188,7 @@ test("an edited cycle expects what its own lines cost", async () => {
 });
 
 test.each([2, 90])("a charge of cycle %p that counted as settled is found by its order", async (cycle) => {
-  const all = await connected();
-  const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+  const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
   all.remote.pause(contract);
   await all.deliverAll();
   all.test.clock.ms += 100 * 7 * DAY_MS;
@@ -210,9 +204,7 @@ test.each([2, 90])("a charge of cycle %p that counted as settled is found by its
 
 describe("a platform webhook costs at most 25 points", () => {
   async function pointsAfter(weeks: number, end: (all: ConnectedShop, contract: string) => void): Promise<number> {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval: "WEEK", lines: [LINE] });
-    await all.deliverAll();
+    const { all, contract } = await withMirroredContract({ interval: "WEEK", lines: [LINE] });
     for (const cycle of [1, 2]) {
       all.test.clock.ms += 7 * DAY_MS;
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
@@ -235,9 +227,7 @@ describe("a platform webhook costs at most 25 points", () => {
 });
 
 test("a changed order that is charged reads its own cycle, and not all cycles since", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote, { interval: "WEEK" });
-  await all.deliverAll();
+  const { all, contract } = await withMirroredContract({ interval: "WEEK" });
   const orders: string[] = [];
   for (let cycle = 1; cycle <= 20; cycle += 1) {
     all.test.clock.ms += 7 * DAY_MS;
@@ -249,7 +239,7 @@ test("a changed order that is charged reads its own cycle, and not all cycles si
   const begun = all.platform.requests.length;
   await all.deliverAll();
   expect(await orderOf(all, 2)).toMatchObject({ totalCents: 2000 });
-  expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
+  expect(all.operations(begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
 });
 
 test.each([
@@ -257,21 +247,19 @@ test.each([
   [{ cycleIndex: 1, billingAttemptExpectedDate: "soon" }, "the platform sent an invalid date"],
   [{ cycleIndex: 0 }, "the platform sent a billing cycle without a number"],
 ])("a contract with a billing cycle like %j waits in the inbox, and is not read for ever", async (fields, error) => {
-  const all = await connected();
-  createContract(all.remote);
+  const { all } = await withContract();
   const cycle = {
     status: "UNBILLED",
     skipped: false,
     edited: false,
     cycleStartAt: MARCH,
     billingAttemptExpectedDate: MARCH,
-    billingAttempts: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } },
+    billingAttempts: pageOfNodes([]),
     ...fields,
   };
-  const body = JSON.stringify({ data: { subscriptionBillingCycles: { nodes: [cycle] } } });
-  all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 200, body } : undefined);
+  all.replaceAnswers("BillingCycles", answerWith({ subscriptionBillingCycles: { nodes: [cycle] } }));
   await all.deliverAll();
-  const waiting = await inboxOf(all);
+  const waiting = await all.inbox();
   expect(waiting.map((item) => item.error).join()).toContain(error);
 });
 
@@ -279,7 +267,7 @@ test("contracts without any known customer do not end a load", async () => {
   const all = await connected();
   for (let n = 0; n < 2; n += 1) {
     const customer = all.remote.createCustomer();
-    createContract(all.remote, { customer });
+    all.createContract({ customer });
     all.remote.deleteCustomer(customer);
   }
   const counts = await loadLater(all);
@@ -289,8 +277,7 @@ test("contracts without any known customer do not end a load", async () => {
 describe("a charge ahead of open cycles", () => {
   /** A contract with one charged cycle, and charges of other cycles that no webhook has brought yet. */
   async function chargedEarly(weeks: number, cycles: number[], interval: "DAY" | "WEEK" = "WEEK") {
-    const all = await connected();
-    const contract = createContract(all.remote, { interval, setsNextBillingDate: false });
+    const { all, contract } = await withContract({ interval, setsNextBillingDate: false });
     all.test.clock.ms += 7 * DAY_MS;
     all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     await all.deliverAll();
@@ -347,7 +334,7 @@ describe("a charge ahead of open cycles", () => {
     }));
     all.remote.outgoing.push(...webhooks);
     const points = await pointsOf(all, all.deliverAll);
-    expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
+    expect(all.operations(begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
     expect(points).toBeLessThanOrEqual(30);
   });
 });

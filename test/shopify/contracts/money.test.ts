@@ -2,8 +2,7 @@ import { expect, spyOn, test } from "bun:test";
 import type { OrderLineNode } from "../../../src/shopify/api/operations/orders.ts";
 import { contractLines, expectedMoney, orderMoney } from "../../../src/shopify/contracts/money.ts";
 import { afterTest } from "../../support/cleanup.ts";
-import { connected } from "../../support/connected.ts";
-import { createContract, LINE } from "../../support/connected-shop.ts";
+import { connected, LINE } from "../../support/connected.ts";
 import { contractLine, euros, PRODUCT, VARIANT } from "../../support/platform-nodes.ts";
 
 test("lines that name no product are left out, and those beyond 250", () => {
@@ -95,7 +94,7 @@ function addFractions(): void {
 test("a contract with fractions of a cent is mirrored, and the log says once that they are rounded", async () => {
   addFractions();
   const all = await connected();
-  for (let n = 0; n < 2; n += 1) createContract(all.remote, { lines: [{ ...LINE, quantity: 1 }] });
+  for (let n = 0; n < 2; n += 1) all.createContract({ lines: [{ ...LINE, quantity: 1 }] });
   await all.deliverAll();
   expect(await all.shop.all("subscriptions")).toMatchObject([
     { lines: [{ unitPriceCents: 1250 }] },

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { cleanUp } from "../../support/cleanup.ts";
-import { connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, LINE, operations } from "../../support/connected-shop.ts";
+import { connected, createContract, DOMAIN, HOUR_MS, LINE } from "../../support/connected.ts";
 
 /** The longest time between two webhooks of one renewal, in these tests. */
 const MAX_GAP_MS = 5_000;
@@ -43,7 +42,7 @@ test("a renewal with its six webhooks costs at most 20 points and two readings, 
           program.app.processor.wake();
         }
         await all.processed();
-        expect(operations(all, begun).filter((name) => name === "BillingCycles").length).toBeLessThanOrEqual(2);
+        expect(all.operations(begun).filter((name) => name === "BillingCycles").length).toBeLessThanOrEqual(2);
         expect(platform.bucket(DOMAIN).spent - spent).toBeLessThanOrEqual(20);
         expect(await all.shop.all("orders")).toContainEqual(
           expect.objectContaining({ shopifyId: order, status: "PAID" }),

@@ -1,15 +1,10 @@
 import { expect, test } from "bun:test";
 import { requireShape } from "../../../src/shopify/contracts/shapes.ts";
 import { customerRecord } from "../../../src/shopify/contracts/translate.ts";
-import { connected } from "../../support/connected.ts";
-import { createContract, inboxOf, load } from "../../support/connected-shop.ts";
-import { CONTRACT, CUSTOMER, contractNode, euros, ORDER } from "../../support/platform-nodes.ts";
+import { answerWith, connected, withContract } from "../../support/connected.ts";
+import { CONTRACT, CUSTOMER, contractNode, euros, ORDER, pageOfNodes } from "../../support/platform-nodes.ts";
 
 const START = "2026-03-01T12:00:00Z";
-
-function page(nodes: unknown) {
-  return { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
-}
 
 function contract(fields: object) {
   return { nodes: [{ ...contractNode(), ...fields }] };
@@ -18,40 +13,45 @@ function contract(fields: object) {
 test.each<[string, string, unknown]>([
   ["no objects for their ids", "Nodes", { nodes: null }],
   ["a contract without lines", "Nodes", contract({ lines: null })],
-  ["a contract without lines.nodes", "Nodes", contract({ lines: page(null) })],
-  ["a contract without lines.nodes[0]", "Nodes", contract({ lines: page([null]) })],
-  ["a contract without lines.nodes[0].currentPrice", "Nodes", contract({ lines: page([{ currentPrice: null }]) })],
+  ["a contract without lines.nodes", "Nodes", contract({ lines: pageOfNodes(null) })],
+  ["a contract without lines.nodes[0]", "Nodes", contract({ lines: pageOfNodes([null]) })],
+  [
+    "a contract without lines.nodes[0].currentPrice",
+    "Nodes",
+    contract({ lines: pageOfNodes([{ currentPrice: null }]) }),
+  ],
   ["a contract without billingPolicy", "Nodes", contract({ billingPolicy: null })],
   ["a contract without id", "Nodes", contract({ id: null })],
   ["a contract without customer", "Nodes", contract({ customer: "x" })],
   ["cycles without subscriptionBillingCycles", "BillingCycles", {}],
-  ["cycles without subscriptionBillingCycles.nodes[0]", "BillingCycles", { subscriptionBillingCycles: page([null]) }],
+  [
+    "cycles without subscriptionBillingCycles.nodes[0]",
+    "BillingCycles",
+    { subscriptionBillingCycles: pageOfNodes([null]) },
+  ],
 ])("the platform sent %s: the contract waits in the inbox with this message", async (message, name, data) => {
-  const all = await connected();
-  createContract(all.remote);
-  const body = JSON.stringify({ data });
-  all.platform.fault = ({ operation }) => (operation === name ? { status: 200, body } : undefined);
+  const { all } = await withContract();
+  all.replaceAnswers(name, answerWith(data));
   await all.deliverAll();
-  const [waiting] = await inboxOf(all);
+  const [waiting] = await all.inbox();
   expect(waiting?.error).toBe(`the platform sent ${message}`);
 });
 
 test("a contract with a missing part is left out of a load with one warning, and the others are loaded", async () => {
   const all = await connected();
   const good = {
-    ...contractNode({ id: createContract(all.remote) }),
+    ...contractNode({ id: all.createContract() }),
     customer: { id: CUSTOMER, updatedAt: START },
-    billingAttempts: page([]),
+    billingAttempts: pageOfNodes([]),
   };
   const bad = [
     { ...good, id: `${CONTRACT}1`, billingAttempts: null },
-    { ...good, id: `${CONTRACT}2`, billingAttempts: page([{ state: null }]) },
+    { ...good, id: `${CONTRACT}2`, billingAttempts: pageOfNodes([{ state: null }]) },
     { ...good, id: `${CONTRACT}3`, createdAt: null },
   ];
-  const body = JSON.stringify({ data: { subscriptionContracts: page([...bad, good, null]) } });
-  all.platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 200, body } : undefined);
+  all.replaceAnswers("AllContracts", answerWith({ subscriptionContracts: pageOfNodes([...bad, good, null]) }));
   all.test.clock.ms += 60_000;
-  const counts = await load(all);
+  const counts = await all.load();
   expect(counts).toMatchObject({ subscriptions: 1, skipped: 3 });
   const warnings = all.test.logged.filter((text) => text.includes("a contract of the platform cannot be mirrored now"));
   expect(warnings.map((text) => JSON.parse(text).error)).toEqual([
@@ -68,7 +68,7 @@ test.each([[null], [5], [[]], ["x"]])("a customer that is %j is refused", (node)
 
 test("an order needs its lines and their prices, and not what the app may not see", () => {
   const line = { originalUnitPriceSet: { shopMoney: euros("1.0") }, discountAllocations: [] };
-  const order = (lines: unknown[]) => requireShape("an order", { id: ORDER, lineItems: page(lines) });
+  const order = (lines: unknown[]) => requireShape("an order", { id: ORDER, lineItems: pageOfNodes(lines) });
   expect(order([line, { ...line, contract: null }])).toBeDefined();
   for (const part of ["originalUnitPriceSet", "discountAllocations"]) {
     const message = `the platform sent an order without lineItems.nodes[0].${part}`;

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nextTurn } from "../../../src/lib/waits.ts";
-import { connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, inboxOf, LINE, processedAfter } from "../../support/connected-shop.ts";
+import { connected, DOMAIN, HOUR_MS, LINE, withContract, withMirroredContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const SAMPLES = join(import.meta.dir, "../../support/platform-webhooks");
@@ -20,7 +19,7 @@ test("every sample of the platform's webhooks is accepted and processed", async 
     expect([file, response.status]).toEqual([file, 200]);
   }
   await all.processed();
-  expect(await inboxOf(all)).toEqual([]);
+  expect(await all.inbox()).toEqual([]);
   // The samples name contracts that this platform does not have.
   expect(all.platform.invalid.splice(0).filter((each) => !each.includes("does not exist"))).toEqual([]);
 });
@@ -28,7 +27,7 @@ test("every sample of the platform's webhooks is accepted and processed", async 
 test("ids beyond 2^53 stay exact, even if the payload has only the number", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "ada@example.com" });
-  const contract = createContract(all.remote, { customer });
+  const contract = all.createContract({ customer });
   all.remote.outgoing.length = 0;
   all.remote.skipCycle(contract, 1);
   all.remote.setConsent(customer, "subscribed");
@@ -75,13 +74,13 @@ test.each([
   const all = await connected();
   expect((await all.send(webhook(topic, body))).status).toBe(200);
   await all.processed();
-  expect(await inboxOf(all)).toEqual([]);
+  expect(await all.inbox()).toEqual([]);
 });
 
 test("a date in the far future fails no records of another shop", async () => {
   const all = await connected();
   const other = await all.test.addShop("beta.myshopify.com");
-  const contract = createContract(all.remote);
+  const contract = all.createContract();
   all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   const statuses = await Promise.all(
@@ -97,31 +96,31 @@ describe("while the platform is down", () => {
   test("webhooks wait in the inbox, and are processed when it is back", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
-    const contract = createContract(all.remote, { customer });
+    const contract = all.createContract({ customer });
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
     // The webhook brings the customer; the platform must be asked for the contract.
     expect(await all.shop.all("customers")).toHaveLength(1);
     expect(await all.shop.all("subscriptions")).toEqual([]);
-    const waiting = await inboxOf(all);
+    const waiting = await all.inbox();
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
     expect(waiting.some(({ attempts, error }) => attempts > 0 && error === "the platform answered HTTP 503")).toBe(
       true,
     );
     all.platform.fault = () => undefined;
-    await processedAfter(all, 20_000);
+    await all.processedAfter(20_000);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("few webhooks of a shop query the platform; webhooks that need no query are processed, the others wait", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
-    for (let n = 0; n < 12; n += 1) createContract(all.remote, { customer });
+    for (let n = 0; n < 12; n += 1) all.createContract({ customer });
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
     const before = all.platform.requests.length;
-    await processedAfter(all, 60_000);
+    await all.processedAfter(60_000);
     // Only one webhook is tried, with two requests.
     expect(all.platform.requests.length - before).toBeLessThanOrEqual(2);
     all.remote.updateCustomer(customer, { firstName: "Countess" });
@@ -129,19 +128,18 @@ describe("while the platform is down", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
     all.platform.fault = () => undefined;
     for (let n = 0; n < 3; n += 1) {
-      await processedAfter(all, HOUR_MS);
+      await all.processedAfter(HOUR_MS);
     }
     expect(await all.shop.all("subscriptions")).toHaveLength(12);
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("platform webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote);
+    const { all, contract } = await withContract();
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
     await all.deliverAll();
     for (let n = 0; n < 12; n += 1) {
-      await processedAfter(all, 9 * HOUR_MS);
+      await all.processedAfter(9 * HOUR_MS);
     }
     const { store } = all.test.app;
     const { waiting, failed } = await store.inbox.count(all.shop.shop.id);
@@ -161,7 +159,7 @@ describe("the webhooks of one renewal", () => {
   async function renewal() {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "a@example.com" });
-    const contract = createContract(all.remote, { customer });
+    const contract = all.createContract({ customer });
     await all.deliverAll();
     all.test.clock.ms += HOUR_MS;
     const from = all.platform.requests.length;
@@ -226,9 +224,7 @@ describe("the webhooks of one renewal", () => {
 });
 
 test("webhooks about one contract are processed one after another, and waiting ones share one read", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
-  await all.deliverAll();
+  const { all, contract } = await withMirroredContract();
   let atOnce = 0;
   let most = 0;
   const { promise: allSent, resolve: noteSent } = Promise.withResolvers<void>();
@@ -273,7 +269,7 @@ describe("the app and the shop", () => {
     await Promise.all(all.remote.outgoing.splice(0).map(all.send));
     await all.processed();
     expect(await all.test.app.store.connections.find(all.shop.shop.id)).toBeUndefined();
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
     expect((await all.test.app.store.shops.find(DOMAIN))?.plan).toBe("free");
   });
 
@@ -322,7 +318,7 @@ describe("privacy", () => {
     all.platform.fault = () => ({ status: 503 });
     all.remote.placeOrder({ customer });
     await all.deliverAll();
-    expect((await inboxOf(all)).length).toBeGreaterThan(0);
+    expect((await all.inbox()).length).toBeGreaterThan(0);
     all.test.clock.ms += 60_000;
     all.remote.redactCustomer(customer);
     await all.deliverAll();
@@ -372,7 +368,7 @@ describe("privacy", () => {
       ),
     );
     await all.processed();
-    const [order] = await inboxOf(all);
+    const [order] = await all.inbox();
     expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
       "bob@example.com",
     );
@@ -392,7 +388,7 @@ describe("privacy", () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     const other = all.remote.createCustomer({ email: "bob@example.com", firstName: "Bob", lastName: "Other" });
-    const contract = createContract(all.remote, { customer });
+    const contract = all.createContract({ customer });
     all.remote.createContract({ customer: other, lines: [LINE] });
     await all.deliverAll();
     await all.shop.intake({

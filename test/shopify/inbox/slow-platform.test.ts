@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { afterTest } from "../../support/cleanup.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
-import { createContract } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { setProcessClock } from "../../support/process-clock.ts";
 
@@ -14,7 +13,7 @@ const CYCLES = "BillingCycles";
 async function shopWithContracts() {
   const all = await connected({}, { restoreRate: 1 });
   setProcessClock(() => all.test.clock.ms);
-  const contracts = Array.from({ length: 5 }, () => createContract(all.remote));
+  const contracts = Array.from({ length: 5 }, () => all.createContract());
   await all.deliverAll();
   return { all, contracts };
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { afterTest } from "../../support/cleanup.ts";
-import { connected } from "../../support/connected.ts";
-import { createContract } from "../../support/connected-shop.ts";
+import { connected, createContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** The number of subjects that one shop may have read at the same time. */

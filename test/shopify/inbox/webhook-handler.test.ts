@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { connectionText, shopStatus } from "../../../src/actions/shop.ts";
-import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, inboxOf, operations, processedAfter } from "../../support/connected-shop.ts";
+import {
+  type ConnectedShop,
+  connected,
+  DOMAIN,
+  HOUR_MS,
+  withContract,
+  withMirroredContract,
+} from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
@@ -41,38 +47,34 @@ describe("a merge of customers", () => {
     const find = (gid: string | undefined) => customers.find(({ shopifyId }) => shopifyId === gid);
     expect(find(kept)).toMatchObject({ email: "1@example.com", lastName: "Lovelace" });
     expect(find(gone)).toMatchObject({ email: null, firstName: null });
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("changes nothing if the platform no longer has the customers", async () => {
     const all = await connected();
     await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
     expect(await all.shop.all("customers")).toEqual([]);
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 });
 
 test("an order reads each of its contracts again, and an order without contracts reads none", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
-  await all.deliverAll();
+  const { all, contract } = await withMirroredContract();
   all.remote.updateOrder(all.remote.originOrder(contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
   await all.deliverAll();
   expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
   const begun = all.platform.requests.length;
   all.remote.placeOrder();
   await all.deliverAll();
-  expect(new Set(operations(all, begun))).toEqual(new Set(["Nodes"]));
+  expect(new Set(all.operations(begun))).toEqual(new Set(["Nodes"]));
   await send(all, "orders/updated", { id: 7 });
-  expect(await inboxOf(all)).toEqual([]);
+  expect(await all.inbox()).toEqual([]);
 });
 
 describe("a webhook that is older than the last reading", () => {
   /** Makes a contract that was read as a whole at a known time, and its order. */
   async function read() {
-    const all = await connected();
-    const contract = createContract(all.remote);
-    await all.deliverAll();
+    const { all, contract } = await withMirroredContract();
     all.test.clock.ms += HOUR_MS;
     const order = all.remote.originOrder(contract) ?? "";
     const readAt = all.test.clock.ms;
@@ -87,8 +89,8 @@ describe("a webhook that is older than the last reading", () => {
       const before = all.platform.requests.length;
       await post(topic, payload, triggeredAt);
       await all.processed();
-      expect(await inboxOf(all)).toEqual([]);
-      return operations(all, before);
+      expect(await all.inbox()).toEqual([]);
+      return all.operations(before);
     };
     // The first platform webhook waited three seconds for others.
     return { all, contract, order, beganAt: readAt + 3_000, post, ask };
@@ -138,24 +140,21 @@ describe("a webhook that is older than the last reading", () => {
 });
 
 test("the orders of a renewal need no query after the reading of its contract", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
-  await all.deliverAll();
+  const { all, contract } = await withMirroredContract();
   all.test.clock.ms += HOUR_MS;
   const from = all.platform.requests.length;
   all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
   const topics = new Set(all.remote.outgoing.map(({ topic }) => topic));
   expect(topics).toContain("orders/create");
   await all.deliverAll();
-  expect(operations(all, from).filter((name) => name === "BillingCycles")).toHaveLength(1);
+  expect(all.operations(from).filter((name) => name === "BillingCycles")).toHaveLength(1);
   // A webhook about the attempt names the order, so the contract and the order are read in one query.
-  expect(operations(all, from).filter((name) => name === "Nodes")).toHaveLength(1);
+  expect(all.operations(from).filter((name) => name === "Nodes")).toHaveLength(1);
   expect(await all.shop.all("orders")).toHaveLength(2);
 });
 
 test("an order that a reading found needs no query; a charged order that the reading left out needs one", async () => {
-  const all = await connected();
-  const contract = createContract(all.remote);
+  const { all, contract } = await withContract();
   all.remote.skipCycle(contract, 1);
   await all.deliverAll();
   all.test.clock.ms += HOUR_MS;
@@ -166,7 +165,7 @@ test("an order that a reading found needs no query; a charged order that the rea
   const from = all.platform.requests.length;
   for (const webhook of late) await all.send(webhook);
   await all.processed();
-  expect([late.length, operations(all, from)]).toEqual([1, []]);
+  expect([late.length, all.operations(from)]).toEqual([1, []]);
 
   all.test.clock.ms += HOUR_MS;
   all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
@@ -182,12 +181,12 @@ test("an order that a reading found needs no query; a charged order that the rea
 test("webhooks that need the platform are dropped if the shop is not connected", async () => {
   const all = await connected();
   await disconnect(all);
-  createContract(all.remote);
+  all.createContract();
   await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
   all.remote.outgoing.splice(0, 1);
   await all.deliverAll();
   expect(logged(all, "because the shop is not connected").length).toBeGreaterThan(2);
-  expect(await inboxOf(all)).toEqual([]);
+  expect(await all.inbox()).toEqual([]);
   expect(await all.shop.all("subscriptions")).toEqual([]);
 });
 
@@ -246,9 +245,9 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
-    expect(await inboxOf(all)).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
+    expect(await all.inbox()).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
     all.platform.fault = () => undefined;
-    await processedAfter(all, HOUR_MS);
+    await all.processedAfter(HOUR_MS);
     expect(await plan(all)).toBe("free");
   });
 });
@@ -299,7 +298,7 @@ describe("a removal of the shop", () => {
       await send(all, "shop/redact", { shop_domain: DOMAIN });
       expect(await all.test.app.store.shops.list()).toHaveLength(1);
       expect(logged(all, "has the app installed again; the shop stays")).toHaveLength(n + 1);
-      expect(await inboxOf(all)).toEqual([]);
+      expect(await all.inbox()).toEqual([]);
     }
   });
 
@@ -310,8 +309,8 @@ describe("a removal of the shop", () => {
       all.platform.fault = () => ({ status });
       await send(all, "shop/redact", { shop_domain: DOMAIN });
       for (let n = 1; n <= 15; n += 1) {
-        expect(await inboxOf(all)).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
-        await processedAfter(all, 8 * HOUR_MS);
+        expect(await all.inbox()).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
+        await all.processedAfter(8 * HOUR_MS);
       }
       expect(await all.test.app.store.shops.list()).toHaveLength(1);
       all.remote.uninstall();
@@ -326,7 +325,7 @@ describe("a removal of the shop", () => {
     const all = await connected();
     const beta = "beta.myshopify.com";
     await all.test.addShop(beta);
-    for (let n = 0; n < 20; n += 1) createContract(all.remote);
+    for (let n = 0; n < 20; n += 1) all.createContract();
     const { promise: until, resolve: answer } = Promise.withResolvers<void>();
     all.platform.fault = () => ({ until });
     for (const webhook of all.remote.outgoing.splice(0)) await all.send(webhook);
@@ -342,7 +341,7 @@ describe("a removal of the shop", () => {
     all.platform.fault = () => ({ status: 200, body: JSON.stringify({ data: null, errors: [denied] }) });
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("is carried out if the platform no longer knows the shop", async () => {
@@ -357,7 +356,7 @@ describe("a removal of the shop", () => {
     await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
     expect(logged(all, "names one shop in its body and another in its header")).toHaveLength(1);
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 });
 
@@ -371,7 +370,7 @@ test("records and requests with the same subject are handled together", async ()
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
   expect(logged(all, "a customer's data was requested")).toHaveLength(2);
   expect(all.test.logged.join("")).toContain("then run `sds customer answered`");
-  expect(await inboxOf(all)).toEqual([]);
+  expect(await all.inbox()).toEqual([]);
   const requestedAt = all.test.clock.ms;
   const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
   expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([{ ...open }, { ...open }]);

@@ -3,8 +3,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
 import { cleanUp } from "../../support/cleanup.ts";
-import { type ConnectedShop, connected, connectedTo } from "../../support/connected.ts";
-import { createContract, HOUR_MS, LINE, load, operations } from "../../support/connected-shop.ts";
+import {
+  type ConnectedShop,
+  connected,
+  connectedTo,
+  createContract,
+  HOUR_MS,
+  LINE,
+  seeded,
+} from "../../support/connected.ts";
 import { seemLarge } from "../../support/large-shop.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { readRows } from "../../support/rows.ts";
@@ -18,9 +25,7 @@ async function rowsOf({ shop }: ConnectedShop) {
 
 /** Makes a large shop. More than one batch is read from its file. */
 async function largeShop() {
-  const all = await connected();
-  all.remote.seed({ contracts: 260, linesEach: 2, renewals: 1 });
-  all.test.clock.ms += HOUR_MS;
+  const all = await seeded({ contracts: 260, linesEach: 2, renewals: 1 });
   seemLarge(all);
   return all;
 }
@@ -29,7 +34,7 @@ async function largeShop() {
 async function expectLoaded(all: ConnectedShop): Promise<void> {
   const { platform, test } = all;
   const other = await connectedTo(platform, {}, test.clock.ms);
-  await load(other, { pages: true });
+  await other.load({ pages: true });
   expect(await rowsOf(all)).toEqual(await rowsOf(other));
   const data = join(test.folder, "data");
   const staged = (["order_stages", "staged_orders", "staged_order_lines"] as const).map((table) =>
@@ -90,7 +95,7 @@ describe("a load with bulk operations", () => {
       all.test.clock.ms += HOUR_MS;
       seemLarge(all);
       all.remote.setBulk({ shuffledLines });
-      await load(all);
+      await all.load();
       expect(warnings(all)).toEqual([]);
       await expectLoaded(all);
       await cleanUp();
@@ -100,8 +105,8 @@ describe("a load with bulk operations", () => {
 
   test("reads customers and orders from files, and no order by its id", async () => {
     const all = await largeShop();
-    expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520, skipped: 0 });
-    const asked = operations(all);
+    expect(await all.load()).toMatchObject({ customers: 260, subscriptions: 260, orders: 520, skipped: 0 });
+    const asked = all.operations();
     expect(asked.filter((name) => /^(AllCustomers|Nodes|Orders)$/.test(name))).toEqual([]);
     expect(asked.filter((name) => name === "RunBulkQuery")).toHaveLength(2);
     expect(all.platform.files.downloads).toHaveLength(2);
@@ -111,18 +116,18 @@ describe("a load with bulk operations", () => {
   test("is not used for a small shop, or if pages are wanted", async () => {
     const small = await connected();
     small.remote.seed({ contracts: 30, renewals: 1 });
-    await load(small);
-    expect(operations(small)).not.toContain("RunBulkQuery");
+    await small.load();
+    expect(small.operations()).not.toContain("RunBulkQuery");
     const all = await largeShop();
-    await load(all, { pages: true });
-    expect(operations(all)).not.toContain("RunBulkQuery");
+    await all.load({ pages: true });
+    expect(all.operations()).not.toContain("RunBulkQuery");
   });
 
   test("reports what the platform prepares, and how much of the file is read", async () => {
     const all = await largeShop();
     all.remote.setBulk({ delayMs: 5 });
     const progress: SyncProgress[] = [];
-    await load(all, {}, (each) => progress.push(each));
+    await all.load({}, (each) => progress.push(each));
     const shown = progress.map(({ stage, bulk }) => `${stage} ${bulk?.what} ${bulk?.state}`);
     expect([...new Set(shown)]).toEqual([
       "customers customers preparing",
@@ -147,7 +152,7 @@ describe("a load with bulk operations", () => {
       }
       return undefined;
     });
-    await load(all);
+    await all.load();
     all.test.clock.ms += HOUR_MS;
     await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
     expect((await all.shop.all("orders")).find(({ shopifyId }) => shopifyId === order)).toMatchObject({
@@ -168,7 +173,7 @@ test("a person who is redacted after the file was made stays redacted", async ()
     redacting = all.deliverAll();
     return { until: redacting };
   });
-  await load(all);
+  await all.load();
   expect(redacting).toBeDefined();
   const mirrored = (await all.shop.all("customers")).find(({ shopifyId }) => shopifyId === customer);
   expect(mirrored).toMatchObject({ email: null, firstName: null, lastName: null });
@@ -180,9 +185,9 @@ test("a load waits for its bulk operations while the platform cannot be reached"
   seemLarge(all, ({ operation, n }) =>
     operation === "BulkOperation" && (n <= 15 || (n > 20 && n <= 40)) ? { status: 503 } : undefined,
   );
-  expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
+  expect(await all.load()).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
   expect(warnings(all)).toEqual([]);
-  expect(operations(all).filter((name) => /^(AllCustomers|Nodes)$/.test(name))).toEqual([]);
+  expect(all.operations().filter((name) => /^(AllCustomers|Nodes)$/.test(name))).toEqual([]);
   await expectLoaded(all);
 });
 
@@ -215,7 +220,7 @@ describe("data that bulk operations cannot give is read by pages", () => {
   test.each(cases)("after %s", async (_, set, parts, reason) => {
     const all = await largeShop();
     set(all);
-    expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
+    expect(await all.load()).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
     expect(warnings(all)).toHaveLength(parts);
     expect(warnings(all).join("")).toContain(reason);
     await expectLoaded(all);
@@ -232,7 +237,7 @@ describe("data that bulk operations cannot give is read by pages", () => {
     });
     all.platform.files.behaviour.cuts = { downloads: 9, afterBytes: 5_000 };
     const expire = setInterval(() => all.platform.files.downloads.length > 0 && all.remote.expireBulkOperations(), 1);
-    await load(all);
+    await all.load();
     clearInterval(expire);
     expect(warnings(all).join("")).toContain("CANCELED");
     expect(warnings(all).join("")).toContain("no longer has the result");
@@ -243,15 +248,15 @@ describe("data that bulk operations cannot give is read by pages", () => {
     const all = await largeShop();
     const { fault } = all.platform;
     all.platform.fault = (info) => (info.operation === "OrdersCount" ? { status: 404 } : fault(info));
-    await load(all);
-    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(1);
+    await all.load();
+    expect(all.operations().filter((name) => name === "RunBulkQuery")).toHaveLength(1);
     await expectLoaded(all);
   });
 
   test("with one operation at a time, the second begins after the first", async () => {
     const all = await largeShop();
     all.remote.setBulk({ limit: 1 });
-    await load(all);
+    await all.load();
     expect(warnings(all)).toEqual([]);
     await expectLoaded(all);
   });
@@ -274,7 +279,7 @@ describe("a load that is interrupted", () => {
     for (let isDone = false; !isDone; runs += 1) {
       requests = 0;
       stopAt = runs + 2;
-      isDone = await load(all).then(
+      isDone = await all.load().then(
         () => true,
         () => false,
       );
@@ -282,7 +287,7 @@ describe("a load that is interrupted", () => {
       if (!isDone && runs === 8) expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeDefined();
     }
     expect(runs).toBeGreaterThan(5);
-    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(2);
+    expect(all.operations().filter((name) => name === "RunBulkQuery")).toHaveLength(2);
     seemLarge(all);
     await expectLoaded(all);
   });
@@ -297,10 +302,10 @@ describe("a load that is interrupted", () => {
       }
       return isKilled ? { status: 404 } : undefined;
     });
-    await expect(load(all)).rejects.toThrow("HTTP 404");
+    await expect(all.load()).rejects.toThrow("HTTP 404");
     expect(all.remote.bulk.all).toHaveLength(1);
     seemLarge(all);
-    await load(all);
+    await all.load();
     expect(all.remote.bulk.all).toHaveLength(2);
     await expectLoaded(all);
   });
@@ -308,10 +313,10 @@ describe("a load that is interrupted", () => {
   test("because the platform is down tries bulk operations again", async () => {
     const all = await largeShop();
     seemLarge(all, ({ operation }) => (operation === "OldestContract" ? undefined : { status: 503 }));
-    await expect(load(all)).rejects.toThrow("HTTP 503");
+    await expect(all.load()).rejects.toThrow("HTTP 503");
     seemLarge(all);
-    await load(all);
-    expect(operations(all)).not.toContain("Nodes");
+    await all.load();
+    expect(all.operations()).not.toContain("Nodes");
     await expectLoaded(all);
   });
 
@@ -320,7 +325,7 @@ describe("a load that is interrupted", () => {
     all.remote.setBulk({ limit: 1, delayMs: 20 });
     // Request 2 is refused while the first operation runs. Request 3 starts the second operation; its answer is lost.
     seemLarge(all, ({ operation, n }) => (operation === "RunBulkQuery" && n === 3 ? "lost" : undefined));
-    await load(all);
+    await all.load();
     expect(warnings(all)).toEqual([]);
     expect(all.remote.bulk.all).toHaveLength(2);
     await expectLoaded(all);
@@ -336,14 +341,14 @@ describe("a load that is interrupted", () => {
       if (adds === 2) throw new Error("killed");
       return add(...args);
     };
-    await expect(load(all)).rejects.toThrow("killed");
+    await expect(all.load()).rejects.toThrow("killed");
     const { bulk } = (await syncs.unfinished(all.shop.shop.id, "full")) ?? {};
     expect(bulk?.customers).toBeUndefined();
     expect(bulk?.orders?.offset).toBeGreaterThan(1_000);
     const begun = all.platform.requests.length;
-    await load(all);
+    await all.load();
     expect(all.platform.files.downloads.at(-1)?.range).toBe(`bytes=${bulk?.orders?.offset}-`);
-    expect(operations(all, begun)).not.toContain("RunBulkQuery");
+    expect(all.operations(begun)).not.toContain("RunBulkQuery");
     expect(adds).toBe(5);
     await expectLoaded(all);
   });
@@ -352,26 +357,22 @@ describe("a load that is interrupted", () => {
     const all = await largeShop();
     const { orderStages } = all.test.app.store;
     const { begin } = orderStages;
-    orderStages.begin = async () => {
-      throw new Error("killed");
-    };
-    await expect(load(all)).rejects.toThrow("killed");
+    orderStages.begin = () => Promise.reject(new Error("killed"));
+    await expect(all.load()).rejects.toThrow("killed");
     orderStages.begin = begin;
     all.remote.expireBulkOperations();
-    await load(all);
+    await all.load();
     expect(warnings(all)).toEqual([]);
-    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(3);
+    expect(all.operations().filter((name) => name === "RunBulkQuery")).toHaveLength(3);
     await expectLoaded(all);
   });
 
   test("and goes on with pages, if pages are wanted", async () => {
     const all = await largeShop();
     all.platform.files.behaviour.status = 503;
-    all.test.app.store.orderStages.begin = async () => {
-      throw new Error("killed");
-    };
-    await expect(load(all)).rejects.toThrow("killed");
-    await load(all, { pages: true });
+    all.test.app.store.orderStages.begin = () => Promise.reject(new Error("killed"));
+    await expect(all.load()).rejects.toThrow("killed");
+    await all.load({ pages: true });
     await expectLoaded(all);
   });
 });
@@ -379,7 +380,7 @@ describe("a load that is interrupted", () => {
 test("a load whose orders another load has removed says so", async () => {
   const all = await largeShop();
   all.test.app.store.orderStages.add = async () => false;
-  await load(all);
+  await all.load();
   expect(warnings(all)).toEqual([]);
   const said = all.test.logged.filter((line) => line.includes("another load of the shop runs"));
   expect(said).toHaveLength(1);
@@ -388,6 +389,6 @@ test("a load whose orders another load has removed says so", async () => {
 
 test("two loads at once are harmless", async () => {
   const all = await largeShop();
-  await Promise.all([load(all), load(all)]);
+  await Promise.all([all.load(), all.load()]);
   await expectLoaded(all);
 });

@@ -1,28 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
-import { connected, DOMAIN } from "../../support/connected.ts";
-import {
-  createContract,
-  HOUR_MS,
-  inboxOf,
-  LINE,
-  load,
-  operations,
-  queueAllEvents,
-} from "../../support/connected-shop.ts";
+import { answerWith, connected, DOMAIN, HOUR_MS, LINE, seeded, withContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
+import { pageOfNodes } from "../../support/platform-nodes.ts";
 
 describe("a load of a whole shop", () => {
   test("brings customers, contracts and orders into the mirror, and queues nothing", async () => {
     const all = await connected();
-    await queueAllEvents(all);
+    await all.queueAllEvents();
     const customer = all.remote.createCustomer({
       email: "ada@example.com",
       firstName: "Ada",
       lastName: "Lovelace",
       marketing: "subscribed",
     });
-    const contract = createContract(all.remote, { customer });
+    const contract = all.createContract({ customer });
     all.remote.failAttempt(all.remote.startAttempt(contract, 1), "CARD_DECLINED");
     const paid = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1), {
       discounts: [
@@ -31,7 +23,7 @@ describe("a load of a whole shop", () => {
       ],
     });
     all.test.clock.ms += 60_000;
-    expect(await load(all)).toMatchObject({ customers: 1, subscriptions: 1, orders: 2, events: 0 });
+    expect(await all.load()).toMatchObject({ customers: 1, subscriptions: 1, orders: 2, events: 0 });
     const names = { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" };
     expect(await all.shop.all("customers")).toMatchObject([
       { shopifyId: customer, ...names, marketingConsent: true, subscriptionCount: 1 },
@@ -60,12 +52,12 @@ describe("a load of a whole shop", () => {
   test("reads every page of customers, contracts, lines, cycles, attempts and orders", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 40, linesEach: 2, renewals: 14 });
-    const manyLines = createContract(all.remote, { lines: Array.from({ length: 120 }, () => LINE) });
-    const manyAttempts = createContract(all.remote, { originOrder: false });
+    const manyLines = all.createContract({ lines: Array.from({ length: 120 }, () => LINE) });
+    const manyAttempts = all.createContract({ originOrder: false });
     for (let n = 0; n < 8; n += 1) all.remote.failAttempt(all.remote.startAttempt(manyAttempts, 1));
     all.test.clock.ms += HOUR_MS;
     const orderCount = 40 * 15 + 2;
-    expect(await load(all)).toMatchObject({ customers: 42, subscriptions: 42, orders: orderCount });
+    expect(await all.load()).toMatchObject({ customers: 42, subscriptions: 42, orders: orderCount });
     const orders = await all.shop.all("orders");
     expect(orders).toHaveLength(orderCount);
     const subscriptions = await all.shop.all("subscriptions");
@@ -84,37 +76,32 @@ describe("a load of a whole shop", () => {
     [2, 2.9],
     [20, 4],
   ])("of contracts that were charged %p times costs less than %p points for each", async (renewals, points) => {
-    const all = await connected();
-    all.remote.seed({ contracts: 250, linesEach: 1, renewals });
-    all.test.clock.ms += HOUR_MS;
+    const all = await seeded({ contracts: 250, linesEach: 1, renewals });
     const before = all.platform.bucket(DOMAIN).spent;
-    expect(await load(all)).toMatchObject({ orders: 250 * (1 + renewals) });
+    expect(await all.load()).toMatchObject({ orders: 250 * (1 + renewals) });
     expect((all.platform.bucket(DOMAIN).spent - before) / 250).toBeLessThan(points);
   });
 
   test("reads the cycles of one contract alone if the platform refuses a query for all of a page", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 20, linesEach: 1, renewals: 2 });
+    const all = await seeded({ contracts: 20, linesEach: 1, renewals: 2 });
     const [, , , bad] = all.remote.ids("contract");
-    all.test.clock.ms += HOUR_MS;
     const body = JSON.stringify({ errors: [{ message: "no such cycle" }] });
     all.platform.fault = ({ operation, variables }) =>
       operation.startsWith("CycleLookup") && Object.values(variables).includes(bad) ? { status: 200, body } : undefined;
-    expect(await load(all)).toMatchObject({ subscriptions: 20, orders: 60, skipped: 0 });
-    expect(operations(all).filter((name) => name === "BillingCycles")).toHaveLength(1);
+    expect(await all.load()).toMatchObject({ subscriptions: 20, orders: 60, skipped: 0 });
+    expect(all.operations().filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
   test("changes nothing the second time, and reads no charged order again", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote);
+    const { all, contract } = await withContract();
     all.remote.failAttempt(all.remote.startAttempt(contract, 1));
     all.remote.skipCycle(contract, 2);
     all.remote.seed({ contracts: 5, renewals: 2 });
     all.test.clock.ms += HOUR_MS;
-    expect((await load(all)).changed).toBeGreaterThan(20);
+    expect((await all.load()).changed).toBeGreaterThan(20);
     const begun = all.platform.requests.length;
-    expect(await load(all)).toMatchObject({ changed: 0 });
-    expect(operations(all, begun)).not.toContain("Nodes");
+    expect(await all.load()).toMatchObject({ changed: 0 });
+    expect(all.operations(begun)).not.toContain("Nodes");
   });
 
   test("continues at its last page after an interruption, with the same result", async () => {
@@ -123,16 +110,16 @@ describe("a load of a whole shop", () => {
     all.remote.seed({ contracts: 520, renewals: 1 });
     all.test.clock.ms += HOUR_MS;
     all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 1 ? { status: 404 } : undefined);
-    await expect(load(all)).rejects.toThrow("HTTP 404");
+    await expect(all.load()).rejects.toThrow("HTTP 404");
     const loaded = (await all.shop.all("subscriptions")).length;
     expect(loaded).toBeGreaterThan(0);
     expect(loaded).toBeLessThan(520);
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toBeUndefined();
     all.platform.fault = () => undefined;
     const begun = all.platform.requests.length;
-    expect(await load(all)).toMatchObject({ customers: 520, subscriptions: 520 });
-    expect(operations(all, begun)).not.toContain("AllCustomers");
-    expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
+    expect(await all.load()).toMatchObject({ customers: 520, subscriptions: 520 });
+    expect(all.operations(begun)).not.toContain("AllCustomers");
+    expect(all.operations(begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
     expect(await all.shop.all("subscriptions")).toHaveLength(520);
     // The start of the run counts, not the time when it continued.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
@@ -140,11 +127,9 @@ describe("a load of a whole shop", () => {
   });
 
   test("reports its progress", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 600, renewals: 0 });
-    all.test.clock.ms += HOUR_MS;
+    const all = await seeded({ contracts: 600 });
     const progress: SyncProgress[] = [];
-    await load(all, {}, (each) => progress.push(each));
+    await all.load({}, (each) => progress.push(each));
     const doneIn = (stage: string) => progress.filter((each) => each.stage === stage).map(({ done }) => done);
     expect(doneIn("customers")).toEqual([250 / 600, 500 / 600, 1]);
     const contracts = doneIn("subscriptions");
@@ -156,26 +141,26 @@ describe("a load of a whole shop", () => {
 
   test("queues events of past changes only with `events`", async () => {
     const all = await connected();
-    await queueAllEvents(all);
+    await all.queueAllEvents();
     all.remote.seed({ contracts: 3, renewals: 1 });
-    expect(await load(all)).toMatchObject({ events: 0 });
+    expect(await all.load()).toMatchObject({ events: 0 });
     const other = await connected();
-    await queueAllEvents(other);
+    await other.queueAllEvents();
     other.remote.seed({ contracts: 3, renewals: 1 });
     other.test.clock.ms += HOUR_MS;
-    expect((await load(other, { events: true })).events).toBe(3 + 3 + 3);
+    expect((await other.load({ events: true })).events).toBe(3 + 3 + 3);
   });
 
   test("queues events of changes while it runs", async () => {
     const all = await connected();
-    await queueAllEvents(all);
-    const contract = createContract(all.remote);
+    await all.queueAllEvents();
+    const contract = all.createContract();
     all.test.clock.ms += HOUR_MS;
     all.platform.fault = ({ operation, n }) => {
       if (operation === "NewestContract" && n === 1) all.remote.failAttempt(all.remote.startAttempt(contract, 1));
       return undefined;
     };
-    expect((await load(all)).events).toBeGreaterThan(0);
+    expect((await all.load()).events).toBeGreaterThan(0);
     const topics = (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 9 })).map(({ topic }) => topic);
     expect(topics).toContain("order.failed");
   });
@@ -185,7 +170,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
   const all = await connected();
   // The contract is on the third page. The load works on the first two pages at the same time.
   all.remote.seed({ contracts: 500, linesEach: 1 });
-  const contract = createContract(all.remote);
+  const contract = all.createContract();
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   all.remote.outgoing.length = 0;
   all.test.clock.ms += HOUR_MS;
@@ -193,9 +178,9 @@ test("a page that is older than the reading for a platform webhook hides no chan
   all.platform.fault = ({ operation, n }) =>
     operation.startsWith("CycleLookup") && n === 1 ? { until: first.promise } : undefined;
   const requestedAt = all.test.clock.ms;
-  const loading = load(all);
-  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 3);
-  await eventually(() => operations(all).some((name) => name.startsWith("CycleLookup")));
+  const loading = all.load();
+  await eventually(() => all.operations().filter((name) => name === "AllContracts").length === 3);
+  await eventually(() => all.operations().some((name) => name.startsWith("CycleLookup")));
   all.test.clock.ms += HOUR_MS;
   all.remote.cancel(contract);
   await all.deliverAll();
@@ -211,9 +196,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
 describe("two pages of contracts are worked on at a time", () => {
   /** Starts a load. Its first page waits while the second page is written, and then may fail. */
   async function withSlowPage({ fails }: { fails: boolean }) {
-    const all = await connected();
-    all.remote.seed({ contracts: 600, renewals: 0 });
-    all.test.clock.ms += HOUR_MS;
+    const all = await seeded({ contracts: 600 });
     const slow = Promise.withResolvers<void>();
     const [waiting, failing] = [120, 240].map((index) => all.remote.ids("contract")[index]);
     all.platform.fault = ({ operation, variables }) => {
@@ -222,7 +205,7 @@ describe("two pages of contracts are worked on at a time", () => {
       if (ids.includes(waiting)) return { until: slow.promise };
       return fails && ids.includes(failing) ? { status: 503 } : undefined;
     };
-    const loading = load(all);
+    const loading = all.load();
     await eventually(async () => (await all.shop.all("subscriptions")).length === 250);
     const unfinished = () => all.test.app.store.syncs.unfinished(all.shop.shop.id, "full");
     return { ...all, slow, loading, unfinished };
@@ -231,7 +214,7 @@ describe("two pages of contracts are worked on at a time", () => {
   test("and are noted as read in their order", async () => {
     const all = await withSlowPage({ fails: false });
     expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
-    expect(operations(all).filter((name) => name === "AllContracts")).toHaveLength(3);
+    expect(all.operations().filter((name) => name === "AllContracts")).toHaveLength(3);
     all.slow.resolve();
     expect(await all.loading).toMatchObject({ subscriptions: 600 });
   });
@@ -242,24 +225,22 @@ describe("two pages of contracts are worked on at a time", () => {
     await expect(all.loading).rejects.toThrow("HTTP 503");
     expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
     all.platform.fault = () => undefined;
-    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+    expect(await all.load()).toMatchObject({ subscriptions: 600 });
     expect(await all.shop.all("subscriptions")).toHaveLength(600);
   });
 
   test("and the first one is noted if the second one fails", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 600, renewals: 0 });
-    all.test.clock.ms += HOUR_MS;
+    const all = await seeded({ contracts: 600 });
     const second = all.remote.ids("contract")[300];
     all.platform.fault = ({ operation, n, variables }) => {
       if (operation.startsWith("CycleLookup") && Object.values(variables).includes(second)) return { status: 503 };
       return operation.startsWith("CycleLookup") && n === 1 ? { delay: 200 } : undefined;
     };
-    await expect(load(all)).rejects.toThrow("HTTP 503");
+    await expect(all.load()).rejects.toThrow("HTTP 503");
     const { cursor, counts } = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "full")) ?? {};
     expect([typeof cursor, counts?.subscriptions]).toEqual(["string", 250]);
     all.platform.fault = () => undefined;
-    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+    expect(await all.load()).toMatchObject({ subscriptions: 600 });
   });
 });
 
@@ -267,12 +248,12 @@ describe("data that cannot be mirrored", () => {
   test("is skipped and logged, and everything else is loaded", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 1 });
-    createContract(all.remote, { interval: "DAY", intervalCount: 100_001 });
+    all.createContract({ interval: "DAY", intervalCount: 100_001 });
     all.test.clock.ms += HOUR_MS;
-    expect(await load(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
+    expect(await all.load()).toMatchObject({ subscriptions: 3, skipped: 1 });
     const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
     expect(warnings.join("")).toContain("intervalCount");
-    expect(await inboxOf(all)).toMatchObject([{ topic: "subscription_contracts/update", status: "waiting" }]);
+    expect(await all.inbox()).toMatchObject([{ topic: "subscription_contracts/update", status: "waiting" }]);
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
   });
 
@@ -283,13 +264,10 @@ describe("data that cannot be mirrored", () => {
       { ...node, updatedAt: "soon" },
       { ...node, id: "gid://shopify/Customer/8", updatedAt: "2026-01-01T00:00:00Z" },
     ];
-    const customers = { pageInfo: { hasNextPage: false, endCursor: null }, nodes };
-    const body = JSON.stringify({ data: { customers } });
-    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
-    expect(await load(all)).toMatchObject({ customers: 1, skipped: 1 });
-    expect(
-      all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored")),
-    ).toHaveLength(1);
+    all.replaceAnswers("AllCustomers", answerWith({ customers: pageOfNodes(nodes) }));
+    expect(await all.load()).toMatchObject({ customers: 1, skipped: 1 });
+    const warnings = all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored"));
+    expect(warnings).toHaveLength(1);
     expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: "gid://shopify/Customer/8" }]);
   });
 
@@ -299,45 +277,35 @@ describe("data that cannot be mirrored", () => {
     all.platform.fault = ({ operation, n }) => {
       if (operation !== "AllCustomers") return undefined;
       const nodes = Array.from({ length: 20 }, (_, index) => ({ id: id(100 * n + index), updatedAt: null }));
-      const pageInfo = { hasNextPage: n < 3, endCursor: String(n) };
-      return { status: 200, body: JSON.stringify({ data: { customers: { pageInfo, nodes } } }) };
+      return answerWith({ customers: pageOfNodes(nodes, n < 3 ? String(n) : null) });
     };
-    expect(await load(all)).toMatchObject({ customers: 0, skipped: 60 });
+    expect(await all.load()).toMatchObject({ customers: 0, skipped: 60 });
     const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
     expect(warnings).toHaveLength(6);
     expect(JSON.parse(warnings[5] ?? "")).toMatchObject({ more: 55 });
   });
 
-  test("ends the sync if the platform refuses all of several contracts", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 2, renewals: 0 });
-    all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
-    await expect(load(all)).rejects.toThrow("HTTP 404");
-    expect(await inboxOf(all)).toEqual([]);
+  test.each([
+    ["ends the sync if the platform refuses all of several contracts", 2, 404],
+    ["does not hide that the platform is down", 1, 503],
+  ])("%s", async (_title, contracts, status) => {
+    const all = await seeded({ contracts });
+    all.replaceAnswers("Nodes", { status });
+    await expect(all.load()).rejects.toThrow(`HTTP ${status}`);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("does not end the sync if it is the only contract", async () => {
-    const all = await connected();
-    createContract(all.remote);
+    const { all } = await withContract();
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
-    expect(await load(all)).toMatchObject({ subscriptions: 0, skipped: 1 });
-  });
-
-  test("does not hide that the platform is down", async () => {
-    const all = await connected();
-    createContract(all.remote);
-    all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
-    await expect(load(all)).rejects.toThrow("HTTP 503");
+    all.replaceAnswers("Nodes", { status: 404 });
+    expect(await all.load()).toMatchObject({ subscriptions: 0, skipped: 1 });
   });
 
   test("is cut if its only fault is its length", async () => {
-    const all = await connected();
-    createContract(all.remote, { lines: [{ ...LINE, title: "x".repeat(2000) }] });
+    const { all } = await withContract({ lines: [{ ...LINE, title: "x".repeat(2000) }] });
     all.test.clock.ms += HOUR_MS;
-    await load(all);
+    await all.load();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ lines: [{ title: "x".repeat(1024) }] }]);
   });
 });
@@ -346,7 +314,7 @@ describe("data without access", () => {
   test("about products is taken from the contract, and logged once", async () => {
     const all = await connected();
     all.remote.scopes = ["read_own_subscription_contracts", "read_customers", "read_orders"];
-    createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
+    all.createContract({ customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
     await all.deliverAll();
     const lines = [{ title: "House blend", productId: LINE.product }];
     expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", subtotalCents: 2500, lines }]);
@@ -355,11 +323,11 @@ describe("data without access", () => {
 
   test("about all customers ends the sync, and the mirror keeps what it has", async () => {
     const all = await connected();
-    createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
+    all.createContract({ customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
     await all.deliverAll();
     all.remote.scopes = ["read_own_subscription_contracts", "read_orders", "read_products"];
     all.test.clock.ms += HOUR_MS;
-    await expect(load(all)).rejects.toThrow("Access denied");
+    await expect(all.load()).rejects.toThrow("Access denied");
     expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
   });
 
@@ -376,52 +344,44 @@ describe("data without access", () => {
       path: ["customers", "nodes", 0, ...field],
       extensions: { code: "ACCESS_DENIED" },
     }));
-    const customers = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [node] };
-    const body = JSON.stringify({ data: { customers }, errors });
-    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    all.replaceAnswers("AllCustomers", answerWith({ customers: pageOfNodes([node]) }, errors));
     all.test.clock.ms += 120 * 24 * HOUR_MS;
-    await load(all);
+    await all.load();
     expect(await all.shop.all("customers")).toMatchObject([
       { email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true },
     ]);
   });
 
   test("about an order does not hide its charge", async () => {
-    const all = await connected();
-    const contract = createContract(all.remote);
+    const { all, contract } = await withContract();
     const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     const body = '{"data":{"nodes":[null,null]}}';
     all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 200, body } : undefined);
     all.test.clock.ms += 2 * HOUR_MS;
-    await load(all);
+    await all.load();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 1 }]);
     expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", shopifyId: order, totalCents: 2500 }]);
   });
 });
 
 describe("an impossible page of the platform", () => {
-  const page = (nodes: unknown[], endCursor: string | null) =>
-    JSON.stringify({ data: { customers: { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } } } });
-
   test("with a null node is read", async () => {
     const all = await connected();
-    all.platform.fault = ({ operation }) =>
-      operation === "AllCustomers" ? { status: 200, body: page([null], null) } : undefined;
-    expect(await load(all)).toMatchObject({ customers: 0 });
+    all.replaceAnswers("AllCustomers", answerWith({ customers: pageOfNodes([null]) }));
+    expect(await all.load()).toMatchObject({ customers: 0 });
   });
 
   test.each([null, {}, { nodes: null }, { nodes: [] }])("without its list, like %j, is refused", async (customers) => {
     const all = await connected();
-    const body = JSON.stringify({ data: { customers } });
-    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
-    await expect(load(all)).rejects.toThrow("the platform's answer has no list of customers");
+    all.replaceAnswers("AllCustomers", answerWith({ customers }));
+    await expect(all.load()).rejects.toThrow("the platform's answer has no list of customers");
   });
 
   test("whose cursors go round in a circle ends the load", async () => {
     const all = await connected();
     all.platform.fault = ({ operation, n }) =>
-      operation === "AllCustomers" ? { status: 200, body: page([], n % 2 === 0 ? "a" : "b") } : undefined;
-    await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
+      operation === "AllCustomers" ? answerWith({ customers: pageOfNodes([], n % 2 === 0 ? "a" : "b") }) : undefined;
+    await expect(all.load()).rejects.toThrow("the platform's pages go round in a circle");
   });
 
   test("after a cursor that the platform no longer knows starts the stage again", async () => {
@@ -431,7 +391,7 @@ describe("an impossible page of the platform", () => {
     const counts = { customers: 250, subscriptions: 0, orders: 0, changed: 7, events: 0, skipped: 1 };
     await all.test.app.store.syncs.save(all.shop.shop.id, "full", { ...run, counts });
     all.test.clock.ms += HOUR_MS;
-    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3, skipped: 0 });
+    expect(await all.load()).toMatchObject({ customers: 3, subscriptions: 3, skipped: 0 });
     all.platform.invalid.length = 0;
   });
 });

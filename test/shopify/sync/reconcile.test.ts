@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import {
-  createContract,
+  answerWith,
+  type ConnectedShop,
+  connected,
+  DOMAIN,
   HOUR_MS,
-  inboxOf,
-  load,
-  operations,
-  queueAllEvents,
-  queuedTopics,
-} from "../../support/connected-shop.ts";
+  seededAndLoaded,
+  withContract,
+} from "../../support/connected.ts";
+import { pageOfNodes } from "../../support/platform-nodes.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
 
@@ -19,24 +19,20 @@ function reconcile({ test, shop }: ConnectedShop, since?: number) {
 /** Makes a shop with a contract that was loaded an hour ago. */
 async function loaded() {
   const all = await connected();
-  await queueAllEvents(all);
-  const contract = createContract(all.remote);
+  await all.queueAllEvents();
+  const contract = all.createContract();
   all.test.clock.ms += HOUR_MS;
-  await load(all);
+  await all.load();
   all.test.clock.ms += HOUR_MS;
   return { ...all, contract };
 }
 
 describe("reconciling", () => {
   test("costs one query of each kind if nothing changed", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 20, renewals: 2 });
-    all.test.clock.ms += HOUR_MS;
-    await load(all);
-    all.test.clock.ms += HOUR_MS;
+    const all = await seededAndLoaded({ contracts: 20, renewals: 2 });
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toEqual(NOTHING);
-    expect(operations(all, begun)).toEqual([
+    expect(all.operations(begun)).toEqual([
       "Installation",
       "Customers",
       "ChangedContracts",
@@ -71,7 +67,7 @@ describe("reconciling", () => {
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
     expect(await all.shop.all("orders")).toMatchObject([{ shopifyId: order, totalCents: 300 }]);
-    expect(operations(all, begun)).toContain("Nodes");
+    expect(all.operations(begun)).toContain("Nodes");
   });
 
   test("reads a contract once, however many of its attempts are new", async () => {
@@ -80,7 +76,7 @@ describe("reconciling", () => {
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     await reconcile(all);
-    expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(1);
+    expect(all.operations(begun).filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
   test("finds an attempt of a contract that the platform does not show as changed", async () => {
@@ -88,7 +84,7 @@ describe("reconciling", () => {
     all.remote.startAttempt(all.contract, 1);
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
-    expect(operations(all, begun)).toContain("BillingCycles");
+    expect(all.operations(begun)).toContain("BillingCycles");
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
   });
 
@@ -104,8 +100,7 @@ describe("reconciling", () => {
     all.platform.fault = ({ operation }) => {
       if (operation !== "ChangedContracts") return undefined;
       // The platform does not show the contract as changed.
-      const page = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [] };
-      return { status: 200, body: JSON.stringify({ data: { subscriptionContracts: page } }) };
+      return answerWith({ subscriptionContracts: pageOfNodes([]) });
     };
     all.remote.failAttempt(challenged);
     all.remote.outgoing.length = 0;
@@ -126,7 +121,7 @@ describe("reconciling", () => {
   test("finds changes since a load that ran by a clock that was ahead", async () => {
     const all = await loaded();
     all.test.clock.ms += 72 * HOUR_MS;
-    await load(all);
+    await all.load();
     all.test.clock.step(-72 * HOUR_MS);
     all.remote.pause(all.contract);
     all.remote.outgoing.length = 0;
@@ -138,7 +133,7 @@ describe("reconciling", () => {
   test("leaves no gap once the time of a load by a clock that was ahead comes", async () => {
     const all = await loaded();
     all.test.clock.ms += 2 * HOUR_MS;
-    await load(all);
+    await all.load();
     all.test.clock.step(-2 * HOUR_MS);
     await reconcile(all);
     all.test.clock.ms += HOUR_MS;
@@ -161,8 +156,7 @@ describe("reconciling", () => {
   });
 
   test("from a given time is possible for a shop that was never loaded, and does not count as a load", async () => {
-    const all = await connected();
-    createContract(all.remote);
+    const { all } = await withContract();
     all.test.clock.ms += HOUR_MS;
     expect(await reconcile(all, all.test.clock.ms - 2 * HOUR_MS)).toMatchObject({ subscriptions: 1 });
     await expect(reconcile(all)).rejects.toThrow(`${DOMAIN} was never loaded completely`);
@@ -171,9 +165,9 @@ describe("reconciling", () => {
   test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
+    all.replaceAnswers("Nodes", { status: 404 });
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
-    const [waiting] = await inboxOf(all);
+    const [waiting] = await all.inbox();
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
   });
 
@@ -181,11 +175,7 @@ describe("reconciling", () => {
     ["a contract", "SubscriptionContract"],
     ["an order", "Order"],
   ] as const)("puts %s that the platform refuses into the inbox, and reads all others", async (_, object) => {
-    const all = await connected();
-    all.remote.seed({ contracts: 3, renewals: 1 });
-    all.test.clock.ms += HOUR_MS;
-    await load(all);
-    all.test.clock.ms += HOUR_MS;
+    const all = await seededAndLoaded({ contracts: 3, renewals: 1 });
     const isContract = object === "SubscriptionContract";
     const changed = isContract ? all.remote.ids("contract") : [1, 2, 3].map(() => all.remote.placeOrder());
     if (isContract) for (const gid of changed) all.remote.pause(gid);
@@ -195,19 +185,15 @@ describe("reconciling", () => {
       operation === "Nodes" && (variables["ids"] as string[]).includes(bad) ? { status: 200, body } : undefined;
     expect(await reconcile(all)).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
     all.platform.fault = () => undefined;
-    const [waiting] = await inboxOf(all);
+    const [waiting] = await all.inbox();
     expect(waiting).toMatchObject({ subject: bad, status: "waiting" });
     all.test.app.processor.wake();
     await all.processed();
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test("reads the pages from the first one on if the platform does not know where the last run stopped", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 260, renewals: 0 });
-    all.test.clock.ms += HOUR_MS;
-    await load(all);
-    all.test.clock.ms += HOUR_MS;
+    const all = await seededAndLoaded({ contracts: 260, renewals: 0 });
     for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
     all.platform.fault = ({ operation, n }) =>
       operation === "ChangedContracts" && n > 1 ? { status: 503 } : undefined;
@@ -229,11 +215,7 @@ describe("reconciling", () => {
   });
 
   test("that fails for one contract ends after the readings of all others", async () => {
-    const all = await connected();
-    all.remote.seed({ contracts: 2, renewals: 1 });
-    all.test.clock.ms += HOUR_MS;
-    await load(all);
-    all.test.clock.ms += HOUR_MS;
+    const all = await seededAndLoaded({ contracts: 2, renewals: 1 });
     const [failing, slow] = all.remote.ids("contract");
     for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
     await reconcile(all);
@@ -251,9 +233,9 @@ describe("reconciling", () => {
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
+    all.replaceAnswers("Nodes", { status: 503 });
     await expect(reconcile(all)).rejects.toThrow("HTTP 503");
-    expect(await inboxOf(all)).toEqual([]);
+    expect(await all.inbox()).toEqual([]);
     all.platform.fault = () => undefined;
     expect(await reconcile(all)).toMatchObject({ changed: 1, skipped: 0 });
   });
@@ -262,9 +244,9 @@ describe("reconciling", () => {
 describe("events", () => {
   test("are queued for what happened since the shop was connected, whatever the source", async () => {
     const all = await connected();
-    await queueAllEvents(all);
+    await all.queueAllEvents();
     all.test.clock.ms -= 90 * 24 * HOUR_MS;
-    const contract = createContract(all.remote);
+    const contract = all.createContract();
     all.remote.failAttempt(all.remote.startAttempt(contract, 1));
     all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     all.remote.outgoing.length = 0;
@@ -273,11 +255,11 @@ describe("events", () => {
     all.remote.pause(contract);
     await all.deliverAll();
     expect(await all.shop.all("orders")).toHaveLength(2);
-    expect(await queuedTopics(all)).toEqual([]);
+    expect(await all.queuedTopics()).toEqual([]);
     all.remote.activate(contract);
     all.remote.failAttempt(all.remote.startAttempt(contract, 2));
     await all.deliverAll();
-    expect((await queuedTopics(all)).toSorted()).toEqual(["order.failed", "subscription.updated"]);
+    expect((await all.queuedTopics()).toSorted()).toEqual(["order.failed", "subscription.updated"]);
   });
 
   test("are queued for a platform webhook that waits in the inbox, even if a load reads its change first", async () => {
@@ -287,7 +269,7 @@ describe("events", () => {
     await all.deliverAll();
     all.platform.fault = () => undefined;
     all.test.clock.ms += 1_000;
-    await load(all);
-    expect((await queuedTopics(all)).toSorted()).toEqual(["subscription.cancelled", "subscription.updated"]);
+    await all.load();
+    expect((await all.queuedTopics()).toSorted()).toEqual(["subscription.cancelled", "subscription.updated"]);
   });
 });

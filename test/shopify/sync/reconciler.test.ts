@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { createLog } from "../../../src/lib/log.ts";
 import { createReconciler } from "../../../src/shopify/sync/reconciler.ts";
 import { StoreError } from "../../../src/store/port/store-error.ts";
-import { type ConnectedShop, connected } from "../../support/connected.ts";
-import { createContract, HOUR_MS, load } from "../../support/connected-shop.ts";
+import { type ConnectedShop, connected, HOUR_MS, withContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const MINUTE_MS = 60_000;
@@ -14,10 +13,9 @@ function lastRun({ test, shop }: ConnectedShop) {
 
 /** Makes a shop that was loaded just now. */
 async function loaded() {
-  const all = await connected();
-  const contract = createContract(all.remote);
+  const { all, contract } = await withContract();
   all.test.clock.ms += HOUR_MS;
-  await load(all);
+  await all.load();
   return { ...all, contract, runOnce: () => all.test.app.reconciler.runOnce() };
 }
 
