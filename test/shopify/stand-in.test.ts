@@ -142,7 +142,7 @@ test("requests that the platform would refuse are refused and noted", async () =
 });
 
 test("triggers are accepted with exact ids", async () => {
-  const { shop, query, postText } = await started();
+  const { shop, query, postText, read } = await started();
   const payload = { text: "x" };
   const exact = '"payload":{"customer_id":9007199254741001}';
   await postText(`{"query":${JSON.stringify(FLOW)},"variables":{"handle":"subscription-created",${exact}}}`);
@@ -154,9 +154,7 @@ test("triggers are accepted with exact ids", async () => {
   };
   expect((await query(FLOW, { handle: "x", payload })).data).toMatchObject(refused);
   const large = { handle: "subscription-created", payload: { text: "x".repeat(50_000) } };
-  expect((await query(FLOW, large)).data).toMatchObject({
-    flowTriggerReceive: { userErrors: [{ field: ["payload"] }] },
-  });
+  expect(await read(FLOW, large)).toMatchObject({ userErrors: [{ field: ["payload"] }] });
   expect(shop.workflows).toHaveLength(1);
 });
 
@@ -189,7 +187,7 @@ test("webhooks are signed, in order, and have exact ids", async () => {
 });
 
 test("discounts are split among the lines to the cent", async () => {
-  const { standIn, shop, query } = await started();
+  const { standIn, shop, query, read } = await started();
   const customer = shop.createCustomer();
   const line = { title: "Tea", price: "3.33", variant: "gid://shopify/ProductVariant/2" };
   const contract = shop.createContract({
@@ -209,9 +207,7 @@ test("discounts are split among the lines to the cent", async () => {
     order: { totalDiscountsSet: { shopMoney: { amount: "1.33" } }, totalPriceSet: { shopMoney: { amount: "8.66" } } },
   });
   expect(shop.outgoing.at(-1)?.topic).toBe("subscription_contracts/update");
-  expect((await query(CONTRACT, { id: contract })).data).toMatchObject({
-    subscriptionContract: { nextBillingDate: "2026-05-01T12:00:00Z" },
-  });
+  expect(await read(CONTRACT, { id: contract })).toMatchObject({ nextBillingDate: "2026-05-01T12:00:00Z" });
   expect(standIn.invalid).toEqual([]);
 });
 

@@ -273,8 +273,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
     const all = await connected();
     const { platform } = all.test.app;
     const shown = async () => (await shopStatus(all.test.app.store, all.shop.shop)).trouble;
-    const logged = () =>
-      all.test.logged.filter((line) => line.includes("the shop's connection")).map((line) => JSON.parse(line).level);
+    const logged = () => all.logged("the shop's connection").map(({ level }) => level);
     const pair = all.remote.issuePair();
     const credentials =
       faultyOperation === "token"

@@ -12,23 +12,24 @@ import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
 async function send(all: ConnectedShop, topic: string, payload: object): Promise<void> {
-  await post(all, DOMAIN, topic, payload);
+  await post(all, topic, payload);
   await all.processed();
 }
 
 /** Posts a webhook, without waiting for its processing. */
-async function post(all: ConnectedShop, shop: string, topic: string, payload: object): Promise<void> {
+async function post(
+  all: ConnectedShop,
+  topic: string,
+  payload: object,
+  { shop = DOMAIN, sentAt = all.test.clock.ms } = {},
+): Promise<void> {
   const id = crypto.randomUUID();
-  const triggeredAt = new Date(all.test.clock.ms).toISOString();
+  const triggeredAt = new Date(sentAt).toISOString();
   await all.send({ shop, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
 }
 
 async function disconnect({ test, shop }: ConnectedShop): Promise<void> {
   await test.app.store.connections.disconnect(shop.shop.id, Number.MAX_SAFE_INTEGER);
-}
-
-function logged({ test }: ConnectedShop, text: string): string[] {
-  return test.logged.filter((line) => line.includes(text));
 }
 
 describe("a merge of customers", () => {
@@ -80,20 +81,15 @@ describe("a webhook that is older than the last reading", () => {
     const readAt = all.test.clock.ms;
     await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
     all.test.clock.ms += HOUR_MS;
-    const post = (topic: string, payload: object, triggeredAt: number) => {
-      const id = crypto.randomUUID();
-      const at = new Date(triggeredAt).toISOString();
-      return all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt: at });
-    };
-    const ask = async (topic: string, payload: object, triggeredAt: number) => {
+    const ask = async (topic: string, payload: object, sentAt: number) => {
       const before = all.platform.requests.length;
-      await post(topic, payload, triggeredAt);
+      await post(all, topic, payload, { sentAt });
       await all.processed();
       expect(await all.inbox()).toEqual([]);
       return all.operations(before);
     };
     // The first platform webhook waited three seconds for others.
-    return { all, contract, order, beganAt: readAt + 3_000, post, ask };
+    return { all, contract, order, beganAt: readAt + 3_000, ask };
   }
 
   test("of its contract needs no query, unless it is less than two seconds older", async () => {
@@ -121,12 +117,12 @@ describe("a webhook that is older than the last reading", () => {
   });
 
   test("is processed together with a newer one, with the orders that any of them names", async () => {
-    const { all, contract, order, beganAt, post } = await read();
+    const { all, contract, order, beganAt } = await read();
     all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
     all.remote.outgoing.length = 0;
     const attempt = { admin_graphql_api_subscription_contract_id: contract, admin_graphql_api_order_id: order };
-    await post("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt - 60_000);
-    await post("subscription_billing_attempts/success", attempt, beganAt + 60_000);
+    await post(all, "subscription_contracts/update", { admin_graphql_api_id: contract }, { sentAt: beganAt - 60_000 });
+    await post(all, "subscription_billing_attempts/success", attempt, { sentAt: beganAt + 60_000 });
     await all.processed();
     expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
   });
@@ -185,7 +181,7 @@ test("webhooks that need the platform are dropped if the shop is not connected",
   await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
   all.remote.outgoing.splice(0, 1);
   await all.deliverAll();
-  expect(logged(all, "because the shop is not connected").length).toBeGreaterThan(2);
+  expect(all.logged("because the shop is not connected").length).toBeGreaterThan(2);
   expect(await all.inbox()).toEqual([]);
   expect(await all.shop.all("subscriptions")).toEqual([]);
 });
@@ -203,7 +199,7 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: "API and webhooks", status: "CANCELLED" });
     await all.deliverAll();
     expect(await plan(all)).toBe("free");
-    expect(logged(all, "the shop's plan changed")).toHaveLength(2);
+    expect(all.logged("the shop's plan changed")).toHaveLength(2);
   });
 
   test("follows the webhook if the shop is not connected", async () => {
@@ -232,11 +228,11 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: `Enterprise ${"x".repeat(200)}`, status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
-    const [line] = logged(all, "a plan that sds does not know");
-    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `enterprise-${"x".repeat(89)}` });
+    const [line] = all.logged("a plan that sds does not know");
+    expect(line).toMatchObject({ level: "warn", plan: `enterprise-${"x".repeat(89)}` });
     all.remote.setAppSubscription({ name: "Unknown too", status: "PENDING" });
     await all.deliverAll();
-    expect(logged(all, "a plan that sds does not know")).toHaveLength(1);
+    expect(all.logged("a plan that sds does not know")).toHaveLength(1);
   });
 
   test("is not guessed while the platform is down", async () => {
@@ -263,18 +259,18 @@ describe("a change of the granted scopes", () => {
       ...all,
       "read_all_orders",
     ]);
-    const [line] = logged(shop, "the scopes that the shop grants changed");
-    expect(JSON.parse(line ?? "{}")).toMatchObject({ added: "read_all_orders", removed: "read_products" });
+    const [line] = shop.logged("the scopes that the shop grants changed");
+    expect(line).toMatchObject({ added: "read_all_orders", removed: "read_products" });
     shop.remote.setScopes([...all, "read_all_orders"]);
     await shop.deliverAll();
-    expect(logged(shop, "the scopes that the shop grants changed")).toHaveLength(1);
+    expect(shop.logged("the scopes that the shop grants changed")).toHaveLength(1);
   });
 
   test("that revokes a needed scope is logged as an error, and shown in the shop's status", async () => {
     const shop = await connected();
     shop.remote.setScopes(["read_customers"]);
     await shop.deliverAll();
-    expect(logged(shop, "took back scopes that sds needs")).toHaveLength(1);
+    expect(shop.logged("took back scopes that sds needs")).toHaveLength(1);
     const status = await shopStatus(shop.test.app.store, shop.shop.shop);
     expect(connectionText(status)).toBe("the shop does not grant read_own_subscription_contracts, read_orders");
   });
@@ -287,9 +283,9 @@ describe("a removal of the shop", () => {
     all.remote.uninstall();
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toEqual([]);
-    expect(logged(all, "the shop is being removed, because the platform asked for it")).toHaveLength(1);
+    expect(all.logged("the shop is being removed, because the platform asked for it")).toHaveLength(1);
     await eventually(async () => (await all.test.app.store.shops.removing()).length === 0);
-    await eventually(() => logged(all, "a shop was removed with everything that was stored about it").length === 1);
+    await eventually(() => all.logged("a shop was removed with everything that was stored about it").length === 1);
   });
 
   test("is not carried out if the shop has the app installed again, with a log line", async () => {
@@ -297,7 +293,7 @@ describe("a removal of the shop", () => {
     for (let n = 0; n < 2; n += 1) {
       await send(all, "shop/redact", { shop_domain: DOMAIN });
       expect(await all.test.app.store.shops.list()).toHaveLength(1);
-      expect(logged(all, "has the app installed again; the shop stays")).toHaveLength(n + 1);
+      expect(all.logged("has the app installed again; the shop stays")).toHaveLength(n + 1);
       expect(await all.inbox()).toEqual([]);
     }
   });
@@ -329,7 +325,7 @@ describe("a removal of the shop", () => {
     const { promise: until, resolve: answer } = Promise.withResolvers<void>();
     all.platform.fault = () => ({ until });
     for (const webhook of all.remote.outgoing.splice(0)) await all.send(webhook);
-    await post(all, beta, "shop/redact", { shop_domain: beta });
+    await post(all, "shop/redact", { shop_domain: beta }, { shop: beta });
     await eventually(async () => (await all.test.app.store.shops.list()).length === 1);
     answer();
     await all.processed();
@@ -355,7 +351,7 @@ describe("a removal of the shop", () => {
     const all = await connected();
     await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
-    expect(logged(all, "names one shop in its body and another in its header")).toHaveLength(1);
+    expect(all.logged("names one shop in its body and another in its header")).toHaveLength(1);
     expect(await all.inbox()).toEqual([]);
   });
 });
@@ -368,7 +364,7 @@ test("records and requests with the same subject are handled together", async ()
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   await all.processed();
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
-  expect(logged(all, "a customer's data was requested")).toHaveLength(2);
+  expect(all.logged("a customer's data was requested")).toHaveLength(2);
   expect(all.test.logged.join("")).toContain("then run `sds customer answered`");
   expect(await all.inbox()).toEqual([]);
   const requestedAt = all.test.clock.ms;

@@ -70,7 +70,7 @@ test("a failed run is repeated after five minutes", async () => {
   all.test.clock.ms += HOUR_MS;
   all.platform.fault = () => ({ status: 404 });
   await all.runOnce();
-  expect(all.test.logged.filter((line) => line.includes("the next run is in five minutes"))).toHaveLength(1);
+  expect(all.logged("the next run is in five minutes")).toHaveLength(1);
   all.platform.fault = () => undefined;
   all.test.clock.ms += 5 * MINUTE_MS - 1;
   await all.runOnce();
