@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LINE } from "../support/connected-shop.ts";
+import { LINE } from "../support/connected.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { DOMAIN, markPage, settingsPages } from "../support/settings-page.ts";
 

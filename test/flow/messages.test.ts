@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { receiveFailed } from "../conformance/fixtures.ts";
-import { LINE } from "../support/connected-shop.ts";
+import { LINE } from "../support/connected.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { failure, Program } from "../support/program.ts";
