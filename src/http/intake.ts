@@ -1,13 +1,14 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import { splitJson } from "../lib/json.ts";
 import type { LoadGauge } from "../lib/reader-queue.ts";
+import { decodeUtf8 } from "../lib/text.ts";
 import { nextTurn } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { IntakeSecret, ShopStore } from "../store/port/shops.ts";
 import type { IntakeResult } from "./answers.ts";
-import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
 import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
@@ -37,9 +38,9 @@ export function createIntakeHandler({ bodies, shops, recordWriter, load }: Depen
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: client() });
     const { shop } = await authenticate(shops, request.headers, body.bytes);
-    const records = await readRecords(textOf(body.bytes));
+    const records = await readRecords(decodeUtf8(body.bytes));
     const applied = await load.during(recordWriter.submit({ shop, records }));
-    if ("refused" in applied) throw badRecord(applied.refused);
+    if ("refused" in applied) throw refusals.badRecord(applied.refused);
     const result: IntakeResult = { accepted: applied.accepted };
     return respond(202, JSON.stringify(result), { "Cache-Control": "no-store" });
   };
@@ -71,21 +72,24 @@ function isSigned(secret: string, body: Uint8Array, header: string): boolean {
 
 /**
  * Reads one record, an array of records, or NDJSON. Other requests run between the slices of a large body.
+ * @param text undefined for a body that is not UTF-8
  * @throws SdsError `bad_record` for the first bad record, `too_large` for too many records
  */
-async function readRecords(text: string): Promise<IncomingRecord[]> {
+async function readRecords(text: string | undefined): Promise<IncomingRecord[]> {
+  if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");
   const records: IncomingRecord[] = [];
   let sliceCharacters = 0;
   for (const recordText of splitJson(text)) {
     if (records.length === MAX_INTAKE_RECORDS) throw refusals.tooManyRecords();
     const parsed = parseRecordText(recordText);
-    if ("refused" in parsed) throw badRecord({ index: records.length, ...parsed.refused });
+    if ("refused" in parsed) throw refusals.badRecord({ index: records.length, ...parsed.refused });
     records.push(parsed.record);
     sliceCharacters += recordText.length;
     if (sliceCharacters < SLICE_CHARACTERS) continue;
     await nextTurn();
     sliceCharacters = 0;
   }
-  if (records.length === 0) requireText(text);
+  // An empty array is accepted.
+  if (records.length === 0 && text.trim() === "") throw new SdsError("bad_record", "The body is empty.");
   return records;
 }

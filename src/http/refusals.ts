@@ -1,5 +1,6 @@
 import { noAccess } from "../actions/access.ts";
 import { SdsError } from "../domain/error.ts";
+import type { Refusal } from "../domain/records/refusal.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
 
 export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe to try again.";
@@ -8,7 +9,7 @@ export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe
 export const MAX_INTAKE_RECORDS = 250;
 const IMPORT_MORE = "Send more in several bodies, or with `sds import`.";
 
-/** The refusals of the API. Each is made in one place, so the documentation shows the same text that clients get. */
+/** The refusals of the API. The documentation shows these texts too. */
 export const refusals = {
   badCursor: () =>
     new SdsError(
@@ -34,6 +35,11 @@ export const refusals = {
       "method_not_allowed",
       `Only ${methods.join(", ")} ${methods.length === 1 ? "is" : "are"} allowed here.`,
     ),
+  /** @param index of the record, counted from 0 */
+  badRecord: ({ index, field, reason }: Refusal & { index: number }) => {
+    const where = field === "" ? `Record ${index}` : `Record ${index}, field ${field}:`;
+    return new SdsError("bad_record", `${where} ${reason}. Nothing of this body was kept.`);
+  },
   wrongSignature: () =>
     new SdsError(
       "unauthorized",

@@ -1,6 +1,5 @@
 import { RESOURCES, type Resource } from "../domain/resources.ts";
 import type { Health } from "./answers.ts";
-import { docsFileRoutes } from "./docs/files.ts";
 import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 import type { Route, RouteHandler } from "./route.ts";
 
@@ -12,7 +11,7 @@ export interface RouteHandlers {
   openApi: RouteHandler;
   /** The pages and forms below /admin. */
   admin: readonly Route[];
-  /** The pages below /docs. */
+  /** The pages and files below /docs. */
   docs: readonly Route[];
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   notReady: () => Promise<string | undefined>;
@@ -41,7 +40,6 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
     { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
     ...admin,
     ...docs,
-    ...docsFileRoutes(),
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },
   ];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
 import { type Connect, createConnector } from "../../src/delivery/connector.ts";
-import { webhookHeaders } from "../../src/delivery/webhook-headers.ts";
+import { webhookHeaders } from "../../src/delivery/deliverer.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { LIMIT_MS } from "../support/eventually.ts";

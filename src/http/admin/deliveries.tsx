@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { findDelivery, retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
-import { webhookHeaders } from "../../delivery/webhook-headers.ts";
+import { webhookHeaders } from "../../delivery/deliverer.ts";
 import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";

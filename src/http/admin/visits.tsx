@@ -11,6 +11,7 @@ import {
   type AdminPage,
   type AdminSection,
   type Handler,
+  type Notice,
   SECTIONS,
   type SeeOther,
 } from "./admin-request.ts";
@@ -26,15 +27,15 @@ import {
   tryAgain,
   welcome,
 } from "./messages.tsx";
-import { createNotices, type Notices } from "./notices.ts";
 import { createSessions, type Session, type Sessions } from "./sessions.ts";
 
 const HOME: AdminSection = "/admin/keys";
+/** Notices that are not shown within this time are dropped, with their secrets. */
+const NOTICE_LIFE_MS = 5 * 60_000;
 
-/** The dependencies of a visit: those of the settings page, with sessions and notices. */
+/** The settings page: its dependencies, and the sessions of its visitors. */
 export interface Site extends AdminDependencies {
   sessions: Sessions;
-  notices: Notices;
 }
 
 /** A request with a session. */
@@ -47,7 +48,7 @@ interface Visit {
 }
 
 export function createSite(dependencies: AdminDependencies): Site {
-  return { ...dependencies, sessions: createSessions(dependencies), notices: createNotices(dependencies) };
+  return { ...dependencies, sessions: createSessions(dependencies) };
 }
 
 /** Opens a sign-in link: responds with a session's cookie or a refusal. */
@@ -132,15 +133,22 @@ async function respondToVisit(site: Site, handler: Handler, { request, session, 
   if (isPost) site.log.info("a form of the settings page was posted", { shop: shop.domain, path, accepted });
   if (accepted) return seeOther(site, result, session);
   if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live);
-  return respondPage(result, shop, csrf, isPost ? [] : await site.notices.take(session, path));
+  return respondPage(result, shop, csrf, isPost ? [] : await takeNotices(site, session, path));
 }
 
-async function seeOther(site: Site, { to, notices = [] }: SeeOther, session: Session): Promise<Response> {
-  await site.notices.put(session, to, notices);
+async function seeOther({ store, now }: Site, { to, notices = [] }: SeeOther, session: Session): Promise<Response> {
+  // The notices are in the database, because another node may serve the next page.
+  if (notices.length > 0)
+    await store.settingsPage.putNotice(session.hash, to, JSON.stringify(notices), now() + NOTICE_LIFE_MS);
   return new Response(null, {
     status: 303,
     headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
   });
+}
+
+async function takeNotices({ store, now }: Site, { hash }: Session, path: string): Promise<Notice[]> {
+  const texts = await store.settingsPage.takeNotices(hash, path, now());
+  return texts.flatMap((text) => JSON.parse(text) as Notice[]);
 }
 
 function refuseForm({ log }: Site, { shop }: Session, path: string): Response {

@@ -1,9 +1,21 @@
 /** @jsxImportSource preact */
+import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Section } from "../../docs/outline.ts";
-import { styleAddress } from "./assets.ts";
+import { createDocument, type Document, versionedAddress } from "../documents.ts";
+import style from "./docs.css" with { type: "text" };
 import { type Entry, PAGES, SITE } from "./site.ts";
+
+export const STYLE_PATH = "/docs/docs.css";
+
+let madeStyle: Document | undefined;
+
+/** Returns the stylesheet of all pages. */
+export function styleDocument(): Document {
+  madeStyle ??= createDocument(`${pico}\n${style}`);
+  return madeStyle;
+}
 
 export interface DocsPage {
   title: string;
@@ -26,7 +38,7 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · sds`}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={styleAddress()} />
+        <link rel="stylesheet" href={versionedAddress(STYLE_PATH, styleDocument())} />
       </head>
       <body>
         <a class="skip" href="#main">

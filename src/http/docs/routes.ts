@@ -1,28 +1,40 @@
+import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
+import { GUIDES, isGuide } from "../../docs/guides.ts";
+import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, respondDocument, respondVersioned } from "../documents.ts";
 import { queryOf, type Route, type RouteHandler } from "../route.ts";
-import { STYLE_PATH, styleDocument } from "./assets.ts";
+import { STYLE_PATH, styleDocument } from "./layout.tsx";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
-import { PAGES } from "./site.ts";
+import { PAGES, SITE } from "./site.ts";
 
 /** Allows only our own stylesheet and the search form. Pico's style has `data:` images. */
 const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
 
+/** An upgrade of the program may change a page or file. With the ETag, a browser's check is cheap. */
+const REVALIDATED = { "Cache-Control": "no-cache" };
 const PAGE_HEADERS = {
+  ...REVALIDATED,
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy": POLICY,
-  // An upgrade of the program may change the page. An ETag makes revalidation cheap.
-  "Cache-Control": "no-cache",
   "Referrer-Policy": "no-referrer",
 };
 const STYLE_TYPE = "text/css; charset=utf-8";
+const MARKDOWN = "text/markdown; charset=utf-8";
+/** Content type of text files: browsers show plain text, but download other types. */
+const TEXT = "text/plain; charset=utf-8";
+/** Complete programs in the guides (docs/api.md, "Ready for your tools"). The first line of each is its name. */
+const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
 
-/** Serves the documentation, without a key. A page is rendered at its first request. */
+type FileContent = string | Uint8Array<ArrayBuffer>;
+
+/** Serves the documentation, without a key: HTML pages, and files for programs. */
 export function docsRoutes(): Route[] {
+  const client = clientPackage();
   return [
-    page("/docs", async () => renderHome()),
+    page("/docs", renderHome),
     ...PAGES.map((entry) => page(entry.path, () => renderTopic(entry))),
     readOnly("/docs/search", (request) => {
       const query = new URLSearchParams(queryOf(request.url)).get("q") ?? "";
@@ -30,17 +42,58 @@ export function docsRoutes(): Route[] {
       return respondDocument(request, found, PAGE_HEADERS);
     }),
     readOnly(STYLE_PATH, (request) => respondVersioned(request, styleDocument(), STYLE_TYPE)),
+    ...(client === undefined ? [] : [file("/docs/sds-client.tgz", "application/gzip", () => client.bytes())]),
+    file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
+    ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),
+    ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
+    file("/docs/llms.txt", TEXT, listOfPages),
   ];
 }
 
-function page(path: string, render: () => Promise<string>): Route {
-  let rendered: Promise<Document> | undefined;
-  return readOnly(path, async (request) => {
-    rendered ??= render().then(createDocument);
-    return respondDocument(request, await rendered, PAGE_HEADERS);
+function page(path: string, render: () => Awaitable<string>): Route {
+  return cached(path, PAGE_HEADERS, render);
+}
+
+function file(path: string, type: string, content: () => Awaitable<FileContent>): Route {
+  return cached(path, { ...REVALIDATED, "Content-Type": type }, content);
+}
+
+/** @param content called at the first request */
+function cached(path: string, headers: Record<string, string>, content: () => Awaitable<FileContent>): Route {
+  let document: Awaitable<Document> | undefined;
+  return readOnly(path, (request) => {
+    document ??= andThen(content(), createDocument);
+    return andThen(document, (made) => respondDocument(request, made, headers));
   });
 }
 
 function readOnly(path: string, handler: RouteHandler): Route {
   return { path, methods: { GET: handler, HEAD: handler } };
+}
+
+/**
+ * Returns the npm package of src/client, which `scripts/build` embeds in the executable.
+ * @returns undefined for a program that runs from source
+ */
+function clientPackage(): Blob | undefined {
+  return Bun.embeddedFiles.find((each) => "name" in each && /^sds-client-.*\.tgz$/.test(String(each.name)));
+}
+
+/** Finds a program in the guides by its first line, a comment with the program's name. */
+function programNamed(name: string): string {
+  const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
+  const guides = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));
+  const [code] = guides.flatMap(({ text }) => block.exec(text)?.[1] ?? []);
+  if (code === undefined) throw new Error(`no guide has ${name}`);
+  return code;
+}
+
+/** Lists the Markdown pages in the form of llmstxt.org. */
+function listOfPages(): string {
+  const groups = SITE.map(({ name, entries }) => {
+    const pages = entries.filter(({ isPage }) => isPage);
+    const lines = pages.map(({ name: title, path, summary }) => `- [${title}](${path}.md): ${summary}\n`);
+    return `## ${name}\n\n${lines.join("")}`;
+  });
+  return ["# Subscription Data Service\n", "> The documentation. Each page is Markdown.\n", ...groups].join("\n");
 }

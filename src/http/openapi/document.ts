@@ -2,7 +2,9 @@ import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
 import { ErrorBody, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
+import { createDocument, type Document, respondDocument } from "../documents.ts";
 import { apiError } from "../respond.ts";
+import type { RouteHandler } from "../route.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
 import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
@@ -22,6 +24,24 @@ intake for records.
 - Topics and keys of webhooks, error codes, headers, and fields that a request asks for may be added within v1. Ignore
   those that you don't know.
 `;
+
+/** How long clients may keep the document. Only an upgrade of the program changes it. */
+const MAX_AGE_SECONDS = 300;
+
+/**
+ * GET and HEAD /openapi.json. The first request builds the document, because building takes milliseconds.
+ * @param serverUrl returns the address of the API, which is known once the program listens
+ */
+export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
+  let made: Document | undefined;
+  return (request) => {
+    made ??= createDocument(JSON.stringify(openApiDocument(serverUrl())));
+    return respondDocument(request, made, {
+      "Content-Type": "application/json",
+      "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}`,
+    });
+  };
+}
 
 /**
  * Builds the description of everything that integrators use (docs/api.md, "OpenAPI"). It is built from the schemas that

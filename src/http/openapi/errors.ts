@@ -1,5 +1,4 @@
 import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
-import { badRecord } from "../bad-record.ts";
 import { checkNoParameters, readListQuery } from "../read/list-query.ts";
 import { DATABASE_BUSY, INTAKE_LIMIT, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
@@ -22,7 +21,7 @@ export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
   },
   bad_record: {
     when: "A record is refused. Nothing of the body was kept.",
-    error: badRecord({ index: 1, field: "lines[0].productId", reason: "is missing" }),
+    error: refusals.badRecord({ index: 1, field: "lines[0].productId", reason: "is missing" }),
   },
   unauthorized: { when: "There is no valid key. The answer does not say why.", error: refusals.unknownKey() },
   plan_required: { when: "The shop's plan has no API access.", error: refusals.planRequired() },

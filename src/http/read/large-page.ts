@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../lib/byte-budget.ts";
+import type { Awaitable } from "../../lib/waits.ts";
 import { type Bytes, compressLater, type Encoding } from "../encoding.ts";
 import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 
@@ -9,10 +9,7 @@ const PART_BYTES = 256 * 1024;
 /** The most bytes of large pages that were made and not sent, for one shop and for all shops. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
-/**
- * A client that takes longer for a page is cut off. Otherwise a few slow clients would block the pages of other clients
- * for ever.
- */
+/** A client that takes longer for a page is cut off, because a few slow clients could block the pages of all others. */
 const SENDING_TIMEOUT_MS = 120_000;
 
 export function isLarge(page: Uint8Array): boolean {
@@ -22,20 +19,17 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
 export interface LargePages {
   /**
-   * Sends the page. It counts until it is sent or the connection is closed. @returns 503 if too many bytes wait already
+   * Sends a page, with an encoding after compressing it. During the compression, the page counts with its full size.
+   * Then the bytes to send count until they are sent or the connection is closed.
+   * @returns 503 if too many bytes wait already
    */
-  respond(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response;
-  /**
-   * Like `respond`, but compresses the page first. The page counts with its full size during the compression, and with
-   * its compressed size after it.
-   */
-  respondCompressed(
+  respond(
     request: Request,
     shopId: number,
     page: Bytes,
-    encoding: Encoding,
     headers: HeaderFields,
-  ): Promise<Response>;
+    encoding?: Encoding,
+  ): Awaitable<Response>;
 }
 
 /** @param limits for tests */
@@ -44,44 +38,63 @@ export function createLargePages({
   maxBytesOfShop = MAX_BYTES_OF_SHOP,
   sendingTimeoutMs = SENDING_TIMEOUT_MS,
 } = {}): LargePages {
-  const unsent = createByteBudget({ maxBytes, maxBytesOfOwner: maxBytesOfShop });
+  const unsentByShop = new Map<number, number>();
+  let unsent = 0;
+
+  function count(shopId: number, bytes: number): void {
+    const ofShop = (unsentByShop.get(shopId) ?? 0) + bytes;
+    unsent += bytes;
+    if (ofShop > 0) unsentByShop.set(shopId, ofShop);
+    else unsentByShop.delete(shopId);
+  }
+
+  /** Counts bytes. @returns a function that ends the count, and may be called twice; 503 if too many bytes wait */
+  function take(shopId: number, bytes: number): (() => void) | Response {
+    if ((unsentByShop.get(shopId) ?? 0) + bytes > maxBytesOfShop) return tooMany(" of this shop");
+    if (unsent + bytes > maxBytes) return tooMany("");
+    count(shopId, bytes);
+    let isCounted = true;
+    return () => {
+      if (isCounted) count(shopId, -bytes);
+      isCounted = false;
+    };
+  }
 
   function send(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response {
-    const share = unsent.take(shopId, page.length);
-    if ("exceeded" in share) return tooMany(share.exceeded);
-    const onEnd = () => share[Symbol.dispose]();
-    return respond(200, partsOf(page, { signal: request.signal, timeoutMs: sendingTimeoutMs, onEnd }), headers);
+    const end = take(shopId, page.length);
+    return end instanceof Response ? end : respond(200, partsOf(page, request.signal, sendingTimeoutMs, end), headers);
+  }
+
+  async function compressAndSend(
+    request: Request,
+    shopId: number,
+    page: Bytes,
+    headers: HeaderFields,
+    encoding: Encoding,
+  ): Promise<Response> {
+    const end = take(shopId, page.length);
+    if (end instanceof Response) return end;
+    const compressed = await compressLater[encoding](page).finally(end);
+    return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
   }
 
   return {
-    respond: send,
-    async respondCompressed(request, shopId, page, encoding, headers) {
-      const share = unsent.take(shopId, page.length);
-      if ("exceeded" in share) return tooMany(share.exceeded);
-      let compressed: Bytes;
-      {
-        using _ = share;
-        compressed = await compressLater[encoding](page);
-      }
-      return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
-    },
+    respond: (request, shopId, page, headers, encoding) =>
+      encoding === undefined
+        ? send(request, shopId, page, headers)
+        : compressAndSend(request, shopId, page, headers, encoding),
   };
 }
 
-function tooMany(exceeded: "own" | "total"): Response {
-  const whose = exceeded === "own" ? " of this shop" : "";
+function tooMany(whose: string): Response {
   return respondUnavailable(`Too many large pages${whose} are not read by their clients. It is safe to try again.`);
 }
 
-interface Sending {
-  /** The request's signal: aborted when the client closes the connection. */
-  signal: AbortSignal;
-  timeoutMs: number;
-  /** Called when the last part was taken, or when sending has failed. It may be called twice. */
-  onEnd: () => void;
-}
-
-function partsOf(page: Bytes, { signal, timeoutMs, onEnd }: Sending): ReadableStream<Bytes> {
+/**
+ * @param signal of the request, aborted when the client closes the connection
+ * @param onEnd called when the last part was taken, or when sending has failed; may be called twice
+ */
+function partsOf(page: Bytes, signal: AbortSignal, timeoutMs: number, onEnd: () => void): ReadableStream<Bytes> {
   let sent = 0;
   let timer: Timer | undefined;
   function end(): void {

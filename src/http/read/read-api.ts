@@ -119,10 +119,7 @@ function send(
   const all = { ...lasting, ...limits };
   if (isKnown) return respond(304, null, all);
   const encoding = encodingFor(request, body);
-  if (isLarge(body))
-    return encoding === undefined
-      ? largePages.respond(request, shopId, body, all)
-      : largePages.respondCompressed(request, shopId, body, encoding, all);
+  if (isLarge(body)) return largePages.respond(request, shopId, body, all, encoding);
   const bytes = encoding === undefined ? body : compress[encoding](body);
   const sent = encoding === undefined ? all : { ...all, "Content-Encoding": encoding };
   return respond(200, isLate ? streamOf(bytes) : bytes, sent);

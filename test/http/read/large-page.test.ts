@@ -33,9 +33,9 @@ test.each(["before the answer", "after the answer"])(
     const away = new AbortController();
     const request = new Request("http://sds.example.test/", { signal: away.signal });
     if (when === "before the answer") away.abort();
-    const answer = pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
+    const answer = await pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
     away.abort();
-    expect(pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(200);
+    expect((await pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {})).status).toBe(200);
     // This timer fires after the page's time limit, which would have ended the stream with an error.
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect((await answer.bytes()).length).toBe(PAGE_BYTES);
@@ -45,10 +45,10 @@ test.each(["before the answer", "after the answer"])(
 test("a page counts in full while it is compressed, and with its compressed size after that", async () => {
   const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES });
   const ask = () => new Request("http://sds.example.test/");
-  const compressed = pages.respondCompressed(ask(), 1, new Uint8Array(PAGE_BYTES), "zstd", {});
-  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(503);
+  const compressed = pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {}, "zstd");
+  expect((await pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {})).status).toBe(503);
   const answer = await compressed;
   expect(answer.headers.get("content-encoding")).toBe("zstd");
-  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES / 2), {}).status).toBe(200);
+  expect((await pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES / 2), {})).status).toBe(200);
   expect(Bun.zstdDecompressSync(await answer.bytes()).length).toBe(PAGE_BYTES);
 });

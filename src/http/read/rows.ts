@@ -1,16 +1,19 @@
 import type { Checkpoints } from "../../domain/pages/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
+import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
 import type { PageInfo } from "../answers.ts";
 import { refusals } from "../refusals.ts";
+import { respondNotFound } from "../respond.ts";
 import { queryOf, type RouteHandler, urlPathOf } from "../route.ts";
-import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
+import { checkNoParameters, isStrict, type ListQuery, readListQuery } from "./list-query.ts";
 import type { Content, ReadApi } from "./read-api.ts";
 
 const BEGIN = '{"data":[';
+const encoder = new TextEncoder();
 
 /** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
 export function createListHandler(
@@ -81,6 +84,26 @@ export function createListHandler(
       if (after === undefined) throw refusals.badCursor();
       return (owner) => readList(url, owner, query, after);
     });
+}
+
+/**
+ * GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. Any other last part of the path is
+ * answered with 404.
+ */
+export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
+  return (request, context) => {
+    const { id: name } = context;
+    if (!isRowName(resource, name)) return respondNotFound();
+    return api.answer(request, context, ({ domain }) => {
+      checkNoParameters(queryOf(request.url), isStrict(request));
+      const named = namedRow(resource, name, domain) ?? {};
+      return ({ shopId }) =>
+        andThen(pages.find(shopId, resource, named), (row) => {
+          if (row === undefined) throw refusals.noRow(resource);
+          return { body: encoder.encode(row.json), changeCount: row.changeCount, headers: {} };
+        });
+    });
+  };
 }
 
 function contentOf(
