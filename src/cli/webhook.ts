@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { saveEndpoint } from "../actions/endpoint.ts";
 import { queueTestEvent } from "../actions/test-event.ts";
-import { parseOverlap } from "../domain/deliveries/signing-secret.ts";
+import { parseOverlap } from "../domain/deliveries/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../domain/events/event.ts";
 import { isoUtc } from "../lib/time.ts";

@@ -1,6 +1,6 @@
 import { CryptoHasher } from "bun";
 import { importSecret, signBody } from "../client/signature.ts";
-import { signingVersions } from "../domain/deliveries/signing-secret.ts";
+import { signingVersions } from "../domain/deliveries/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Claim, DeliveryDetails } from "../store/port/deliveries.ts";
 import type { WebhookStore } from "../store/port/webhooks.ts";

@@ -1,5 +1,5 @@
 import { decide } from "../../src/domain/decide/change.ts";
-import type { MirrorView } from "../../src/domain/decide/decision.ts";
+import type { MirrorView } from "../../src/domain/decide/snapshot.ts";
 import type { Event } from "../../src/domain/events/event.ts";
 import { createShopIds, customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";

@@ -3,8 +3,8 @@ import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "../records/
 import type { Order, Subscription } from "../resources.ts";
 import { afterDecline } from "../retry-plan.ts";
 import type { OrderRow, SubscriptionRow } from "../rows.ts";
-import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
 import { customerGidOf, isCharged, isDeclined, orderDecision, orderOf } from "./order.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 import { isOlder } from "./subscription.ts";
 
 /** Contract statuses in which declined orders are not tried again. */

@@ -5,8 +5,8 @@ import type { CancelFlowRecord, RewardRecord } from "../records/record-schemas.t
 import type { OccurrenceRow } from "../rows.ts";
 import { decideBillingCycle } from "./billing-cycle.ts";
 import { decideCustomer, decideRedaction, emptyCustomer } from "./customer.ts";
-import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
 import { decideOrder } from "./order.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 import { decideSubscription } from "./subscription.ts";
 
 /**

@@ -9,8 +9,7 @@ import type { OccurrenceRow, Row } from "../rows.ts";
 import type { ShopRef } from "../shop.ts";
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
-import type { Decision } from "./decision.ts";
-import { type LoadedRows, ShopSnapshot } from "./snapshot.ts";
+import { type Decision, type LoadedRows, ShopSnapshot } from "./snapshot.ts";
 
 /** Records of one shop. The commit applies all of them or none. */
 export interface Submission {

@@ -3,7 +3,7 @@ import type { ShopIds } from "../ids.ts";
 import type { RedactionRecord } from "../records/platform-records.ts";
 import type { CustomerRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
-import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
 /**
  * Returns a customer of whom we know only the gid: a contract or a reward named them before their own record arrived.

@@ -2,7 +2,7 @@ import { type Event, orderEvents } from "../events/event.ts";
 import type { OrderRecord } from "../records/record-schemas.ts";
 import type { Order } from "../resources.ts";
 import type { OrderRow, SubscriptionRow } from "../rows.ts";
-import { type Decision, differs, keep, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 
 function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);

@@ -4,7 +4,7 @@ import type { SubscriptionRecord } from "../records/record-schemas.ts";
 import type { Subscription } from "../resources.ts";
 import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
-import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
 /**
  * Applies a contract, and updates the subscription counts of its customer and of its former customer. Ignores older

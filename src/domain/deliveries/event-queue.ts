@@ -87,3 +87,11 @@ export function webhookDelivery(
 export function holdsReward({ topic }: { topic: string }): boolean {
   return topic === REWARD_TOPIC;
 }
+
+/**
+ * Returns the sent body if a redaction may have changed the stored body since; else null. For a changed body the answer
+ * is not stored, because the answer may repeat removed data.
+ */
+export function changeableBody(sent: { topic: string; body: string }): string | null {
+  return holdsReward(sent) ? sent.body : null;
+}

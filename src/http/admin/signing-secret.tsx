@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { parseOverlap } from "../../domain/deliveries/signing-secret.ts";
+import { parseOverlap } from "../../domain/deliveries/delivery.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
 

@@ -1,5 +1,5 @@
 import { decide } from "../../domain/decide/change.ts";
-import type { MirrorView } from "../../domain/decide/decision.ts";
+import type { MirrorView } from "../../domain/decide/snapshot.ts";
 import { createShopIds } from "../../domain/ids.ts";
 import type { IncomingRecord, RecordType } from "../../domain/records/record-schemas.ts";
 import type { Customer, Order, Subscription } from "../../domain/resources.ts";

@@ -1,4 +1,8 @@
+import type { ShopState } from "../../domain/decide/commit.ts";
+import type { Topic } from "../../domain/events/event.ts";
+import type { TriggerHandle } from "../../domain/events/trigger.ts";
 import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/rows.ts";
+import type { Plan } from "../../domain/shop.ts";
 import { isoUtc } from "../../lib/time.ts";
 
 /**
@@ -128,5 +132,33 @@ export function orderRow(stored: StoredOrder): OrderRow {
     platformAttempts: stored.platform_attempts,
     declined: Boolean(stored.declined),
     charged: Boolean(stored.charged),
+  };
+}
+
+/** The stored state of a shop that a commit needs. */
+export interface StoredState {
+  plan: Plan;
+  url: string | null;
+  /** JSON array; null without an endpoint. */
+  topics: string | null;
+  /** JSON array. */
+  triggers: string;
+  secretVersion: number | null;
+  isConnected: Flag;
+  changeCount: number;
+  spanNumber: number;
+  previousSpanCount: number;
+  customers: number;
+  subscriptions: number;
+  orders: number;
+}
+
+export function stateOf({ customers, subscriptions, orders, ...stored }: StoredState): ShopState {
+  return {
+    ...stored,
+    topics: stored.topics === null ? [] : (JSON.parse(stored.topics) as Topic[]),
+    triggers: JSON.parse(stored.triggers) as TriggerHandle[],
+    isConnected: Boolean(stored.isConnected),
+    counts: { customers, subscriptions, orders },
   };
 }

@@ -2,11 +2,10 @@ import {
   DELIVERY_KINDS,
   type DeliveryKind,
   type DeliveryStatus,
+  type NewestSecret,
   type Outcome,
   type Pace,
 } from "../../domain/deliveries/delivery.ts";
-import { holdsReward } from "../../domain/deliveries/event-queue.ts";
-import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
 import type { Event } from "../../domain/events/event.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
@@ -159,14 +158,6 @@ export interface DeliveryLog {
 }
 
 export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}
-
-/**
- * Returns the sent body if a redaction may have changed the stored body since; else null. For a changed body the answer
- * is not stored, because the answer may repeat removed data.
- */
-export function changeableBody({ claim }: AttemptResult): string | null {
-  return holdsReward(claim) ? claim.body : null;
-}
 
 /** Returns the kinds to search. @param kind undefined for all */
 export function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {

@@ -1,4 +1,4 @@
-import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
+import type { NewestSecret } from "../../domain/deliveries/delivery.ts";
 import type { Claim } from "../port/deliveries.ts";
 import type { Queries } from "./database.ts";
 

@@ -1,5 +1,6 @@
 import { afterAttempt } from "../../domain/deliveries/delivery.ts";
-import { type AttemptResult, changeableBody, type EndpointPace } from "../port/deliveries.ts";
+import { changeableBody } from "../../domain/deliveries/event-queue.ts";
+import type { AttemptResult, EndpointPace } from "../port/deliveries.ts";
 import type { Queries } from "./database.ts";
 
 /**
@@ -57,7 +58,7 @@ export async function recordResults(
       ended.map(({ outcome }) => outcome.url ?? null),
       // As JSON, because the driver quotes long texts in an array character by character.
       JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
-      JSON.stringify(ended.map(changeableBody)),
+      JSON.stringify(ended.map(({ claim }) => changeableBody(claim))),
     ],
   );
   const kept = new Set(recorded.map(({ place }) => ended[place - 1]));

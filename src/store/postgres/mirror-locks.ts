@@ -1,5 +1,5 @@
 import type { ShopChanges } from "../../domain/decide/commit.ts";
-import type { StoredState } from "../engine/shop-state.ts";
+import type { StoredState } from "../engine/mirrored-rows.ts";
 import { pipeline, type Queries } from "./database.ts";
 
 type CountNames = "changeCount" | "spanNumber" | "previousSpanCount" | "customers" | "subscriptions" | "orders";

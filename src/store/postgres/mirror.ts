@@ -12,7 +12,7 @@ import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { StoredText } from "../../domain/people/redaction.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
-import { stateOf } from "../engine/shop-state.ts";
+import { stateOf } from "../engine/mirrored-rows.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";

@@ -18,7 +18,7 @@ import { openDatabase } from "./database.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { LISTING_TRIGGERS } from "./row-lists.ts";
+import { LISTING_TRIGGERS } from "./rows.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
 /** Memory for indexes: rows come in another order, so the indexes should stay in memory. */

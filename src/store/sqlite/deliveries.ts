@@ -1,17 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { afterAttempt } from "../../domain/deliveries/delivery.ts";
-import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
+import { afterAttempt, type NewestSecret } from "../../domain/deliveries/delivery.ts";
+import { changeableBody } from "../../domain/deliveries/event-queue.ts";
 import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import {
-  type AttemptResult,
-  type Claim,
-  changeableBody,
-  type DeliveryQueue,
-  type DueShop,
-  type EndpointPace,
-} from "../port/deliveries.ts";
-import { removingShopIds } from "./shop-ids.ts";
+import type { AttemptResult, Claim, DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
 
 /** Rows in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
@@ -20,7 +12,6 @@ const ROWS_PER_STEP = 200;
 type DuePosition = { at: number; number: number };
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
-  const removing = removingShopIds(db);
   const record = resultRecorder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
@@ -33,11 +24,12 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
      WHERE pace IS NOT NULL AND url IS NOT NULL`,
   );
+  const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");
 
   return {
     async dueShops(now) {
       const shops: DueShop[] = [];
-      const removed = removing();
+      const removed = new Set(removing.all().map(({ id }) => id));
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
         const { shopId, kind, at } = next;
         if (at <= now && !removed.has(shopId)) shops.push({ shopId, kind });
@@ -67,10 +59,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
       return db
         .transaction(() => {
           const recorded = ended.filter((each) => record(each, waits));
-          const removed = removing();
-          const claimed = [...claimsByShop].flatMap(([shopId, count]) =>
-            removed.has(shopId) ? [] : claim(shopId, count, now, leaseUntil),
-          );
+          const claimed = [...claimsByShop].flatMap(([shopId, count]) => claim(shopId, count, now, leaseUntil));
           return { recorded, claimed };
         })
         .immediate();
@@ -128,7 +117,7 @@ function deliveryClaimer(
      LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
      LEFT JOIN webhook_secrets ON webhook_secrets.shop_id = shops.id
        AND version = (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id)
-     WHERE shops.id = +?`,
+     WHERE shops.id = +? AND removal_started_at IS NULL`,
   );
 
   return (shopId, count, now, leaseUntil) => {
@@ -171,7 +160,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
     const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
     if (update.run(...after, shopId, number, lease).changes === 0) return false;
-    addAttempt.run({ startedAt, duration, url, sentBody: changeableBody(result), answer, shopId, number });
+    addAttempt.run({ startedAt, duration, url, sentBody: changeableBody(claim), answer, shopId, number });
     if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   };

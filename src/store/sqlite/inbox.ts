@@ -8,14 +8,13 @@ import {
   type InboxQueues,
   type Receipt,
 } from "../port/inbox.ts";
-import { removingShopIds, shopCheck } from "./shop-ids.ts";
 
 /** Items in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
 const ITEMS_PER_STEP = 200;
 
 export function inboxQueues(db: Database): InboxQueues {
   const receive = webhookReceiver(db);
-  const removing = removingShopIds(db);
+  const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");
   const waitingQueues = queueFinder(db);
   const due = db.prepare<DueItem, [number, boolean, number, number]>(
     `SELECT number, subject FROM inbox INDEXED BY inbox_due
@@ -41,7 +40,7 @@ export function inboxQueues(db: Database): InboxQueues {
     },
 
     async dueQueues(now) {
-      const removed = removing();
+      const removed = new Set(removing.all().map(({ id }) => id));
       return waitingQueues()
         .filter(({ shopId, at }) => at <= now && !removed.has(shopId))
         .map(({ shopId, needsPlatform }) => ({ shopId, needsPlatform }));
@@ -92,7 +91,7 @@ function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: numb
        (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
   );
-  const isServed = shopCheck(db);
+  const isServed = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
 
   function receive(receipt: Receipt, now: number): boolean {
     const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt } = receipt;
@@ -105,7 +104,9 @@ function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: numb
     db
       .transaction(() => {
         // The removal of a shop may have begun since the caller looked the shop up.
-        const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter(isServed));
+        const shops = new Set(
+          [...new Set(receipts.map(({ shopId }) => shopId))].filter((id) => isServed.get(id) !== null),
+        );
         return receipts.map((receipt) => shops.has(receipt.shopId) && receive(receipt, now));
       })
       .immediate();

@@ -11,7 +11,7 @@ import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
-import { type StoredState, stateOf } from "../engine/shop-state.ts";
+import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";

@@ -3,7 +3,7 @@ import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/decide/snapshot.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
-import type { OccurrenceType } from "../../domain/rows.ts";
+import type { OccurrenceType, Row } from "../../domain/rows.ts";
 import {
   customerRow,
   MIRROR_COLUMNS,
@@ -17,7 +17,6 @@ import {
   writtenRow,
 } from "../engine/mirrored-rows.ts";
 import type { MirroredContract } from "../port/mirror.ts";
-import { rowLister } from "./row-lists.ts";
 
 /** Reads and writes the mirror's tables as rows of the domain, in the caller's transaction. */
 export interface MirrorRows {
@@ -131,3 +130,51 @@ function updateStatement(db: Database, table: MirrorTable) {
     `UPDATE ${table} SET ${settings.slice(keys)} WHERE ${settings.slice(0, keys).join(" AND ")}`,
   );
 }
+
+/**
+ * Makes a function that lists a new row for scans of changes and filters. It writes to `changes`. It also writes to the
+ * tables of each customer's contracts and orders, and of each contract's orders. Triggers update these tables when the
+ * row changes or is removed.
+ */
+function rowLister(db: Database): (shopId: number, row: Row, changeNumber: number) => void {
+  const insertInto = (table: string) =>
+    db.prepare<unknown, (string | number)[]>(`INSERT INTO ${table} VALUES (?, ?, ?, ?)`);
+  const changes = insertInto("changes");
+  const ofCustomer = { subscription: insertInto("customer_subscriptions"), order: insertInto("customer_orders") };
+  const ofContract = insertInto("contract_orders");
+
+  return (shopId, row, changeNumber) => {
+    switch (row.kind) {
+      case "customer":
+        changes.run(shopId, "customers", changeNumber, row.resource.id);
+        return;
+      case "subscription": {
+        const { id, customerId, startedAt } = row.resource;
+        changes.run(shopId, "subscriptions", changeNumber, id);
+        ofCustomer.subscription.run(shopId, customerId, Date.parse(startedAt), id);
+        return;
+      }
+      case "order": {
+        const { id, customerId, contractId, billedAt } = row.resource;
+        changes.run(shopId, "orders", changeNumber, id);
+        ofCustomer.order.run(shopId, customerId, Date.parse(billedAt), id);
+        ofContract.run(shopId, contractId, Date.parse(billedAt), id);
+      }
+    }
+  };
+}
+
+/** Triggers that list rows written without `rowLister`, until the connection is closed. */
+export const LISTING_TRIGGERS = `
+  CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);
+  END;
+  CREATE TEMP TRIGGER subscription_added AFTER INSERT ON subscriptions BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'subscriptions', NEW.change_number, NEW.id);
+    INSERT INTO customer_subscriptions VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.started_at, NEW.id);
+  END;
+  CREATE TEMP TRIGGER order_added AFTER INSERT ON orders BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'orders', NEW.change_number, NEW.id);
+    INSERT INTO customer_orders VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.billed_at, NEW.id);
+    INSERT INTO contract_orders VALUES (NEW.shop_id, NEW.json ->> '$.contractId', NEW.billed_at, NEW.id);
+  END;`;

@@ -5,8 +5,11 @@ import {
   type DeliveryState,
   envelope,
   keptAnswer,
+  parseOverlap,
+  signingVersions,
   timeoutError,
 } from "../../../src/domain/deliveries/delivery.ts";
+import { START } from "../../support/app.ts";
 
 const MINUTE = 60_000;
 const WAITS = [2, 4, 8, 16].map((minutes) => minutes * MINUTE);
@@ -90,3 +93,31 @@ test.each<[string, string, string]>([
 ])("an attempt keeps at most 1,024 bytes of the answer: %s", (_name, bytes, expected) => {
   expect(keptAnswer(Buffer.from(bytes, "latin1"))).toBe(expected);
 });
+
+test.each([
+  ["a shop without a secret", { version: null, overlapEndsAt: null }, []],
+  ["the first secret", { version: 1, overlapEndsAt: null }, [1]],
+  ["a rotation without overlap", { version: 3, overlapEndsAt: null }, [3]],
+  ["the last millisecond of an overlap", { version: 3, overlapEndsAt: START + 1 }, [3, 2]],
+  ["the end of an overlap", { version: 3, overlapEndsAt: START }, [3]],
+])("%s: the versions that sign, newest first", (_what, newest, versions) => {
+  expect(signingVersions(newest, START)).toEqual(versions);
+});
+
+test.each([
+  ["1s", 1_000],
+  ["90m", 5_400_000],
+  ["24h", 86_400_000],
+  ["30d", 2_592_000_000],
+])("an overlap of %s is %d ms", (text, overlapMs) => {
+  expect(parseOverlap(text)).toBe(overlapMs);
+});
+
+test.each(["", "0s", "999ms", "31d", "2592001s", "24", "-1h", "1.5h", "24 h", "1h30m", "1w", "forever"])(
+  "an overlap of %j is refused",
+  (text) => {
+    expect(() => parseOverlap(text)).toThrow(
+      `the overlap is "${text}": it must be a duration from 1s to 30d, like 24h`,
+    );
+  },
+);
