@@ -5,7 +5,7 @@ import { StoreError } from "../../src/store/port/store-error.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
-import { customer } from "../support/records.ts";
+import { customers } from "../support/records.ts";
 
 const BUSY = new StoreError("busy", new Error("database is locked"));
 
@@ -16,8 +16,7 @@ async function shopsToRemove(...names: string[]) {
   const ids: number[] = [];
   for (const name of names) {
     const { shop } = await addShop(`${name}.myshopify.com`);
-    const records = Array.from({ length: 350 }, (_, n) => customer(n + 1));
-    await mirror.applyRecords([{ shop, records }], START);
+    await mirror.applyRecords([{ shop, records: customers(350) }], START);
     ids.push(shop.id);
   }
   const steps: number[] = [];

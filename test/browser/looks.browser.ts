@@ -66,11 +66,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await page.click("#confirm");
   await looked("webhooks-rotated");
 
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  receiver.answer = async () => {
-    await released;
-    return new Response();
-  };
+  const release = receiver.hold();
   await page.click("#send-test");
   await page.locator("#on-its-way").waitFor();
   await looked("delivery-on-its-way");

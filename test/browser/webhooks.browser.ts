@@ -77,11 +77,7 @@ test("the signing secret is hidden until it is asked for, can be copied, and is 
 
 test("a test event is sent, and its result replaces the notice without a reload", async () => {
   const { page, program, receiver, troubles, goto } = await open();
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  receiver.answer = async () => {
-    await released;
-    return new Response();
-  };
+  const release = receiver.hold();
   await program.json(["webhook", "set", "--url", receiver.url]);
   await goto("/admin/webhooks");
   await page.selectOption("#topic", "order.failed");

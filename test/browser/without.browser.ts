@@ -38,11 +38,7 @@ test("without scripts everything works except copying and updates of the page", 
   await page.click("#confirm");
   expect(await page.textContent("#new-secret")).not.toBe(secret);
 
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  receiver.answer = async () => {
-    await released;
-    return new Response(null, { status: 500 });
-  };
+  const release = receiver.hold(500);
   await page.click("#send-test");
   await page.locator("#on-its-way").waitFor();
   await receiver.gets(1);

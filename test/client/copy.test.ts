@@ -80,21 +80,16 @@ test("after a restore, copy clears the store and reads all rows again", async ()
   expect(store.cleared).toBe(1);
 });
 
-test("a refused list is an error, and clears nothing", async () => {
-  const api = new FakeApi(3);
-  api.before = () => refusal(400, "bad_cursor");
-  const store = new MemoryStore();
-  await expect(copy(readerOf(api), store)).rejects.toThrow("It is bad_cursor.");
-  expect(store.cleared).toBe(0);
-});
-
-test("a refusal for another reason clears nothing", async () => {
+test.each([
+  ["of a first list", 400, "bad_cursor", false],
+  ["of changes, for another reason than a restore,", 401, "unauthorized", true],
+])("a refusal %s is an error, and clears nothing", async (_name, status, code, isCopied) => {
   const api = new FakeApi(3);
   const store = new MemoryStore();
-  await copy(readerOf(api), store);
-  api.before = () => refusal(401, "unauthorized");
-  await expect(copy(readerOf(api), store)).rejects.toThrow("It is unauthorized.");
-  expect({ cleared: store.cleared, rows: store.sorted() }).toEqual({ cleared: 0, rows: api.rows() });
+  if (isCopied) await copy(readerOf(api), store);
+  api.before = () => refusal(status, code);
+  await expect(copy(readerOf(api), store)).rejects.toThrow(`It is ${code}.`);
+  expect({ cleared: store.cleared, rows: store.sorted() }).toEqual({ cleared: 0, rows: isCopied ? api.rows() : [] });
 });
 
 test("copy throws an error of the store, and the next run still reads every row", async () => {

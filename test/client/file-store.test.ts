@@ -16,6 +16,23 @@ async function open(path: string) {
   return store;
 }
 
+/**
+ * Runs code on a store in a process with a limited file size: the system writes what fits, and refuses the rest.
+ * @param blocks of 512 or 1,024 bytes
+ * @returns what the code prints
+ */
+function runLimited(blocks: number, path: string, code: string): string {
+  const source = `
+    import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
+    const store = await openFileStore(${JSON.stringify(path)});
+    ${code}
+  `;
+  const limit = `trap '' XFSZ; ulimit -f ${blocks}; exec "$@"`;
+  const { exitCode, stdout } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", source]);
+  expect(exitCode).toBe(0);
+  return stdout.toString();
+}
+
 const first = { checkpoint: "1~2", cursor: "a" };
 const second = { checkpoint: "1~3", cursor: null };
 
@@ -23,20 +40,15 @@ test("a reopened file has the saved rows and state", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const store = await open(path);
   expect({ state: await store.load(), rows: store.rows.size }).toEqual({ state: undefined, rows: 0 });
-  await store.save(
-    [
-      { id: "a", value: 1 },
-      { id: "b", value: 2 },
-    ],
-    first,
-  );
-  await store.save([{ id: "a", value: 3 }], second);
-  const again = await open(path);
-  expect(await again.load()).toEqual(second);
-  expect([...again.rows.values()]).toEqual([
-    { id: "a", value: 3 },
+  const [a, b, newA] = [
+    { id: "a", value: 1 },
     { id: "b", value: 2 },
-  ]);
+    { id: "a", value: 3 },
+  ];
+  await store.save([a, b], first);
+  await store.save([newA], second);
+  const again = await open(path);
+  expect({ state: await again.load(), rows: [...again.rows.values()] }).toEqual({ state: second, rows: [newA, b] });
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
@@ -53,35 +65,26 @@ test("opening removes a save that a crash cut off at any byte, and the next save
     writeFileSync(cut, bytes);
     truncateSync(cut, size);
     const opened = await open(cut);
-    expect({ size, state: await opened.load(), row: opened.rows.get("a") }).toEqual({
-      size,
-      state: first,
-      row: { id: "a", value: 1 },
-    });
-    await opened.save([{ id: "é", value: 3 }], second);
-    const again = await open(cut);
-    expect([...again.rows.values()]).toEqual([
+    const [row, next] = [
       { id: "a", value: 1 },
       { id: "é", value: 3 },
-    ]);
+    ];
+    expect([size, await opened.load(), opened.rows.get("a")]).toEqual([size, first, row]);
+    await opened.save([next], second);
+    expect([...(await open(cut)).rows.values()]).toEqual([row, next]);
   }
 });
 
 test("a save that fits only in part is an error, and the next save is whole", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const code = `
-    import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
-    const store = await openFileStore(${JSON.stringify(path)});
     await store.save([{ id: "a", value: 1 }], ${JSON.stringify(first)});
     const large = [{ id: "b", value: 2, text: "x".repeat(2_000_000) }];
     const failed = await store.save(large, ${JSON.stringify(second)}).catch(({ code }) => code);
     await store.save([{ id: "c", value: 3 }], ${JSON.stringify(second)});
     console.log(failed, [...store.rows.keys()].join());
   `;
-  // A limited file size: the system writes what fits, and refuses the rest.
-  const limit = "trap '' XFSZ; ulimit -f 1024; exec \"$@\"";
-  const { stdout } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", code]);
-  expect(stdout.toString()).toBe("EFBIG a,c\n");
+  expect(runLimited(1024, path, code)).toBe("EFBIG a,c\n");
   const again = await open(path);
   expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: second, ids: ["a", "c"] });
 });
@@ -99,6 +102,14 @@ test("a cleared file is empty, also after it is reopened", async () => {
 describe("a file with many former states of rows is rewritten, with the same rows and state", () => {
   const COUNT = 3_000;
   const rowsWith = (value: number) => Array.from({ length: COUNT }, (_, index) => ({ id: `r${index}`, value }));
+
+  /** A file with four states of each row. */
+  function fileOfFour(): string {
+    const path = join(temporaryFolder(), "orders.copy");
+    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
+    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    return path;
+  }
 
   async function expectRows(path: string, value: number): Promise<void> {
     const store = await open(path);
@@ -124,9 +135,7 @@ describe("a file with many former states of rows is rewritten, with the same row
   });
 
   test("at opening", async () => {
-    const path = join(temporaryFolder(), "orders.copy");
-    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
-    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    const path = fileOfFour();
     const { size } = statSync(path);
     await expectRows(path, 3);
     expect(statSync(path).size).toBeLessThan(size / 3);
@@ -147,25 +156,16 @@ describe("a file with many former states of rows is rewritten, with the same row
   });
 
   test("and opens also if it cannot be rewritten", async () => {
-    const path = join(temporaryFolder(), "orders.copy");
-    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
-    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    const path = fileOfFour();
     mkdirSync(`${path}.new`);
     await expectRows(path, 3);
   });
 
   test("and a draft that did not fit leaves no bytes", async () => {
-    const path = join(temporaryFolder(), "orders.copy");
-    const code = `
-      import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
-      await openFileStore(${JSON.stringify(path)});
-    `;
-    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
-    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
-    // Blocks of 512 or 1,024 bytes: less than the rows need.
-    const limit = "trap '' XFSZ; ulimit -f 20; exec \"$@\"";
-    const { exitCode } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", code]);
-    expect([exitCode, statSync(`${path}.new`).size]).toEqual([0, 0]);
+    const path = fileOfFour();
+    // The rows need more blocks.
+    expect(runLimited(20, path, "")).toBe("");
+    expect(statSync(`${path}.new`).size).toBe(0);
     await expectRows(path, 3);
   });
 

@@ -4,17 +4,21 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadRecords, readRows } from "../support/api-shop.ts";
 import { gid, order } from "../support/records.ts";
-import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
+import { type Install, ORDERS, RUNTIMES, type Runtime, served } from "../support/sample-runs.ts";
 import { shellWith } from "../support/samples.ts";
+
+/** The command of the page's program that copies the orders. */
+function copyCommand(runtime: Runtime, install: Install, file: string): string[] {
+  if (runtime.suffix === "py") return [...install(runtime, "puller"), "--database", file, "--resource", "orders"];
+  return [...install(runtime, "copy"), "orders", file];
+}
 
 describe("docs/copies.md", () => {
   test.each(RUNTIMES)("$name keeps a copy that equals the mirror", async (runtime) => {
     const { program, url, key, folder, run, install } = await served();
     const isPython = runtime.suffix === "py";
     const file = join(folder, isPython ? "orders.db" : "orders.json");
-    const command = isPython
-      ? [...install(runtime, "puller"), "--database", file, "--resource", "orders"]
-      : [...install(runtime, "copy"), "orders", file];
+    const command = copyCommand(runtime, install, file);
     const copied = () => (isPython ? copyInSqlite(file) : copyInJson(file));
     const isCurrent = async (told = "") => {
       const stdout = expect.stringMatching(isPython ? /^orders: \d+ rows saved\n$/ : /^\d+ orders\n$/);
@@ -39,11 +43,8 @@ describe("docs/copies.md", () => {
 
   test.each(RUNTIMES)("$name says shortly why it failed, and keeps the copy that is there", async (runtime) => {
     const { folder, run, install } = await served();
-    const isPython = runtime.suffix === "py";
     const file = join(folder, "orders.copy");
-    const command = isPython
-      ? [...install(runtime, "puller"), "--database", file, "--resource", "orders"]
-      : [...install(runtime, "copy"), "orders", file];
+    const command = copyCommand(runtime, install, file);
     expect((await run(command)).status).toBe(0);
     const before = readFileSync(file);
     const { status, stdout, stderr } = await run(command, { API_KEY: `cad_pk_${"0".repeat(48)}` });
@@ -59,9 +60,9 @@ describe("docs/copies.md", () => {
       const { folder, run, install } = await served();
       const file = join(folder, "orders.copy");
       const limit = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
-      const command = install(runtime, "copy");
+      const command = copyCommand(runtime, install, file);
       const before = readdirSync(folder).toSorted();
-      const { status, stderr } = await run(["sh", "-c", limit, "sh", ...command, "orders", file]);
+      const { status, stderr } = await run(["sh", "-c", limit, "sh", ...command]);
       expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining("EFBIG") });
       expect(readdirSync(folder).toSorted()).toEqual(before);
     },

@@ -5,7 +5,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { watchMainThread } from "../support/processor-time.ts";
 import { Program } from "../support/program.ts";
-import { customer, order } from "../support/records.ts";
+import { customer, customers, order } from "../support/records.ts";
 import { signed } from "../support/shop-sending.ts";
 
 const MAX_BYTES = 1024 * 1024;
@@ -73,7 +73,7 @@ async function customerCount(program: Program): Promise<unknown> {
 test("nobody waits for the largest body, good or bad, and it is kept whole or not at all", async () => {
   const { program, server, secret, key } = await startWithShop();
   const note = "x".repeat(1_000);
-  const records = Array.from({ length: MAX_RECORDS }, (_, n) => customer(n + 1, { firstName: note, lastName: note }));
+  const records = customers(MAX_RECORDS, { firstName: note, lastName: note });
   const good = JSON.stringify(records).padEnd(MAX_BYTES);
   const bodies = [
     ["x\n".repeat(MAX_BYTES / 2), 400],

@@ -7,7 +7,7 @@ import { EXAMPLES, startIn } from "../support/client-project.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { beginPost } from "../support/raw-http.ts";
-import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
+import { type Install, ORDERS, RUNTIMES, type Runtime, served } from "../support/sample-runs.ts";
 import { SAMPLES, shellWith } from "../support/samples.ts";
 
 test("every program in TypeScript and Python in the pages has a test", () => {
@@ -108,10 +108,7 @@ describe("docs/receivers.md", () => {
   });
 });
 
-function receiverCommand(
-  runtime: (typeof RUNTIMES)[number],
-  install: Awaited<ReturnType<typeof served>>["install"],
-): string[] {
+function receiverCommand(runtime: Runtime, install: Install): string[] {
   return [...install(runtime, "receiver"), ...(runtime.suffix === "py" ? ["--database", "events.db"] : [])];
 }
 

@@ -204,11 +204,7 @@ describe("webhooks", () => {
     expect(refused.status).toBe(422);
     expect(await refused.text()).toContain(">There is no endpoint yet: set its URL first.<");
     const receiver = new Receiver();
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    receiver.answer = async () => {
-      await released;
-      return new Response();
-    };
+    const release = receiver.hold();
     await store.webhooks.set(shop.id, { url: receiver.url, topics: [] }, START);
     const answer = await post("/admin/webhooks/test", { topic: "order.failed" });
     const path = answer.headers.get("location") ?? "";

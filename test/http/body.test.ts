@@ -33,6 +33,18 @@ function begin(
 
 const GIVEN_UP = "unavailable: Too many bodies are being read at once. It is safe to try again.";
 
+/** Begins an upload in chunks, up to 90,000 bytes. */
+const stream = (reader: ReturnType<typeof createBodyReader>, sender: string) =>
+  begin(reader, undefined, sender, 90_000);
+
+/** Sends small bodies whole. */
+function sendWhole(...uploads: [upload: Upload, bytes: number][]): void {
+  for (const [upload, bytes] of uploads) {
+    upload.send(bytes);
+    upload.send();
+  }
+}
+
 async function bytesOf(upload: Upload): Promise<number | string> {
   const body = await upload.result;
   return typeof body === "string" ? body : body.bytes.length;
@@ -67,14 +79,14 @@ describe("the bytes of all bodies are limited", () => {
 
   test("and of several stalled bodies, the one stalled longest is given up", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
-    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
+    const [first, second] = [stream(reader, "a"), stream(reader, "b")];
     await send(first, 50_000);
     time += 600;
     await send(second, 50_000);
     time += 600;
     // Single bytes do not count as progress.
     await send(first, 1);
-    const third = begin(reader, undefined, "c", 90_000);
+    const third = stream(reader, "c");
     await send(third, 60_000);
     expect(await first.result).toBe(GIVEN_UP);
     await send(second, 1);
@@ -84,10 +96,10 @@ describe("the bytes of all bodies are limited", () => {
 
   test("and if no body is stalled, a body that makes progress takes the room of a sender with more bytes", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
-    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "a", 90_000)];
+    const [first, second] = [stream(reader, "a"), stream(reader, "a")];
     await send(first, 60_000);
     await send(second, 60_000);
-    const other = begin(reader, undefined, "b", 90_000);
+    const other = stream(reader, "b");
     await send(other, 70_000);
     expect(await first.result).toBe(GIVEN_UP);
     for (const each of [second, other]) each.send();
@@ -96,10 +108,10 @@ describe("the bytes of all bodies are limited", () => {
 
   test("and if no body is stalled, a body with little progress or with more bytes is refused", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
-    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
+    const [first, second] = [stream(reader, "a"), stream(reader, "b")];
     await send(first, 70_000);
     await send(second, 70_000);
-    const small = begin(reader, undefined, "c", 90_000);
+    const small = stream(reader, "c");
     await send(small, 15_000);
     expect(await small.result).toBe(GIVEN_UP);
     await send(second, 15_000);
@@ -110,7 +122,7 @@ describe("the bytes of all bodies are limited", () => {
 
   test("and a small body finds room beside large ones that make progress", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
-    const uploads = ["a", "b"].map((sender) => begin(reader, undefined, sender, 90_000));
+    const uploads = ["a", "b"].map((sender) => stream(reader, sender));
     for (const upload of uploads) await send(upload, 70_000);
     const small = begin(reader, 5_000, "c");
     small.send(5_000);
@@ -122,27 +134,21 @@ describe("the bytes of all bodies are limited", () => {
     const reader = createBodyReader({ maxTotalBytes: 20_000, clock });
     const uploads = Array.from({ length: 3 }, () => begin(reader, MAX_BYTES));
     expect(await bytesOf(begin(reader, MAX_BYTES))).toBe(GIVEN_UP);
-    for (const each of uploads) {
-      each.send(MAX_BYTES);
-      each.send();
-    }
+    sendWhole(...uploads.map((each): [Upload, number] => [each, MAX_BYTES]));
     expect(await Promise.all(uploads.map(bytesOf))).toEqual([MAX_BYTES, MAX_BYTES, MAX_BYTES]);
   });
 
   test("and complete bodies count until they are disposed, but are not given up", async () => {
     const reader = createBodyReader({ maxTotalBytes: 8_100, clock });
     const upload = begin(reader, 5_000);
-    upload.send(5_000);
-    upload.send();
+    sendWhole([upload, 5_000]);
     const body = (await upload.result) as Body;
     expect(await begin(reader, 2_000).result).toBe(GIVEN_UP);
     body[Symbol.dispose]();
     body[Symbol.dispose]();
-    const uploads = [begin(reader, 5_000), begin(reader, 1_000)];
-    uploads[0]?.send(5_000);
-    uploads[1]?.send(1_000);
-    for (const each of uploads) each.send();
-    expect(await Promise.all(uploads.map(bytesOf))).toEqual([5_000, 1_000]);
+    const [large, small] = [begin(reader, 5_000), begin(reader, 1_000)];
+    sendWhole([large, 5_000], [small, 1_000]);
+    expect(await Promise.all([large, small].map(bytesOf))).toEqual([5_000, 1_000]);
   });
 
   test("and a body that failed or was given up does not count", async () => {
@@ -156,16 +162,14 @@ describe("the bytes of all bodies are limited", () => {
     tooLarge.send(MAX_BYTES + 1);
     expect(await tooLarge.result).toBe("too_large: The body may have 5000 bytes at most.");
     const complete = begin(reader, 5_000);
-    complete.send(5_000);
-    complete.send();
+    sendWhole([complete, 5_000]);
     expect(await bytesOf(complete)).toBe(5_000);
   });
 });
 
 test("the bytes of a disposed body are freed, even if the body is still referenced", async () => {
   const upload = begin(createBodyReader(), 5_000);
-  upload.send(5_000);
-  upload.send();
+  sendWhole([upload, 5_000]);
   const body = (await upload.result) as Body;
   expect(body.bytes.length).toBe(5_000);
   body[Symbol.dispose]();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { testShop } from "../support/app.ts";
-import { customer } from "../support/records.ts";
+import { customers } from "../support/records.ts";
 
 test("a stop while bodies are committed answers each body, and no later request uses the closed store", async () => {
   const { app, logged, intake } = await testShop();
@@ -11,7 +11,7 @@ test("a stop while bodies are committed answers each body, and no later request 
     noteCommit();
     return applyRecords(...args);
   };
-  const many = Array.from({ length: 200 }, (_, n) => customer(n + 1));
+  const many = customers(200);
   const posted = [intake(many), intake(many), intake(many)];
   await committing;
   await app.stop();

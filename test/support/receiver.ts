@@ -63,6 +63,16 @@ export class Receiver {
     this.url = `http://127.0.0.1:${server.port}/hooks`;
   }
 
+  /** Holds back its answers. @returns a function that sends them */
+  hold(status = 200): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.answer = async () => {
+      await promise;
+      return new Response(null, { status });
+    };
+    return resolve;
+  }
+
   /** Waits until at least `count` deliveries have come. */
   async gets(count: number): Promise<Delivered[]> {
     await eventually(() => this.received.length >= count);

@@ -26,6 +26,11 @@ export function customer(n: number, fields: Partial<CustomerRecord> = {}): Custo
   return { type: "customer", shopifyId: gid.customer(n), ...fields };
 }
 
+/** The customers 1 to `count`. */
+export function customers(count: number, fields: Partial<CustomerRecord> = {}): CustomerRecord[] {
+  return Array.from({ length: count }, (_, index) => customer(index + 1, fields));
+}
+
 export function subscription(n: number, fields: Partial<SubscriptionRecord> = {}): SubscriptionRecord {
   return {
     type: "subscription",

@@ -16,8 +16,18 @@ function at(cycle: number): string {
   return new Date(Date.UTC(2026, 0, 1) + cycle * 86_400_000).toISOString();
 }
 
+export interface Runtime {
+  name: string;
+  suffix: "mts" | "py";
+  command: string;
+  prepare: (code: string) => string;
+}
+
+/** Puts a program of the pages into the folder. @returns the command that runs it */
+export type Install = (runtime: Runtime, name: string) => string[];
+
 /** The command for each language in the pages. Node 20 runs TypeScript after its types are removed. */
-export const RUNTIMES: { name: string; suffix: "mts" | "py"; command: string; prepare: (code: string) => string }[] = [
+export const RUNTIMES: Runtime[] = [
   { name: "TypeScript under Bun", suffix: "mts", command: process.execPath, prepare: (code) => code },
   { name: "TypeScript under Node", suffix: "mts", command: "node", prepare: withoutTypes },
   { name: "Python", suffix: "py", command: "python3", prepare: (code) => code },
@@ -37,8 +47,7 @@ export async function served() {
     PATH: `${folder}:${process.env["PATH"]}`,
   };
   const run = (command: string[], more: Record<string, string> = {}) => runIn(folder, command, { ...env, ...more });
-  /** Puts a program of the pages into the folder. @returns the command that runs it */
-  const install = ({ suffix, command, prepare }: (typeof RUNTIMES)[number], name: string): string[] => {
+  const install: Install = ({ suffix, command, prepare }, name) => {
     const file = `${name}.${suffix}`;
     const stored = join(folder, command === "node" ? `${name}.mjs` : file);
     writeFileSync(stored, prepare(programNamed(file)));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { answerOf, refusal } from "../../support/answer.ts";
 import { apply, type PageBody, type TestApp, testApp } from "../../support/app.ts";
-import { customer, gid, subscription } from "../../support/records.ts";
+import { customer, customers, gid, subscription } from "../../support/records.ts";
 
 const BAD_CHECKPOINT = refusal(
   400,
@@ -12,11 +12,7 @@ const BAD_CHECKPOINT = refusal(
 
 async function shopWithCustomers({ app, addShop }: TestApp, count: number, domain = "alpha.myshopify.com") {
   const added = await addShop(domain);
-  await apply(
-    app,
-    added.shop,
-    Array.from({ length: count }, (_, index) => customer(index + 1)),
-  );
+  await apply(app, added.shop, customers(count));
   const read = async (query: string, resource = "customers") => {
     const response = await added.get(`/api/v1/${resource}?${query}`);
     const body = (await response.json()) as PageBody;

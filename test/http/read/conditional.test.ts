@@ -1,18 +1,13 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { acceptedEncoding } from "../../../src/http/encoding.ts";
 import { answerOf, refusal } from "../../support/answer.ts";
-import { apply, testApp } from "../../support/app.ts";
-import { customer, subscription } from "../../support/records.ts";
+import { apply, testShop } from "../../support/app.ts";
+import { customers, subscription } from "../../support/records.ts";
 
 async function shopWith(count: number, env: Record<string, string> = {}) {
-  const harness = await testApp(env);
-  const added = await harness.addShop();
-  await apply(
-    harness.app,
-    added.shop,
-    Array.from({ length: count }, (_, index) => customer(index + 1)),
-  );
-  return { ...harness, ...added };
+  const all = await testShop(env);
+  await apply(all.app, all.shop, customers(count));
+  return all;
 }
 
 const headersOf = ({ headers }: Response) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { customerId, orderId, subscriptionId } from "../../../src/domain/ids.ts";
 import { answerOf, NOT_FOUND, refusal, success, UNAUTHORIZED } from "../../support/answer.ts";
-import { apply, type PageBody, testApp } from "../../support/app.ts";
+import { apply, type PageBody, testShop } from "../../support/app.ts";
 import { exchange, parse } from "../../support/raw-http.ts";
 import { customer, gid, order, subscription } from "../../support/records.ts";
 
@@ -12,18 +12,14 @@ const ids = {
   order: orderId(DOMAIN, gid.contract(1), "recurring", 2),
 };
 
+const STATUSES = "PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED";
+const PARAMETERS = "customers have limit, cursor, since, updatedSince, shopifyId.";
+
 async function filledShop() {
-  const harness = await testApp();
-  const added = await harness.addShop(DOMAIN);
-  await apply(harness.app, added.shop, [
-    customer(1),
-    subscription(1),
-    subscription(2, { status: "PAUSED" }),
-    order(1, 1),
-    order(1, 2, { status: "FAILED" }),
-    order(2, 1),
-  ]);
-  return { ...harness, ...added };
+  const all = await testShop();
+  const orders = [order(1, 1), order(1, 2, { status: "FAILED" }), order(2, 1)];
+  await apply(all.app, all.shop, [customer(1), subscription(1), subscription(2, { status: "PAUSED" }), ...orders]);
+  return all;
 }
 
 describe("a filter", () => {
@@ -81,16 +77,8 @@ describe("a filter", () => {
 
 describe("a parameter", () => {
   test.each([
-    [
-      "orders",
-      "status=paid",
-      'The parameter status is "paid": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
-    ],
-    [
-      "orders",
-      "status=",
-      'The parameter status is "": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
-    ],
+    ["orders", "status=paid", `The parameter status is "paid": it must be one of ${STATUSES}.`],
+    ["orders", "status=", `The parameter status is "": it must be one of ${STATUSES}.`],
     [
       "orders",
       "contractId=cus_a",
@@ -115,11 +103,7 @@ describe("a parameter", () => {
     ["customers", "UpdatedSince=x", 'There is no parameter "UpdatedSince": it is spelt updatedSince.'],
     ["customers", "limit[]=3", 'There is no parameter "limit[]": it is spelt limit.'],
     ["customers", "page_size=3", 'There is no parameter "page_size": it is spelt limit.'],
-    [
-      "customers",
-      "status=ACTIVE",
-      'There is no parameter "status": customers have limit, cursor, since, updatedSince, shopifyId.',
-    ],
+    ["customers", "status=ACTIVE", `There is no parameter "status": ${PARAMETERS}`],
     ["customers", "since=x&updatedSince=2026-01-01T00:00:00Z", "Send since or updatedSince, not both."],
   ])("of %s that is wrong is refused: %s", async (resource, query, message) => {
     const { get } = await filledShop();
@@ -129,11 +113,7 @@ describe("a parameter", () => {
 
   test("that is unknown is ignored, but refused if the request is strict", async () => {
     const { get } = await filledShop();
-    const refused = refusal(
-      400,
-      "bad_parameter",
-      'There is no parameter "colour": customers have limit, cursor, since, updatedSince, shopifyId.',
-    );
+    const refused = refusal(400, "bad_parameter", `There is no parameter "colour": ${PARAMETERS}`);
     const path = "/api/v1/customers?colour=red";
     for (const prefer of ["", "handling=lenient", "respond-async", "x-handling=strict"])
       expect([prefer, (await get(path, { Prefer: prefer })).status]).toEqual([prefer, 200]);
