@@ -35,14 +35,9 @@ export class BillingChanges extends CycleChanges {
   succeedAttempt(attemptId: string, { discounts = [] }: { discounts?: DiscountInput[] } = {}): string {
     const attempt = this.open(attemptId);
     const { contract } = attempt;
-    const order = this.makeOrder({
-      ...contract,
-      contract,
-      lines: linesOf(attempt),
-      source: "subscription_contract",
-      discounts,
-    });
-    return this.settle([attempt], order);
+    const { customer, currency } = contract;
+    const parts = { contract, customer, currency, lines: linesOf(attempt), discounts };
+    return this.settle([attempt], this.makeOrder({ ...parts, source: "subscription_contract" }));
   }
 
   /**

@@ -2,17 +2,19 @@ import { CustomerChanges } from "./customer-changes.ts";
 import { nextBillingAfter } from "./cycles.ts";
 import { type LineInput, lineRow, replaceLines } from "./lines.ts";
 import { allocate, minorUnits } from "./money.ts";
-import type {
-  AttemptRow,
-  ContractRow,
-  ContractStatus,
-  CustomerRow,
-  DiscountKind,
-  DiscountRow,
-  FinancialStatus,
-  Interval,
-  LineRow,
-  OrderRow,
+import {
+  type AttemptRow,
+  attemptRow,
+  type ContractRow,
+  type ContractStatus,
+  contractRow,
+  type DiscountKind,
+  type DiscountRow,
+  type FinancialStatus,
+  type Interval,
+  type LineRow,
+  type OrderRow,
+  orderRow,
 } from "./rows.ts";
 import { readDate } from "./timestamps.ts";
 import { contractBody, orderBody } from "./webhook-bodies.ts";
@@ -36,17 +38,8 @@ export interface ContractInput {
   setsNextBillingDate?: boolean;
 }
 
-interface OrderParts {
-  contract: ContractRow | null;
-  customer: CustomerRow | null;
-  source: string;
-  currency: string;
-  lines: readonly LineRow[];
-  lineContracts?: readonly ContractRow[];
-  discounts?: readonly DiscountInput[];
-  financial?: FinancialStatus;
-  test?: boolean;
-}
+type OrderParts = Pick<OrderRow, "contract" | "customer" | "source" | "currency" | "lines"> &
+  Partial<Pick<OrderRow, "lineContracts" | "financial" | "test">> & { discounts?: readonly DiscountInput[] };
 
 /** Changes of contracts, and new orders. */
 export class ContractChanges extends CustomerChanges {
@@ -54,7 +47,9 @@ export class ContractChanges extends CustomerChanges {
     const contract = this.newContract(input);
     this.together(() => {
       const { originOrder = true, discounts = [] } = input;
-      if (originOrder) contract.originOrder = this.makeOrder({ ...contract, contract, source: "web", discounts });
+      const { customer, currency, lines } = contract;
+      const parts = { contract, customer, currency, lines, source: "web", discounts };
+      if (originOrder) contract.originOrder = this.makeOrder(parts);
       this.add(contract);
       this.emit("subscription_contracts/create", contractBody(this, contract));
       if (contract.originOrder !== null) this.announceOrder(contract.originOrder);
@@ -84,35 +79,21 @@ export class ContractChanges extends CustomerChanges {
     return contracts.map((contract) => this.gid(contract));
   }
 
-  private newContract({
-    customer,
-    interval = "MONTH",
-    intervalCount = 1,
-    lines,
-    setsNextBillingDate = true,
-  }: ContractInput): ContractRow {
-    const createdAt = this.now();
+  private newContract({ customer, lines, ...terms }: ContractInput): ContractRow {
     const { currency } = this;
-    const contract: ContractRow = {
-      kind: "contract",
+    const { interval = "MONTH", intervalCount = 1, setsNextBillingDate = true } = terms;
+    const contract = contractRow({
       n: this.reserve(1),
       customer: this.need("customer", customer),
-      status: "ACTIVE",
       revision: this.nextRevision(),
-      createdAt,
-      updatedAt: createdAt,
-      nextBillingDate: null,
-      setsNextBillingDate,
+      createdAt: this.now(),
       currency,
+      lines: lines.map((line, key) => lineRow(line, key, currency)),
       interval,
       intervalCount,
-      originOrder: null,
-      lines: lines.map((line, key) => lineRow(line, key, currency)),
-      attempts: [],
-      skips: null,
-      edits: null,
-    };
-    if (setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, 0);
+      setsNextBillingDate,
+    });
+    if (contract.setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, 0);
     return contract;
   }
 
@@ -228,37 +209,18 @@ export class ContractChanges extends CustomerChanges {
     return this.makeOrder({ contract: first.contract, customer, source, currency, lines, lineContracts, discounts });
   }
 
-  protected makeOrder({
-    contract,
-    customer,
-    source,
-    currency,
-    lines,
-    lineContracts,
-    discounts = [],
-    financial = "PAID",
-    test = false,
-  }: OrderParts): OrderRow {
-    const now = this.now();
+  protected makeOrder({ discounts = [], ...parts }: OrderParts): OrderRow {
+    const { lines, currency } = parts;
     this.lastOrderNumber++;
-    return this.add<OrderRow>({
-      kind: "order",
-      n: this.reserve(1 + lines.length),
-      number: this.lastOrderNumber,
-      contract,
-      lineContracts: lineContracts ?? null,
-      customer,
-      createdAt: now,
-      processedAt: now,
-      updatedAt: now,
-      cancelledAt: null,
-      financial,
-      test,
-      source,
-      currency,
-      lines,
-      discounts: this.discountRows(lines, discounts, currency),
-    });
+    return this.add(
+      orderRow({
+        ...parts,
+        n: this.reserve(1 + lines.length),
+        number: this.lastOrderNumber,
+        createdAt: this.now(),
+        discounts: this.discountRows(lines, discounts, currency),
+      }),
+    );
   }
 
   protected announceOrder(order: OrderRow): void {
@@ -282,17 +244,7 @@ export class ContractChanges extends CustomerChanges {
   }
 
   protected addAttempt(contract: ContractRow, cycleIndex: number): AttemptRow {
-    const attempt = this.add<AttemptRow>({
-      kind: "attempt",
-      n: this.reserve(1),
-      contract,
-      cycleIndex,
-      createdAt: this.now(),
-      completedAt: null,
-      state: "pending",
-      code: null,
-      order: null,
-    });
+    const attempt = this.add(attemptRow({ n: this.reserve(1), contract, cycleIndex, createdAt: this.now() }));
     contract.attempts.push(attempt);
     return attempt;
   }

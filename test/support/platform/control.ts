@@ -31,54 +31,40 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
 
 type Change = (shop: PlatformShop, given: ChangeFields) => unknown;
 
+/** Changes that need no arguments, only an id, or an id and the number of a cycle. */
+const SHOP_CHANGES = ["finishBulkOperations", "expireBulkOperations", "uninstall", "install", "redactShop"] as const;
+const TOKEN_CHANGES = ["issueToken", "issuePair", "endRefreshTokens", "revokeTokens"] as const;
+const CONTRACT_CHANGES = ["originOrder", "pause", "activate", "cancel", "expire", "fail"] as const;
+const OBJECT_CHANGES = ["challenge", "cancelOrder", "deleteCustomer", "requestData", "redactCustomer"] as const;
+const CYCLE_CHANGES = ["skipCycle", "unskipCycle", "deleteCycleEdit", "startAttempt"] as const;
+
 /** The changes that another process can make. */
-const CHANGES = new Map<string, Change>(
-  Object.entries({
-    issueToken: (shop) => shop.issueToken(),
-    issuePair: (shop) => shop.issuePair(),
-    endRefreshTokens: (shop) => shop.endRefreshTokens(),
-    revokeTokens: (shop) => shop.revokeTokens(),
+const CHANGES = new Map<string, Change>([
+  ...[...SHOP_CHANGES, ...TOKEN_CHANGES].map((name): [string, Change] => [name, (shop) => shop[name]()]),
+  ...[...CONTRACT_CHANGES, ...OBJECT_CHANGES].map((name): [string, Change] => [name, (shop, { id }) => shop[name](id)]),
+  ...CYCLE_CHANGES.map((name): [string, Change] => [name, (shop, { id, index }) => shop[name](id, index)]),
+  ...Object.entries({
     createCustomer: (shop, given) => shop.createCustomer(given),
     updateCustomer: (shop, given) => shop.updateCustomer(given.id, given),
     setConsent: (shop, { id, consent }) => shop.setConsent(id, consent),
-    deleteCustomer: (shop, { id }) => shop.deleteCustomer(id),
     createContract: (shop, given) => shop.createContract(given),
     createContracts: (shop, { list, discounts }) => shop.createContracts(list, discounts),
     updateContract: (shop, given) => shop.updateContract(given.id, given),
     setNextBillingDate: (shop, { id, date }) => shop.setNextBillingDate(id, date),
-    originOrder: (shop, { id }) => shop.originOrder(id),
-    pause: (shop, { id }) => shop.pause(id),
-    activate: (shop, { id }) => shop.activate(id),
-    cancel: (shop, { id }) => shop.cancel(id),
-    expire: (shop, { id }) => shop.expire(id),
-    fail: (shop, { id }) => shop.fail(id),
-    skipCycle: (shop, { id, index }) => shop.skipCycle(id, index),
-    unskipCycle: (shop, { id, index }) => shop.unskipCycle(id, index),
     editCycle: (shop, { id, index, lines, date }) => shop.editCycle(id, index, lines, date),
-    deleteCycleEdit: (shop, { id, index }) => shop.deleteCycleEdit(id, index),
-    startAttempt: (shop, { id, index }) => shop.startAttempt(id, index),
-    challenge: (shop, { id }) => shop.challenge(id),
     failAttempt: (shop, { id, code }) => shop.failAttempt(id, code),
     succeedAttempt: (shop, given) => shop.succeedAttempt(given.id, given),
     succeedAttempts: (shop, given) => shop.succeedAttempts(given.ids, given),
     placeOrder: (shop, given) => shop.placeOrder(given),
     updateOrder: (shop, given) => shop.updateOrder(given.id, given),
-    cancelOrder: (shop, { id }) => shop.cancelOrder(id),
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
     setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
     setAccess: (shop, { access }) => shop.setAccess(access),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
-    finishBulkOperations: (shop) => shop.finishBulkOperations(),
-    expireBulkOperations: (shop) => shop.expireBulkOperations(),
-    uninstall: (shop) => shop.uninstall(),
-    install: (shop) => shop.install(),
-    requestData: (shop, { id }) => shop.requestData(id),
-    redactCustomer: (shop, { id }) => shop.redactCustomer(id),
-    redactShop: (shop) => shop.redactShop(),
     seed: (shop, given) => shop.seed(given),
   } satisfies Record<string, Change>),
-);
+]);
 
 export interface Command {
   do?: string;

@@ -1,4 +1,4 @@
-import type { CustomerRow, MarketingState } from "./rows.ts";
+import { customerRow, type MarketingState } from "./rows.ts";
 import { ShopRows } from "./shop-rows.ts";
 import { consentBody, customerBody, deletedCustomerBody } from "./webhook-bodies.ts";
 
@@ -18,19 +18,10 @@ export class CustomerChanges extends ShopRows {
     lastName = null,
     marketing = "not_subscribed",
   }: CustomerInput & { marketing?: Consent } = {}): string {
-    const now = this.now();
-    const customer = this.add<CustomerRow>({
-      kind: "customer",
-      n: this.reserve(1),
-      email,
-      firstName,
-      lastName,
-      createdAt: now,
-      updatedAt: now,
-      marketing: stateOf(marketing),
-      marketingAt: marketing === "not_subscribed" ? null : now,
-      deleted: false,
-    });
+    const createdAt = this.now();
+    const marketingAt = marketing === "not_subscribed" ? null : createdAt;
+    const consent = { marketing: stateOf(marketing), marketingAt };
+    const customer = this.add(customerRow({ n: this.reserve(1), email, firstName, lastName, createdAt, ...consent }));
     this.emit("customers/create", customerBody(this, customer));
     return this.gid(customer);
   }

@@ -134,3 +134,57 @@ export const TYPE_NAME: Record<Kind, string> = {
   attempt: "SubscriptionBillingAttempt",
   contract: "SubscriptionContract",
 };
+
+const NO_DISCOUNTS: readonly DiscountRow[] = [];
+
+export function customerRow(fields: Pick<CustomerRow, "n" | "createdAt"> & Partial<CustomerRow>): CustomerRow {
+  const nobody = { email: null, firstName: null, lastName: null };
+  const unasked = { marketing: "NOT_SUBSCRIBED", marketingAt: null, deleted: false } as const;
+  return { kind: "customer", ...nobody, ...unasked, updatedAt: fields.createdAt, ...fields };
+}
+
+/** A paid order. */
+export function orderRow(
+  fields: Pick<OrderRow, "n" | "number" | "createdAt" | "source" | "currency" | "lines"> & Partial<OrderRow>,
+): OrderRow {
+  return {
+    kind: "order",
+    contract: null,
+    lineContracts: null,
+    customer: null,
+    processedAt: fields.createdAt,
+    updatedAt: fields.createdAt,
+    cancelledAt: null,
+    financial: "PAID",
+    test: false,
+    discounts: NO_DISCOUNTS,
+    ...fields,
+  };
+}
+
+/** An attempt that has not ended. */
+export function attemptRow(
+  fields: Pick<AttemptRow, "n" | "contract" | "cycleIndex" | "createdAt"> & Partial<AttemptRow>,
+): AttemptRow {
+  return { kind: "attempt", completedAt: null, state: "pending", code: null, order: null, ...fields };
+}
+
+/** An active monthly contract, whose billing app sets the next billing date. */
+export function contractRow(
+  fields: Pick<ContractRow, "n" | "customer" | "revision" | "createdAt" | "currency" | "lines"> & Partial<ContractRow>,
+): ContractRow {
+  return {
+    kind: "contract",
+    status: "ACTIVE",
+    updatedAt: fields.createdAt,
+    nextBillingDate: null,
+    setsNextBillingDate: true,
+    interval: "MONTH",
+    intervalCount: 1,
+    originOrder: null,
+    attempts: [],
+    skips: null,
+    edits: null,
+    ...fields,
+  };
+}

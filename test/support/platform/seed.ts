@@ -1,5 +1,15 @@
 import { addIntervals, cycleOf, nextBillingAfter } from "./cycles.ts";
-import type { AttemptRow, ContractRow, CustomerRow, LineRow, OrderRow, Row } from "./rows.ts";
+import {
+  attemptRow,
+  type ContractRow,
+  type CustomerRow,
+  contractRow,
+  customerRow,
+  type LineRow,
+  type OrderRow,
+  orderRow,
+  type Row,
+} from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 const NAMES = ["Ada", "Bruno", "Chiara", "Dov", "Elif", "Femi", "Greta", "Hana"];
@@ -18,15 +28,15 @@ interface SeedShop {
   now: number;
   currency: string;
   lastOrderNumber: number;
+  reserve: (count: number) => number;
+  nextRevision: () => number;
 }
 
-type Rows = (reserve: (count: number) => number, nextRevision: () => number) => Generator<Row>;
-
 /** Monthly contracts, each with a customer, an origin order and paid renewals. */
-export function seededRows(
+export function* seededRows(
   { contracts, linesEach = 2, renewals = 0, setsNextBillingDate = true }: Seeding,
-  { now, currency, lastOrderNumber }: SeedShop,
-): Rows {
+  { now, currency, lastOrderNumber, reserve, nextRevision }: SeedShop,
+): Generator<Row> {
   // All contracts share a few lists of lines, because lines never change.
   const lineLists = TITLES.map((_, first) =>
     Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)),
@@ -36,92 +46,48 @@ export function seededRows(
   const span = addIntervals(now, "MONTH", -renewals) - firstStart;
   let number = lastOrderNumber;
 
-  return function* rows(reserve, nextRevision) {
-    for (let index = 0; index < contracts; index++) {
-      const createdAt = firstStart + Math.floor(((index / contracts) * span) / 1000) * 1000;
-      const firstName = NAMES[index % NAMES.length] ?? null;
-      const customer: CustomerRow = {
-        kind: "customer",
-        n: reserve(1),
-        email: `customer-${index}@example.com`,
-        firstName,
-        lastName: "Seeded",
-        createdAt,
-        updatedAt: createdAt,
-        marketing: index % 3 === 0 ? "SUBSCRIBED" : "NOT_SUBSCRIBED",
-        marketingAt: index % 3 === 0 ? createdAt : null,
-        deleted: false,
-      };
-      yield customer;
-      const contract: ContractRow = {
-        kind: "contract",
-        n: reserve(1),
-        customer,
-        status: "ACTIVE",
-        revision: nextRevision(),
-        createdAt,
-        updatedAt: createdAt,
-        nextBillingDate: null,
-        setsNextBillingDate,
-        currency,
-        interval: "MONTH",
-        intervalCount: 1,
-        originOrder: null,
-        lines: lineLists[index % lineLists.length] ?? [],
-        attempts: [],
-        skips: null,
-        edits: null,
-      };
-      if (setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, renewals);
-      yield contract;
-      contract.originOrder = seededOrder(contract, createdAt, "web");
-      yield contract.originOrder;
-      for (let cycleIndex = 1; cycleIndex <= renewals; cycleIndex++) {
-        const billedAt = cycleOf(contract, cycleIndex).endAt;
-        const order = seededOrder(contract, billedAt, "subscription_contract");
-        const attempt: AttemptRow = {
-          kind: "attempt",
-          n: reserve(1),
-          contract,
-          cycleIndex,
-          createdAt: billedAt,
-          completedAt: billedAt,
-          state: "succeeded",
-          code: null,
-          order,
-        };
-        contract.attempts.push(attempt);
-        contract.updatedAt = billedAt;
-        yield order;
-        yield attempt;
-      }
-    }
+  function orderOf(contract: ContractRow, createdAt: number, source: string): OrderRow {
+    number++;
+    const { customer, lines } = contract;
+    return orderRow({ n: reserve(1 + linesEach), number, contract, customer, createdAt, source, currency, lines });
+  }
 
-    function seededOrder(contract: ContractRow, time: number, source: string): OrderRow {
-      number++;
-      return {
-        kind: "order",
-        n: reserve(1 + linesEach),
-        number,
-        contract,
-        lineContracts: null,
-        customer: contract.customer,
-        createdAt: time,
-        processedAt: time,
-        updatedAt: time,
-        cancelledAt: null,
-        financial: "PAID",
-        test: false,
-        source,
-        currency,
-        lines: contract.lines,
-        discounts: NO_DISCOUNTS,
-      };
+  for (let index = 0; index < contracts; index++) {
+    const createdAt = firstStart + Math.floor(((index / contracts) * span) / 1000) * 1000;
+    const customer = seededCustomer(reserve(1), index, createdAt);
+    yield customer;
+    const lines = lineLists[index % lineLists.length] ?? [];
+    const ids = { n: reserve(1), revision: nextRevision() };
+    const contract = contractRow({ ...ids, customer, createdAt, currency, lines, setsNextBillingDate });
+    if (setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, renewals);
+    yield contract;
+    contract.originOrder = orderOf(contract, createdAt, "web");
+    yield contract.originOrder;
+    for (let cycleIndex = 1; cycleIndex <= renewals; cycleIndex++) {
+      const billedAt = cycleOf(contract, cycleIndex).endAt;
+      const order = orderOf(contract, billedAt, "subscription_contract");
+      const times = { createdAt: billedAt, completedAt: billedAt };
+      const attempt = attemptRow({ n: reserve(1), contract, cycleIndex, ...times, state: "succeeded", order });
+      contract.attempts.push(attempt);
+      contract.updatedAt = billedAt;
+      yield order;
+      yield attempt;
     }
-  };
+  }
 }
 
-const NO_DISCOUNTS: OrderRow["discounts"] = [];
+function seededCustomer(n: number, index: number, createdAt: number): CustomerRow {
+  const firstName = NAMES[index % NAMES.length] ?? null;
+  const consent = index % 3 === 0 ? ({ marketing: "SUBSCRIBED", marketingAt: createdAt } as const) : {};
+  return customerRow({
+    n,
+    email: `customer-${index}@example.com`,
+    firstName,
+    lastName: "Seeded",
+    createdAt,
+    ...consent,
+  });
+}
 
 function seededLine(which: number, key: number): LineRow {
   const product = which % TITLES.length;

@@ -104,18 +104,11 @@ export class PlatformShop extends BillingChanges {
 
   /** Fills the shop. Sends no webhooks. */
   seed(seeding: Seeding): void {
-    const each = seededRows(seeding, {
-      now: this.now(),
-      currency: this.currency,
-      lastOrderNumber: this.lastOrderNumber,
-    });
+    const { currency, lastOrderNumber } = this;
     this.lastOrderNumber += seeding.contracts * (1 + (seeding.renewals ?? 0));
-    this.addAll(
-      each(
-        (count) => this.reserve(count),
-        () => this.nextRevision(),
-      ),
-    );
+    const reserve = (count: number) => this.reserve(count);
+    const nextRevision = () => this.nextRevision();
+    this.addAll(seededRows(seeding, { now: this.now(), currency, lastOrderNumber, reserve, nextRevision }));
   }
 
   private ordersOf(customer: CustomerRow): OrderRow[] {
