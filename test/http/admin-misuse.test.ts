@@ -1,17 +1,12 @@
 import { expect, test } from "bun:test";
 import { hashToken, LINK_LIFE_MS, newToken } from "../../src/actions/session.ts";
 import { removeShop } from "../conformance/fixtures.ts";
-import { randomBytes, START, testApp } from "../support/app.ts";
-import { cookieOf, signInPath, visit } from "../support/visitor.ts";
-
-async function opened() {
-  const all = await testApp();
-  const { shop } = await all.addShop();
-  return { all, shop, store: all.app.store, visitor: await visit(all, shop) };
-}
+import { randomBytes, START, testApp, testShop } from "../support/app.ts";
+import { signedIn } from "../support/signed-in.ts";
+import { cookieOf, signInPath } from "../support/visitor.ts";
 
 test("a form whose body arrives after the session has ended changes nothing, not even in a new shop of the same name", async () => {
-  const { all, shop, store, visitor } = await opened();
+  const { all, shop, store, ...visitor } = await signedIn();
   const { promise: rest, resolve: go } = Promise.withResolvers<void>();
   const late = (path: string, text: string) => {
     const body = new ReadableStream({
@@ -40,7 +35,7 @@ test("a form whose body arrives after the session has ended changes nothing, not
 });
 
 test("a form that creates something is accepted once", async () => {
-  const { store, shop, visitor } = await opened();
+  const { store, shop, ...visitor } = await signedIn();
   const once = /id="create-key".*?name="once" value="([^"]+)"/s.exec(await visitor.html("/admin/keys"))?.[1] ?? "";
   expect((await visitor.post("/admin/keys", { label: "One", once })).status).toBe(303);
   const again = await visitor.post("/admin/keys", { label: "One", once });
@@ -54,7 +49,7 @@ test("a form that creates something is accepted once", async () => {
 });
 
 test("a request with two different session cookies is not signed in", async () => {
-  const { visitor } = await opened();
+  const visitor = await signedIn();
   const planted = visitor.cookie.replace(/=.*/, `=${newToken(randomBytes)}`);
   for (const cookie of [
     `${planted}; ${visitor.cookie}`,
@@ -66,21 +61,21 @@ test("a request with two different session cookies is not signed in", async () =
 });
 
 test("signing in again ends the earlier session of the same browser", async () => {
-  const { all, shop, visitor } = await opened();
-  const next = cookieOf(await all.request(await signInPath(all, shop), { headers: { Cookie: visitor.cookie } }));
-  expect((await visitor.get("/admin/keys")).status).toBe(401);
-  expect((await visitor.get("/admin/keys", { Cookie: next })).status).toBe(200);
+  const { all, cookie, get, shop } = await signedIn();
+  const next = cookieOf(await all.request(await signInPath(all, shop), { headers: { Cookie: cookie } }));
+  expect((await get("/admin/keys")).status).toBe(401);
+  expect((await get("/admin/keys", { Cookie: next })).status).toBe(200);
 });
 
 test("a browser that prefetches a sign-in link does not use up the link", async () => {
-  const { all, shop } = await opened();
-  const path = await signInPath(all, shop);
+  const all = await testShop();
+  const path = await signInPath(all, all.shop);
   expect((await all.request(path, { headers: { "Sec-Purpose": "prefetch;prerender" } })).status).toBe(503);
   expect((await all.request(path)).status).toBe(200);
 });
 
 test("wrong sign-in links that arrive together are all counted, and a network of IPv6 counts as one address", async () => {
-  const { all } = await opened();
+  const all = await testApp();
   const wrong = (forwarded: string) =>
     all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
   const limited = async (addresses: string[]) =>
@@ -92,7 +87,7 @@ test("wrong sign-in links that arrive together are all counted, and a network of
 });
 
 test("an odd Host header and bytes that are not UTF-8 are refused without an error 500", async () => {
-  const { all, visitor, store, shop } = await opened();
+  const { all, store, shop, ...visitor } = await signedIn();
   expect(
     (await all.app.handle(new Request("http://sds.test/admin/sign-in?token=x", { headers: { Host: "[" } }))).status,
   ).toBe(401);
@@ -104,11 +99,11 @@ test("an odd Host header and bytes that are not UTF-8 are refused without an err
 });
 
 test("each of two sign-in links works once, however they are opened", async () => {
-  const { all, shop, store } = await opened();
+  const { app, request, shop } = await testShop();
   const tokens = [newToken(randomBytes), newToken(randomBytes)];
-  for (const token of tokens) await store.sessions.addLink(shop.id, hashToken(token), START + LINK_LIFE_MS);
+  for (const token of tokens) await app.store.sessions.addLink(shop.id, hashToken(token), START + LINK_LIFE_MS);
   const answers = await Promise.all(
-    tokens.flatMap((token) => [token, token, token]).map((token) => all.request(`/admin/sign-in?token=${token}`)),
+    tokens.flatMap((token) => [token, token, token]).map((token) => request(`/admin/sign-in?token=${token}`)),
   );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
 });

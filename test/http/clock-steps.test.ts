@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
 import { signInPath } from "../support/visitor.ts";
 
 const HOUR_MS = 3_600_000;
@@ -22,14 +22,13 @@ describe("a step of the wall clock by an hour", () => {
   test.each([-HOUR_MS, HOUR_MS])(
     "(%d ms) neither lengthens nor lifts the limit on wrong sign-in links",
     async (step) => {
-      const all = await testApp();
-      const { shop } = await all.addShop();
+      const all = await testShop();
       for (let attempt = 0; attempt < 5; attempt += 1) await all.request(WRONG);
       all.clock.step(step);
       const refused = await all.request(WRONG);
       expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
       all.clock.ms += 60_000;
-      expect((await all.request(await signInPath(all, shop))).status).toBe(200);
+      expect((await all.request(await signInPath(all, all.shop))).status).toBe(200);
     },
   );
 });

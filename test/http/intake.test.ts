@@ -40,8 +40,7 @@ describe("POST /intake takes", () => {
   });
 
   test("records of a shop on a plan without access, because its mirror stays up to date", async () => {
-    const { app, addShop } = await testApp();
-    const { shop, intake, all } = await addShop("alpha.myshopify.com", "free");
+    const { app, shop, intake, all } = await testShop({}, "free");
     expect(await answerOf(await intake(customer(1)))).toEqual(success(202, { accepted: 1 }));
     await app.store.shops.set(shop.domain, { plan: "pro" });
     expect(await all("customers")).toHaveLength(1);
@@ -87,9 +86,8 @@ describe("POST /intake refuses, and does not store, a body with", () => {
   });
 
   test("a wrong signature, no signature, another shop's signature, or an unknown shop", async () => {
-    const { addShop } = await testApp();
-    const alpha = await addShop("alpha.myshopify.com");
-    await addShop("beta.myshopify.com");
+    const alpha = await testShop();
+    await alpha.addShop("beta.myshopify.com");
     const rows: Record<string, string>[] = [
       { "X-Service-Signature": "" },
       { "X-Service-Signature": "sha256=" },

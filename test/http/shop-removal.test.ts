@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { START, temporaryFolder, testApp } from "../support/app.ts";
+import { START, temporaryFolder, testShop } from "../support/app.ts";
 import { signedWith } from "../support/platform/webhook.ts";
 import { customer } from "../support/records.ts";
 import { visit } from "../support/visitor.ts";
@@ -11,8 +11,8 @@ const DOMAIN = "alpha.myshopify.com";
 test("a shop that is being removed is unknown over HTTP, and nothing is stored for it", async () => {
   const secret = join(temporaryFolder(), "secret");
   writeFileSync(secret, "the-app-client-secret");
-  const all = await testApp({ SDS_PLATFORM_SECRET_FILE: secret });
-  const { shop, get, intake } = await all.addShop(DOMAIN);
+  const all = await testShop({ SDS_PLATFORM_SECRET_FILE: secret });
+  const { shop, get, intake } = all;
   const { store } = all.app;
   const { get: getPage } = await visit(all, shop);
   const body = [customer(1)];

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { type CachedAnswer, createAnswerCache } from "../../../src/http/read/answer-cache.ts";
-import { apply, testApp } from "../../support/app.ts";
+import { apply, testShop } from "../../support/app.ts";
 import { customer } from "../../support/records.ts";
 
 function answer(changeCount: number): CachedAnswer {
@@ -33,13 +33,12 @@ describe("an answer is found", () => {
 
 describe("the question whether anything has changed", () => {
   async function reader() {
-    const { app, addShop, clock } = await testApp();
-    const added = await addShop();
-    await apply(app, added.shop, [customer(1)]);
+    const added = await testShop();
+    await apply(added.app, added.shop, [customer(1)]);
     const checkpoint = (await added.get("/api/v1/customers")).headers.get("x-checkpoint") ?? "";
     const ask = (headers?: Record<string, string>, more = "") =>
       added.get(`/api/v1/customers?since=${encodeURIComponent(checkpoint)}${more}`, headers);
-    return { app, clock, ...added, ask };
+    return { ...added, ask };
   }
   const shown = async (response: Response) => ({
     headers: Object.fromEntries([...response.headers].filter(([name]) => name !== "x-request-id")),

@@ -11,7 +11,7 @@ import { createReadApi } from "../../../src/http/read/read-api.ts";
 import { createListHandler } from "../../../src/http/read/rows.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { answerOf, page, refusal, UNAUTHORIZED } from "../../support/answer.ts";
-import { apply, type PageBody, testApp, testShop } from "../../support/app.ts";
+import { apply, type PageBody, testShop } from "../../support/app.ts";
 import { customer, gid, order, subscription } from "../../support/records.ts";
 
 const BAD_CURSOR = refusal(
@@ -28,8 +28,7 @@ const EMPTY = page([], 50, null);
 
 describe("a list checks the key, then the plan, then the query", () => {
   test("a missing key, a wrong one, a revoked one and a malformed header get the same 401", async () => {
-    const { app, addShop, request, clock } = await testApp();
-    const { shop, key, keyId } = await addShop("alpha.myshopify.com", "free");
+    const { app, request, clock, shop, key, keyId } = await testShop({}, "free");
     await app.store.keys.revoke(shop.id, keyId, clock.now());
     const unknown = `Bearer cad_pk_${"0".repeat(48)}`;
     for (const authorization of [
@@ -57,8 +56,7 @@ describe("a list checks the key, then the plan, then the query", () => {
     ["free+addon", "", EMPTY],
     ["pro", "", EMPTY],
   ] as const)("plan %s, query %p", async (plan, query, expected) => {
-    const { addShop } = await testApp();
-    const { get } = await addShop("alpha.myshopify.com", plan);
+    const { get } = await testShop({}, plan);
     expect(await answerOf(await get(`/api/v1/orders?${query}`))).toEqual(expected);
   });
 });
@@ -200,12 +198,11 @@ describe("a page", () => {
 
 describe("a cursor", () => {
   test("from a page of another resource or another shop is refused", async () => {
-    const { app, addShop } = await testApp();
-    const alpha = await addShop("alpha.myshopify.com");
+    const { app, addShop, ...alpha } = await testShop();
     const beta = await addShop("beta.myshopify.com");
     for (const { shop } of [alpha, beta])
       await apply(app, shop, [subscription(1), subscription(2), order(1, 1), order(1, 2)]);
-    const cursorOf = async (resource: string, { get } = alpha) =>
+    const cursorOf = async (resource: string, { get }: Pick<typeof alpha, "get"> = alpha) =>
       ((await (await get(`/api/v1/${resource}?limit=1`)).json()) as PageBody).page.nextCursor ?? "";
     const own = await cursorOf("subscriptions");
     const [date, id] = own.split("~");
