@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join } from "node:path";
 import { $, CryptoHasher, Glob } from "bun";
 import { decide } from "../../src/domain/decide/change.ts";
+import { WITHOUT_FIELDS } from "../../src/domain/decide/snapshot.ts";
 import { createShopIds } from "../../src/domain/ids.ts";
 import { formatCursor } from "../../src/domain/pages/cursor.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -199,6 +200,7 @@ function* subscriptionRows(count: number) {
     subscription: () => undefined,
     order: () => undefined,
     hasOccurrence: () => false,
+    ...WITHOUT_FIELDS,
   };
   for (const record of subscriptionRecords(count, "dated")) {
     const decision = decide(nothing, record, 0);

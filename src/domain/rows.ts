@@ -1,3 +1,4 @@
+import type { FieldValues } from "./fields/value.ts";
 import type { CancelFlowRecord, RewardRecord } from "./records/record-schemas.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
@@ -45,6 +46,15 @@ export type OccurrenceType = "reward" | "cancel_flow";
 export interface OccurrenceRow {
   kind: "occurrence";
   record: RewardRecord | CancelFlowRecord;
+}
+
+/** The custom fields of a subscription. They are stored beside its row. */
+export interface CustomFieldsRow {
+  subscriptionId: string;
+  /** The sort date of the subscription, epoch milliseconds. */
+  startedAt: number;
+  /** Empty if no field has a value. */
+  values: FieldValues;
 }
 
 export type Row = CustomerRow | SubscriptionRow | OrderRow | OccurrenceRow;

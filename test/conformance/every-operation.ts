@@ -1,5 +1,7 @@
 import { hashToken } from "../../src/actions/session.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { addField, archiveField, restoreField } from "../../src/domain/fields/definition.ts";
+import { subscriptionId } from "../../src/domain/ids.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
@@ -8,7 +10,16 @@ import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
-import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import {
+  billingCycle,
+  cancelFlow,
+  customer,
+  fieldValue,
+  gid,
+  order,
+  reward,
+  subscription,
+} from "../support/records.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { addShop, apiKey, chooseAllEvents, commit, HOUR, receipt, removeShop, TOKENS, URL } from "./fixtures.ts";
 
@@ -28,7 +39,7 @@ export async function everyOperation(store: Store): Promise<void> {
 }
 
 async function configure(store: Store, shop: Shop): Promise<void> {
-  const { shops, keys, webhooks, connections } = store;
+  const { shops, keys, webhooks, connections, fields, styles } = store;
   await Promise.all([
     shops.list(),
     shops.find(shop.domain),
@@ -42,6 +53,11 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await keys.revoke(shop.id, "key_1", START);
   await webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
   await webhooks.rotateSecret(shop.id, START);
+  await fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
+  await fields.update(shop.id, (all) => archiveField(all, "note", START));
+  await fields.update(shop.id, (all) => restoreField(all, "note"));
+  await styles.set(shop.id, { source: "p{}", css: "p{}", hash: "a" });
+  await Promise.all([fields.list(shop.id), styles.shopOf(shop.domain), styles.find(shop.id), styles.clear(shop.id)]);
   await Promise.all([
     webhooks.settings(shop.id),
     webhooks.secret(shop.id, START),
@@ -75,6 +91,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     billingCycle(1, 2, ["card_declined@1"]),
     reward("r", { email: "a@example.com" }),
     cancelFlow("c"),
+    fieldValue(1, "note", "x"),
   ];
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
@@ -83,6 +100,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await Promise.all([store.dataRequests.open(shop.id), store.dataRequests.dueBefore(START)]);
   await store.dataRequests.answer(shop.id, gid.customer(1), START);
   await store.dataRequests.forgetAnswered(START);
+  await store.fields.valuesOf(shop.id, subscriptionId(shop.domain, gid.contract(1)));
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();

@@ -9,6 +9,7 @@ import type { MirrorRecord } from "../../src/domain/records/platform-records.ts"
 import type { Resource } from "../../src/domain/resources.ts";
 import type { Shop, ShopRef } from "../../src/domain/shop.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
+import type { RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 
@@ -106,12 +107,12 @@ export async function receiveFailed({ inbox }: Store, shop: ShopRef, count = 1):
 export async function allRows(
   store: Store,
   shop: ShopRef,
-  resource: Resource,
+  form: RowForm,
   limit = 250,
 ): Promise<Record<string, unknown>[]> {
   const all: Record<string, unknown>[] = [];
   for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
-    const page = await store.pages.list(shop.id, resource, limit, after);
+    const page = await store.pages.list(shop.id, form, limit, after);
     if (page === undefined) throw new Error("the page's own cursor was refused");
     const rows = parsePage(page.rows);
     if (page.end === null ? rows.length > limit : rows.length !== limit)

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { addField, archiveField } from "../../src/domain/fields/definition.ts";
 import { customerId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithTwoShops } from "./engines.ts";
 import { allRows, chooseAllEvents, commit, receipt } from "./fixtures.ts";
@@ -25,7 +26,9 @@ describe.each(engines())("$name: what is stored about a person", (engine) => {
     const body = '{"customer":{"id":1,"email":"person1@example.com"}}';
     for (const each of [shop, other]) {
       await chooseAllEvents(store, each);
-      for (const n of [1, 2, 11]) await commit(store, each, recordsOf(n));
+      await store.fields.update(each.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
+      for (const n of [1, 2, 11]) await commit(store, each, [...recordsOf(n), fieldValue(n, "note", `for ${n}`)]);
+      await store.fields.update(each.id, (all) => archiveField(all, "note", START));
       const unnamed = receipt(each, null, { body: '{"customer":{"id":11},"count":12}' });
       await store.inbox.receive(
         [
@@ -50,12 +53,13 @@ describe.each(engines())("$name: what is stored about a person", (engine) => {
 
     const person = await store.people.export(shop, gid.customer(1));
     const id = customerId(shop.domain, gid.customer(1));
-    const own = async (resource: "customers" | "subscriptions" | "orders") =>
-      (await allRows(store, shop, resource)).filter((row) => [row["id"], row["customerId"]].includes(id));
+    const own = async (form: "customers" | "subscriptionsWithFields" | "orders") =>
+      (await allRows(store, shop, form)).filter((row) => [row["id"], row["customerId"]].includes(id));
     const byId = (list: unknown[]) => (list as { id: string }[]).toSorted((a, b) => (a.id < b.id ? -1 : 1));
     expect(person?.customer).toMatchObject({ shopifyId: gid.customer(1), email: "person1@example.com" });
     expect([person?.customer]).toEqual(await own("customers"));
-    expect(person?.subscriptions).toEqual(byId(await own("subscriptions")));
+    const [contract] = await own("subscriptionsWithFields");
+    expect(person?.subscriptions).toEqual([{ ...contract, customFields: { note: "for 1" } }]);
     expect(person?.orders).toEqual(byId(await own("orders")));
     expect(person?.orders).toHaveLength(2);
     expect(person?.rewards).toEqual([reward("r1")]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { addField } from "../../src/domain/fields/definition.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
@@ -6,7 +7,7 @@ import type { ShopRef } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
 import { claim, failed, LEASE, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithShop, type TestStore } from "./engines.ts";
@@ -25,10 +26,12 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START + 1_000);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
   await store.syncs.save(shop.id, "full", run);
+  await store.fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
+  await store.styles.set(shop.id, { source: "p{}", css: "p{}", hash: "a" });
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
-  await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
+  await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), fieldValue(1, "note", "x")]);
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [] }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
   await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START);

@@ -97,7 +97,17 @@ test("all tables are STRICT, and the mirror's tables are stored in the order in 
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["admin_notices", "connections", "deliveries", "inbox", "order_stages", "shops", "webhook_endpoints"]);
+  ).toEqual([
+    "admin_notices",
+    "connections",
+    "custom_fields",
+    "deliveries",
+    "inbox",
+    "order_stages",
+    "shops",
+    "webhook_endpoints",
+    "widget_styles",
+  ]);
 });
 
 test("no table takes a row of a shop that is being removed, except large tables, whose writers check the mark", async () => {
@@ -128,6 +138,7 @@ test("no table takes a row of a shop that is being removed, except large tables,
     "platform_webhooks",
     "staged_order_lines",
     "staged_orders",
+    "subscription_fields",
     "subscriptions",
   ]);
 });
@@ -230,5 +241,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0008_settings_page.sql 69d0ea18ed5dc1ee",
     "0009_changes_and_overlap.sql 26780616fd262362",
     "0011_new_rows_without_triggers.sql ad7b6a7cfe78a6f0",
+    "0012_custom_fields_and_style.sql a86e1b86e041fd4c",
   ]);
 });

@@ -1,5 +1,5 @@
 import { decide } from "../../src/domain/decide/change.ts";
-import type { MirrorView } from "../../src/domain/decide/snapshot.ts";
+import { type MirrorView, WITHOUT_FIELDS } from "../../src/domain/decide/snapshot.ts";
 import type { Event } from "../../src/domain/events/event.ts";
 import { createShopIds, customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
@@ -30,6 +30,9 @@ export class MapMirror implements MirrorView {
   customer = (id: string) => this.rows.get(id) as CustomerRow | undefined;
   subscription = (id: string) => this.rows.get(id) as SubscriptionRow | undefined;
   order = (id: string) => this.rows.get(id) as OrderRow | undefined;
+  fields = WITHOUT_FIELDS.fields;
+  fieldValues = WITHOUT_FIELDS.fieldValues;
+  subscriptionsWithFields = WITHOUT_FIELDS.subscriptionsWithFields;
   hasOccurrence = (type: string, id: string) => this.rows.has(`${type} ${id}`);
 
   theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;

@@ -2,6 +2,7 @@ import type { BillingAttempt, BillingCycleRecord } from "../../src/domain/record
 import type {
   CancelFlowRecord,
   CustomerRecord,
+  CustomFieldRecord,
   OrderRecord,
   RewardRecord,
   SubscriptionRecord,
@@ -45,6 +46,10 @@ export function subscription(n: number, fields: Partial<SubscriptionRecord> = {}
     startedAt: "2026-01-01T00:00:00.000Z",
     ...fields,
   };
+}
+
+export function fieldValue(n: number, key: string, value: CustomFieldRecord["value"]): CustomFieldRecord {
+  return { type: "custom_field", subscription: gid.contract(n), key, value, by: "merchant" };
 }
 
 /** A renewal of contract n. */

@@ -15,6 +15,7 @@ const TABLES = {
   changes: { order: ["shop_id", "resource", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },
   contract_reads: { order: ["shop_id", "contract"], flags: [] },
+  custom_fields: { order: ["shop_id"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },
   data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
@@ -27,10 +28,12 @@ const TABLES = {
   shops: { order: ["id"], flags: ["plan_fixed"] },
   staged_order_lines: { order: ["shop_id", "stage", "order_gid", "gid"], flags: [] },
   staged_orders: { order: ["shop_id", "stage", "gid"], flags: [] },
+  subscription_fields: { order: ["shop_id", "id"], flags: [] },
   subscriptions: { order: ["shop_id", "id"], flags: ["cycles_given"] },
   syncs: { order: ["shop_id", "kind"], flags: [] },
   webhook_endpoints: { order: ["shop_id"], flags: [] },
   webhook_secrets: { order: ["shop_id", "version"], flags: [] },
+  widget_styles: { order: ["shop_id"], flags: [] },
 } satisfies Record<string, { order: string[]; flags: string[] }>;
 
 export type Table = keyof typeof TABLES;

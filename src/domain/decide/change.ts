@@ -4,6 +4,7 @@ import type { MirrorRecord } from "../records/platform-records.ts";
 import type { CancelFlowRecord, RewardRecord } from "../records/record-schemas.ts";
 import type { OccurrenceRow } from "../rows.ts";
 import { decideBillingCycle } from "./billing-cycle.ts";
+import { decideCustomField } from "./custom-field.ts";
 import { decideCustomer, decideRedaction, emptyCustomer } from "./customer.ts";
 import { decideOrder } from "./order.ts";
 import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
@@ -28,6 +29,8 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
       return decideCancelFlow(before, record);
     case "billing_cycle":
       return decideBillingCycle(before, record);
+    case "custom_field":
+      return decideCustomField(before, record);
     case "redaction":
       return decideRedaction(before, record, now);
   }

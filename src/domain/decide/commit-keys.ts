@@ -12,8 +12,18 @@ export interface CommitKeys {
   orders: Set<string>;
   /** Ids that the senders gave, by type. */
   occurrences: Record<OccurrenceType, Set<string>>;
-  /** Gids of people to redact. Stored texts that mention these people are loaded too. */
+  /** Subscriptions whose custom fields are loaded. */
+  customFields: Set<string>;
+  /**
+   * Gids of people to redact. Stored texts that mention these people are loaded too, and all their subscriptions with
+   * custom fields.
+   */
   redactedPeople: Set<string>;
+}
+
+/** Whether a commit needs the shop's definitions of custom fields. */
+export function needsFields({ customFields, redactedPeople }: CommitKeys): boolean {
+  return customFields.size > 0 || redactedPeople.size > 0;
 }
 
 /**
@@ -27,6 +37,9 @@ export function keysOf(submissions: readonly { shop: ShopRef; records: readonly 
     byShop.set(shop.id, keys);
     for (const record of records) addKeys(keys, record);
   }
+  // A contract can move to a redacted customer in the same commit.
+  for (const { redactedPeople, subscriptions, customFields } of byShop.values())
+    if (redactedPeople.size > 0) for (const id of subscriptions) customFields.add(id);
   return [...byShop.values()];
 }
 
@@ -38,6 +51,7 @@ function noKeys(shop: ShopRef): CommitKeys {
     subscriptions: new Set(),
     orders: new Set(),
     occurrences: { reward: new Set(), cancel_flow: new Set() },
+    customFields: new Set(),
     redactedPeople: new Set(),
   };
 }
@@ -65,6 +79,10 @@ function addKeys(keys: CommitKeys, record: MirrorRecord): void {
     case "cancel_flow":
       keys.occurrences.cancel_flow.add(record.id);
       keys.subscriptions.add(ids.subscription(record.subscription));
+      return;
+    case "custom_field":
+      keys.subscriptions.add(ids.subscription(record.subscription));
+      keys.customFields.add(ids.subscription(record.subscription));
       return;
     case "redaction":
       keys.customers.add(ids.customer(record.shopifyId));

@@ -1,11 +1,12 @@
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "../deliveries/event-queue.ts";
+import { type FieldDefinition, withValues } from "../fields/definition.ts";
 import type { DataRequest } from "../people/data-request.ts";
 import { type Redaction, redactionOf, type StoredText } from "../people/redaction.ts";
 import type { MirrorRecord, RedactionRecord } from "../records/platform-records.ts";
 import type { RewardRecord } from "../records/record-schemas.ts";
 import type { Refusal } from "../records/refusal.ts";
 import type { Resource } from "../resources.ts";
-import type { OccurrenceRow, Row } from "../rows.ts";
+import type { CustomFieldsRow, OccurrenceRow, Row } from "../rows.ts";
 import type { ShopRef } from "../shop.ts";
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
@@ -79,6 +80,10 @@ export interface LoadedShop {
 export interface ShopChanges {
   shop: ShopRef;
   rows: { row: Row; isNew: boolean; changeNumber: number }[];
+  /** Custom fields of subscriptions. Without values, nothing is stored. */
+  customFields: CustomFieldsRow[];
+  /** The shop's definitions, if a field has its first value now; else null. */
+  fields: FieldDefinition[] | null;
   /** New totals of the shop. */
   changeCount: number;
   spanNumber: number;
@@ -202,6 +207,7 @@ class ShopDraft {
       this.snapshot.put(row);
       if (isReward(row)) this.rewards.push(row);
     }
+    for (const fields of decision.customFields ?? []) this.snapshot.putFields(fields);
     const events = decision.events.filter(({ at = this.now }) => at >= eventsSince);
     if (events.length > 0 && eventsSince !== Number.POSITIVE_INFINITY) {
       this.deliveries.push(...deliveriesOf(events, this.shop, this.state, this.now, this.newId));
@@ -228,9 +234,12 @@ class ShopDraft {
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > spanNumber;
     const redacted = this.redactedTexts();
+    const customFields = this.snapshot.changedCustomFields();
     return {
       shop: this.shop,
       rows,
+      customFields,
+      fields: withFirstValues(this.snapshot.fields, customFields),
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
       // Changes before the first noted span belong to that span.
@@ -265,6 +274,15 @@ class ShopDraft {
       .map((before) => ({ before, after: redact(before, this.redactions) }))
       .filter(({ before, after }) => after !== before);
   }
+}
+
+/** Notes which fields have values from now on. @returns null if nothing changes */
+function withFirstValues(
+  fields: readonly FieldDefinition[],
+  customFields: readonly CustomFieldsRow[],
+): FieldDefinition[] | null {
+  const keys = new Set(customFields.flatMap(({ values }) => Object.keys(values)));
+  return fields.some(({ key, hasValues }) => keys.has(key) && !hasValues) ? withValues(fields, keys) : null;
 }
 
 type RewardRow = OccurrenceRow & { record: RewardRecord };

@@ -3,6 +3,7 @@ import type { ShopIds } from "../ids.ts";
 import type { RedactionRecord } from "../records/platform-records.ts";
 import type { CustomerRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
+import { withoutPersonalFields } from "./custom-field.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
 /**
@@ -82,7 +83,10 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
   return { ...row, resource: { ...row.resource, subscriptionCount } };
 }
 
-/** Empties the customer's own row. `redactionOf` covers the texts that name the customer. */
+/**
+ * Empties the customer's own row, and removes the values of personal fields from their subscriptions. `redactionOf`
+ * covers the texts that name the customer.
+ */
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
   // An unknown customer gets a row too, so that older data of the platform is ignored when it arrives.
@@ -93,5 +97,6 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
     resource,
     profileAsOf: Math.max(limitAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
   };
-  return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
+  const { rows, customFields } = withoutPersonalFields(mirror, resource.id);
+  return { rows: differs(before, after) ? [after, ...rows] : rows, events: [], customFields };
 }

@@ -1,8 +1,10 @@
 import type { Event } from "../events/event.ts";
+import type { FieldDefinition } from "../fields/definition.ts";
+import type { FieldValues } from "../fields/value.ts";
 import type { ShopIds } from "../ids.ts";
 import type { StoredText } from "../people/redaction.ts";
 import type { Refusal } from "../records/refusal.ts";
-import type { CustomerRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../rows.ts";
+import type { CustomerRow, CustomFieldsRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../rows.ts";
 
 /** The mirror of one shop before a record is applied. */
 export interface MirrorView {
@@ -11,15 +13,28 @@ export interface MirrorView {
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
   hasOccurrence(type: OccurrenceType, id: string): boolean;
+  /** The shop's definitions, archived ones too. */
+  fields: readonly FieldDefinition[];
+  /** @param id of the subscription */
+  fieldValues(id: string): FieldValues;
+  /** Returns a customer's subscriptions with custom fields. @param id of the customer */
+  subscriptionsWithFields(id: string): SubscriptionRow[];
 }
 
 /**
  * The rows that a record changes and its events, or why the record is refused. Rows and events are empty if the record
  * says nothing new.
  */
-export type Decision = { rows: Row[]; events: Event[] } | { refused: Refusal };
+export type Decision = { rows: Row[]; events: Event[]; customFields?: CustomFieldsRow[] } | { refused: Refusal };
 
 export const NOTHING: Decision = { rows: [], events: [] };
+
+/** The view of a shop without custom fields. */
+export const WITHOUT_FIELDS = {
+  fields: [],
+  fieldValues: () => ({}),
+  subscriptionsWithFields: () => [],
+} satisfies Partial<MirrorView>;
 
 /** Returns the stored value if the field is absent. */
 export function keep<T>(given: T | undefined, stored: T): T {
@@ -44,11 +59,15 @@ export interface LoadedRows {
   occurrences: Map<string, boolean>;
   /** Stored texts outside the rows that may name a redacted person. */
   texts: StoredText[];
+  /** The shop's definitions of custom fields, archived ones too; empty if `needsFields` is false. */
+  fields: FieldDefinition[];
+  /** Values by subscription; empty for a subscription without values. */
+  fieldValues: Map<string, FieldValues>;
 }
 
 /** Returns empty lists, which an engine fills while it loads. */
 export function noRows(): LoadedRows {
-  return { rows: new Map(), occurrences: new Map(), texts: [] };
+  return { rows: new Map(), occurrences: new Map(), texts: [], fields: [], fieldValues: new Map() };
 }
 
 /**
@@ -79,6 +98,8 @@ export class ShopSnapshot implements MirrorView {
   private readonly loaded: LoadedRows;
   private readonly changed = new Map<string, Row>();
   private readonly drafts = new Map<string, Row>();
+  private readonly changedFields = new Map<string, CustomFieldsRow>();
+  private readonly draftFields = new Map<string, CustomFieldsRow>();
 
   constructor(ids: ShopIds, loaded: LoadedRows) {
     this.ids = ids;
@@ -102,23 +123,49 @@ export class ShopSnapshot implements MirrorView {
     return this.changedRow(key) !== undefined || loadedValue(this.loaded.occurrences, key);
   }
 
+  get fields(): readonly FieldDefinition[] {
+    return this.loaded.fields;
+  }
+
+  fieldValues(id: string): FieldValues {
+    const changed = this.draftFields.get(id) ?? this.changedFields.get(id);
+    return changed?.values ?? loadedValue(this.loaded.fieldValues, id);
+  }
+
+  subscriptionsWithFields(customerId: string): SubscriptionRow[] {
+    return [...this.loaded.fieldValues.keys()]
+      .flatMap((id) => this.subscription(id) ?? [])
+      .filter(({ resource }) => resource.customerId === customerId);
+  }
+
   put(row: Row): void {
     this.drafts.set(keyOf(row), row);
   }
 
+  putFields(fields: CustomFieldsRow): void {
+    this.draftFields.set(fields.subscriptionId, fields);
+  }
+
   keepDrafts(): void {
     for (const [key, row] of this.drafts) this.changed.set(key, row);
-    this.drafts.clear();
+    for (const [id, fields] of this.draftFields) this.changedFields.set(id, fields);
+    this.dropDrafts();
   }
 
   dropDrafts(): void {
     this.drafts.clear();
+    this.draftFields.clear();
   }
 
   /** Returns the rows that the commit writes, each once, in the order of their first change. */
   changedRows(): { row: Row; isNew: boolean }[] {
     const { rows, occurrences } = this.loaded;
     return Array.from(this.changed, ([key, row]) => ({ row, isNew: !rows.get(key) && !occurrences.get(key) }));
+  }
+
+  /** Returns the custom fields that the commit writes. */
+  changedCustomFields(): CustomFieldsRow[] {
+    return [...this.changedFields.values()];
   }
 
   private row(id: string): Row | undefined {

@@ -209,6 +209,23 @@ const CancelFlow = record(
   },
 );
 
+const CustomField = record(
+  "custom_field",
+  {
+    title: "CustomFieldRecord",
+    description: "The value of a custom field of a subscription. The shop must have defined the field.",
+  },
+  {
+    subscription: described(gid("SubscriptionContract"), "gid of a `SubscriptionContract` that the mirror has"),
+    key: described(text, "the key of a field that is not archived"),
+    value: Type.Union([text, Type.Number(), flag, Type.Null()], {
+      must: `must be a string ${TEXT_RULE}, a number, true, false or null`,
+      description: "a value of the field's type; null clears the value",
+    }),
+    by: described(oneOf(["merchant", "subscriber"]), "A subscriber may only change fields that subscribers may edit."),
+  },
+);
+
 /** The schema of each type of record. `must` is the text of a refusal. */
 export const RECORD_SCHEMAS = {
   customer: Customer,
@@ -216,6 +233,7 @@ export const RECORD_SCHEMAS = {
   order: Order,
   reward: Reward,
   cancel_flow: CancelFlow,
+  custom_field: CustomField,
 };
 export type RecordType = keyof typeof RECORD_SCHEMAS;
 export const RECORD_TYPES = Object.keys(RECORD_SCHEMAS) as RecordType[];
@@ -232,5 +250,12 @@ export type SubscriptionRecord = SubscriptionFields & { interval: "DAY" | "WEEK"
 export type OrderRecord = Static<typeof Order>;
 export type RewardRecord = Static<typeof Reward> & { [field: string]: unknown };
 export type CancelFlowRecord = Static<typeof CancelFlow>;
+export type CustomFieldRecord = Static<typeof CustomField>;
 /** A record from outside (docs/records.md), checked and normalized: dates to the millisecond, YEAR as MONTH × 12. */
-export type IncomingRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
+export type IncomingRecord =
+  | CustomerRecord
+  | SubscriptionRecord
+  | OrderRecord
+  | RewardRecord
+  | CancelFlowRecord
+  | CustomFieldRecord;

@@ -53,7 +53,8 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
 }
 
 function orNull(schema: JsonSchema): JsonSchema {
-  const { type, enum: values } = schema;
+  const { type, enum: values, anyOf } = schema;
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
   if (type === undefined) throw new Error("a schema that can be null needs a type");
   return {
     ...schema,

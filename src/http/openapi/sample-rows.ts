@@ -1,5 +1,5 @@
 import { decide } from "../../domain/decide/change.ts";
-import type { MirrorView } from "../../domain/decide/snapshot.ts";
+import { type MirrorView, WITHOUT_FIELDS } from "../../domain/decide/snapshot.ts";
 import { createShopIds } from "../../domain/ids.ts";
 import type { IncomingRecord, RecordType } from "../../domain/records/record-schemas.ts";
 import type { Customer, Order, Subscription } from "../../domain/resources.ts";
@@ -73,6 +73,7 @@ export const SAMPLE_RECORDS: { [T in RecordType]: Extract<IncomingRecord, { type
     accepted: true,
     saved: true,
   },
+  custom_field: { type: "custom_field", subscription, key: "gift_note", value: "Happy birthday!", by: "merchant" },
 };
 
 /** Returns the rows that the sample records make in an empty mirror. */
@@ -86,6 +87,7 @@ export function sampleRows(): { subscription: Subscription; customer: Customer; 
     subscription: () => subscription,
     order: () => order,
     hasOccurrence: () => false,
+    ...WITHOUT_FIELDS,
   };
   for (const record of Object.values(SAMPLE_RECORDS)) {
     const decision = decide(mirror, record, NOW);

@@ -1,12 +1,21 @@
 import type { Position } from "../../domain/pages/cursor.ts";
 import type { NamedRow, RowFilter } from "../../domain/pages/row-filter.ts";
-import type { Resource } from "../../domain/resources.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import type { Awaitable } from "../../lib/waits.ts";
 
 /** Maximum of rows in a page. */
 export const MAX_PAGE_ROWS = 250;
 /** Maximum of bytes of a page's rows with their commas. A single row may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
+/** Forms of rows: as they are stored, or subscriptions with `customFields` at their end. */
+export const ROW_FORMS = [...RESOURCES, "subscriptionsWithFields"] as const;
+export type RowForm = (typeof ROW_FORMS)[number];
+
+/** Returns the resource of the rows. */
+export function resourceOf(form: RowForm): Resource {
+  return form === "subscriptionsWithFields" ? "subscriptions" : form;
+}
 
 interface Rows {
   /**
@@ -44,7 +53,7 @@ export interface PageStore {
    * @param after the page begins after this row; null for the first page
    * @returns undefined if this shop and resource have no row `after`
    */
-  list(shopId: number, resource: Resource, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
+  list(shopId: number, form: RowForm, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
    * Returns a page of matching rows, in the order of `list`. Scans a limited number of rows, so a next page may follow
    * even an empty page.
@@ -52,7 +61,7 @@ export interface PageStore {
    */
   listFiltered(
     shopId: number,
-    resource: Resource,
+    form: RowForm,
     filter: RowFilter,
     limit: number,
     after: Position | null,
@@ -62,9 +71,9 @@ export interface PageStore {
    * rows, as `listFiltered` does.
    * @param after a change number
    */
-  changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
+  changes(shopId: number, form: RowForm, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
   /** Returns the newest row with this id or gid; undefined without such a row. */
-  find(shopId: number, resource: Resource, name: NamedRow): Awaitable<PageRow | undefined>;
+  find(shopId: number, form: RowForm, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
    * Returns the number of a change at most a minute before a time, and never after it. Changes that a reader could not
    * see at that time have higher numbers. Only commits longer than SPAN_MS are an exception.

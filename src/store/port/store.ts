@@ -1,6 +1,7 @@
 import type { ConnectionStore } from "./connections.ts";
 import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
+import type { FieldStore } from "./fields.ts";
 import type { InboxStore } from "./inbox.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
@@ -11,6 +12,7 @@ import type { PersonStore } from "./people.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SettingsPageStore } from "./settings-page.ts";
 import type { ShopStore } from "./shops.ts";
+import type { StyleStore } from "./styles.ts";
 import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
@@ -34,6 +36,8 @@ export interface Store {
   people: PersonStore;
   dataRequests: DataRequestStore;
   sessions: SessionStore;
+  fields: FieldStore;
+  styles: StyleStore;
   settingsPage: SettingsPageStore;
   /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;

@@ -1,10 +1,11 @@
 import tables from "./migrations/0001_tables.sql" with { type: "text" };
 import changesAndOverlap from "./migrations/0002_changes_and_overlap.sql" with { type: "text" };
 import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "text" };
+import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql" with { type: "text" };
 
 /**
  * Append only: a database in the field has run the first entries of this list. The row `schema` of its table `meta`
  * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry only
  * adds. What the older program needs is removed one entry later.
  */
-export const MIGRATIONS: readonly string[] = [tables, changesAndOverlap, noLargeBodies];
+export const MIGRATIONS: readonly string[] = [tables, changesAndOverlap, noLargeBodies, customFieldsAndStyle];

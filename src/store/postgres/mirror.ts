@@ -6,6 +6,7 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
+import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
@@ -16,6 +17,7 @@ import { stateOf } from "../engine/mirrored-rows.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
+import { type LoadedFields, loadFields, writeFields } from "./custom-fields.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
@@ -133,9 +135,10 @@ async function load(
 ): Promise<CommitInput> {
   const keys = keysOf(submissions);
   const ids = keys.map(({ shop }) => shop.id);
-  const [states, rows, texts, reads] = await pipeline([
+  const [states, rows, fields, texts, reads] = await pipeline([
     lockShops(tx, ids),
     loadRows(tx, keys),
+    loadFields(tx, keys),
     pipeline(keys.map(textsOf)),
     pipeline(ids.map((id) => contractReads(tx, id, contractsRead(submissions, id)))),
   ]);
@@ -145,9 +148,17 @@ async function load(
     const [state, loaded] = [states.get(id), rows.get(id)];
     if (state === undefined || loaded === undefined) continue;
     loaded.texts = texts[index] ?? [];
+    const more = fields.get(id);
+    if (more !== undefined) addFields(loaded, more);
     shops.set(id, { keys: shopKeys, state: stateOf(state), rows: loaded });
   }
   return { shops, reads: new Map(ids.map((id, index) => [id, reads[index] ?? new Map()])) };
+}
+
+function addFields(loaded: LoadedRows, { rows, fields, fieldValues }: LoadedFields): void {
+  for (const [rowId, row] of rows) loaded.rows.set(rowId, row);
+  loaded.fields = fields;
+  loaded.fieldValues = fieldValues;
 }
 
 function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
@@ -175,6 +186,7 @@ async function write(
     ),
     noteSpans(tx, changes),
     ...changes.flatMap(({ shop: { id }, ...change }) => [
+      writeFields(tx, id, change),
       insertDeliveries(tx, id, change.deliveries, now),
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),

@@ -1,10 +1,9 @@
 import type { Position } from "../../domain/pages/cursor.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Database } from "./database.ts";
-import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
+import { changeScan, hasRow, listScan, rowWithFields, scan } from "./row-scans.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
 interface PageQueryRow {
@@ -21,8 +20,8 @@ interface CutPageRow extends Omit<PageQueryRow, "n"> {
   fitting: number;
 }
 
-const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsOf(each)])) as Record<
-  Resource,
+const STATEMENTS = Object.fromEntries(ROW_FORMS.map((each) => [each, statementsOf(each)])) as Record<
+  RowForm,
   ReturnType<typeof statementsOf>
 >;
 
@@ -33,8 +32,9 @@ const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsO
  */
 export function pageStore(db: Database): PageStore {
   return {
-    async list(shopId, resource, limit, after) {
-      const { small, fitting } = STATEMENTS[resource];
+    async list(shopId, form, limit, after) {
+      const { small, fitting } = STATEMENTS[form];
+      const resource = resourceOf(form);
       const { at, id } = after ?? FIRST_POSITION;
       const cut = edgeRowCount(after);
       const wanted = limit + cut;
@@ -55,23 +55,23 @@ export function pageStore(db: Database): PageStore {
       );
     },
 
-    async listFiltered(shopId, resource, filter, limit, after) {
-      if (after !== null && !(await hasRow(db, resource, shopId, after))) return undefined;
+    async listFiltered(shopId, form, filter, limit, after) {
+      if (after !== null && !(await hasRow(db, resourceOf(form), shopId, after))) return undefined;
       const { path, value } = scanOf(filter);
       const behind = after ?? FIRST_POSITION;
-      const found = await scan(db, listScan(resource, path), { shopId, behind, value, filter, limit });
+      const found = await scan(db, listScan(form, path), { shopId, behind, value, filter, limit });
       const { rows, end } = pageOf(found.rows, limit);
       return { rows, end, changeCount: found.changeCount };
     },
 
-    async changes(shopId, resource, filter, limit, after) {
+    async changes(shopId, form, filter, limit, after) {
       const behind: Position = { at: after, id: "" };
-      const found = await scan(db, changeScan(resource), { shopId, behind, value: "", filter, limit });
+      const found = await scan(db, changeScan(form), { shopId, behind, value: "", filter, limit });
       return changePageOf(found.rows, limit, found.changeCount);
     },
 
-    async find(shopId, resource, { id, orderGid }) {
-      const { byId, byGid } = STATEMENTS[resource];
+    async find(shopId, form, { id, orderGid }) {
+      const { byId, byGid } = STATEMENTS[form];
       return db.get<PageRow>(id === undefined ? byGid : byId, [shopId, id ?? orderGid ?? ""]);
     },
 
@@ -89,13 +89,16 @@ export function pageStore(db: Database): PageStore {
   };
 }
 
-function statementsOf(resource: Resource) {
+function statementsOf(form: RowForm) {
+  const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
-  const range = `FROM ${resource} WHERE shop_id = $1::bigint AND (${sort}, id) <= ($2::bigint, $3::text)
+  const json = form === resource ? "json" : rowWithFields("subscriptions.id");
+  const stored = `FROM ${resource} WHERE shop_id = $1::bigint AND (${sort}, id) <= ($2::bigint, $3::text)
     ORDER BY ${sort} DESC, id DESC LIMIT $4::bigint`;
+  const range = form === resource ? stored : `FROM (SELECT ${sort}, id, ${json} AS json ${stored}) AS stored`;
   const joining = `convert_to(string_agg(json, ','), 'UTF8') AS rows, count(json)::int4 AS joined, ${CHANGE_COUNT}`;
   const one = (condition: string) =>
-    `SELECT json, ${CHANGE_COUNT} FROM ${resource} WHERE shop_id = $1::bigint AND ${condition} = $2::text
+    `SELECT ${json} AS json, ${CHANGE_COUNT} FROM ${resource} WHERE shop_id = $1::bigint AND ${condition} = $2::text
      ORDER BY ${sort} DESC, ${resource}.id DESC LIMIT 1`;
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n

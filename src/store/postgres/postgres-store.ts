@@ -4,9 +4,11 @@ import { SdsError } from "../../domain/error.ts";
 import { randomId } from "../../domain/ids.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { UNFINISHED_COPY } from "../copy/tables.ts";
+import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { makeFolder } from "../files/data-folder.ts";
 import { openVault, type Vault } from "../files/vault.ts";
 import type { Store } from "../port/store.ts";
+import { hiddenKeysReader } from "../quiet/fields.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { type Database, openConnections } from "./database.ts";
@@ -134,7 +136,7 @@ function storeOf(
     ...stores,
     mirror: mirrorStore(db, random, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
-    pages: pageStore(db),
+    pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db))),
     inbox: { ...inboxQueues(db), ...inboxItems },
     nodes: nodeStore({ beats, db }, node),
     epoch,

@@ -3,7 +3,7 @@ import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
@@ -13,6 +13,20 @@ interface ScanText {
   order: string;
   /** Maximum of scanned rows. */
   scannedRows: number;
+  /** SQL of a matching row's JSON. The filter searches only the stored JSON. */
+  shown: string;
+}
+
+/**
+ * Returns SQL of a subscription's JSON with its custom fields at the end. The shop is $1.
+ * @param id SQL of the internal id
+ */
+export function rowWithFields(id: string): string {
+  return `left(json, -1) || ',"customFields":' || coalesce(
+    (SELECT fields.json FROM subscription_fields AS fields
+     WHERE fields.shop_id = $1::bigint AND fields.id = ${id} LIMIT 1),
+    '{}'
+  ) || '}'`;
 }
 
 const COLUMNS: Record<ScanPath, string> = {
@@ -24,18 +38,21 @@ const COLUMNS: Record<ScanPath, string> = {
 };
 
 /** Scans rows with the value $4 in a column, in the order of a list. */
-export function listScan(resource: Resource, path: ScanPath): ScanText {
+export function listScan(form: RowForm, path: ScanPath): ScanText {
+  const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
   return {
     rows: `SELECT ${sort} AS at, id, json FROM ${resource}
       WHERE shop_id = $1::bigint AND (${sort}, id) < ($2::bigint, $3::text) AND ${COLUMNS[path]} = $4::text`,
     order: "at DESC, id DESC",
     scannedRows: SCANNED_ROWS,
+    shown: shownJson(form),
   };
 }
 
 /** Scans rows in the order of their last changes. */
-export function changeScan(resource: Resource): ScanText {
+export function changeScan(form: RowForm): ScanText {
+  const resource = resourceOf(form);
   return {
     rows: `SELECT changes.number AS at, changes.id, json FROM changes
       CROSS JOIN LATERAL (
@@ -45,7 +62,12 @@ export function changeScan(resource: Resource): ScanText {
         AND $3::text = $4::text`,
     order: "at",
     scannedRows: SCANNED_CHANGES,
+    shown: shownJson(form),
   };
+}
+
+function shownJson(form: RowForm): string {
+  return form === "subscriptionsWithFields" ? rowWithFields("placed.id") : "json";
 }
 
 interface ScanRequest {
@@ -89,14 +111,14 @@ export async function scan(
  * the same order, but the server would read all rows first. The query also reads the first row that does not fit,
  * because it proves that more follow.
  */
-function scanText({ rows, order, scannedRows }: ScanText): string {
+function scanText({ rows, order, scannedRows, shown }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
   return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
     FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
       SELECT wanted.*, row_number() OVER (ORDER BY place) AS nth,
         sum(octet_length(json) + 1) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS bytes_to
       FROM (
-        SELECT at, id, place, json
+        SELECT at, id, place, ${shown} AS json
         FROM (
           SELECT at, id, CASE WHEN ${isWanted} THEN json END AS json, row_number() OVER (ORDER BY ${order}) AS place
           FROM (${rows} ORDER BY ${order} LIMIT ${scannedRows}) AS scanned

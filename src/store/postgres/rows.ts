@@ -23,13 +23,14 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
+/** Columns of a subscription that a commit needs. */
+export const SUBSCRIPTION_COLUMNS = `subscriptions.json, revision, churn_type, cycles_given, renewals::float8,
+  last_order_at::float8, last_order_status`;
+
 /** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
 const FOUND = {
   customers: lookUp("customers", "json, profile_as_of::float8, consent_as_of::float8"),
-  subscriptions: lookUp(
-    "subscriptions",
-    `json, revision, churn_type, cycles_given, renewals::float8, last_order_at::float8, last_order_status`,
-  ),
+  subscriptions: lookUp("subscriptions", SUBSCRIPTION_COLUMNS),
   orders: lookUp(
     "orders",
     `json, attempt_count::float8, reason, next_retry_at::float8, retries_exhausted, declined, charged,

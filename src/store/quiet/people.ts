@@ -48,8 +48,13 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     sqlite: sql`json_group_array(answer ORDER BY attempts.number)`,
     postgres: sql`coalesce(json_agg(answer ORDER BY attempts.number), '[]')::text`,
   });
+  const fields = sql`SELECT json FROM subscription_fields AS fields
+    WHERE fields.shop_id = subscriptions.shop_id AND fields.started_at = subscriptions.started_at
+      AND fields.id = subscriptions.id`;
   return sql`WITH contracts AS (
-      SELECT id, json, ${contractGid} AS gid FROM subscriptions WHERE ${isOfCustomer}
+      SELECT id, substr(json, 1, length(json) - 1) || ',"customFields":' || coalesce((${fields}), '{}') || '}' AS json,
+        ${contractGid} AS gid
+      FROM subscriptions WHERE ${isOfCustomer}
     ), texts AS (
       SELECT 'customer' AS part, json AS text, id, '' AS kind, '' AS topic, 0 AS at, 0 AS number, '[]' AS answers
       FROM customers WHERE shop_id = ${shopId} AND id = ${id}

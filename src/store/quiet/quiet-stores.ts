@@ -2,6 +2,7 @@ import type { Vault } from "../files/vault.ts";
 import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { deliveryLog } from "./delivery-log.ts";
+import { fieldStore } from "./fields.ts";
 import { inboxItems } from "./inbox-items.ts";
 import { keyStore } from "./keys.ts";
 import { orderStageStore } from "./order-stages.ts";
@@ -11,6 +12,7 @@ import { sessionStore } from "./sessions.ts";
 import { settingsPageStore } from "./settings-page.ts";
 import { shopRemoval } from "./shop-removal.ts";
 import { shopStore } from "./shops.ts";
+import { styleStore } from "./styles.ts";
 import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
 
@@ -36,6 +38,8 @@ export function quietStores(
     people: personStore(slow),
     dataRequests: dataRequestStore(db),
     sessions: sessionStore(db),
+    fields: fieldStore(db),
+    styles: styleStore(db),
     settingsPage: settingsPageStore(db, vault),
   };
 }

@@ -15,6 +15,8 @@ const EMPTIED_AT_ONCE = [
   "syncs",
   "order_stages",
   "data_requests",
+  "custom_fields",
+  "widget_styles",
 ];
 
 /** A table that may have millions of rows of a shop. */
@@ -57,6 +59,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
     { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
     { name: "staged_orders", key: "stage, gid", text: "json" },
     { name: "orders", key: dated("billed_at"), text: "json" },
+    { name: "subscription_fields", key: dated("started_at"), text: "json" },
     { name: "subscriptions", key: dated("started_at"), text: "json" },
     { name: "customers", key: dated("created_at"), text: "json" },
     { name: "occurrences", key: "type, id", text: "json" },

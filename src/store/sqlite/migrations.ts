@@ -11,6 +11,7 @@ import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql"
 import settingsPage from "./migrations/0008_settings_page.sql" with { type: "text" };
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.sql" with { type: "text" };
+import customFieldsAndStyle from "./migrations/0012_custom_fields_and_style.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   // Since this version, one commit stores a whole body of the intake. This also drops the tables of larger bodies.
   { sql: "", finish: applyLeftOverBodies },
   { sql: newRowsWithoutTriggers },
+  { sql: customFieldsAndStyle },
 ];

@@ -6,7 +6,7 @@ import {
   type ShopChanges,
   type Submission,
 } from "../../domain/decide/commit.ts";
-import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
+import { type CommitKeys, keysOf, needsFields } from "../../domain/decide/commit-keys.ts";
 import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
@@ -15,6 +15,7 @@ import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
 import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
+import { customFields } from "./custom-fields.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
 
@@ -56,7 +57,7 @@ type CommitParts = ReturnType<typeof partsOf>;
 
 /** Makes what reads and writes the parts of a commit. */
 function partsOf(db: Database) {
-  return { rows: mirrorRows(db), texts: mentioningTexts(db), reads: contractReads(db) };
+  return { rows: mirrorRows(db), fields: customFields(db), texts: mentioningTexts(db), reads: contractReads(db) };
 }
 
 /** Plans and writes a commit in the caller's transaction. */
@@ -65,7 +66,7 @@ type CommitWriter = (submissions: readonly Submission[], now: number, searches?:
 export function createCommitWriter(
   db: Database,
   random: (bytes: number) => Uint8Array,
-  { rows, texts, reads }: CommitParts = partsOf(db),
+  { rows, fields, texts, reads }: CommitParts = partsOf(db),
 ): CommitWriter {
   const insertDelivery = deliveryInserter(db);
   const insertDataRequest = dataRequestInserter(db);
@@ -100,6 +101,7 @@ export function createCommitWriter(
       const stored = shopState.get(shop.id);
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
+      if (needsFields(shopKeys)) fields.load(shopKeys, loaded);
       loaded.texts = texts.read(searches.filter((search) => search.shop.id === shop.id));
       shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
@@ -111,6 +113,7 @@ export function createCommitWriter(
     now: number,
   ): void {
     rows.write(shop.id, changedRows);
+    fields.write(shop.id, more);
     if (changedRows.length > 0)
       setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
     if (more.countBeforeSpan !== null) noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);

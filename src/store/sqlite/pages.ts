@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
-import { rowScans } from "./row-scans.ts";
+import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
+import { rowScans, rowWithFields } from "./row-scans.ts";
 
 interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
@@ -26,10 +25,12 @@ const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?
  * Nearly every page has only small rows, so it stays within MAX_PAGE_BYTES. If a row is large, a second statement reads
  * the sizes. Then a third statement joins as many rows as fit.
  */
-function joinedPages(db: Database, resource: Resource) {
+function joinedPages(db: Database, form: RowForm) {
+  const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
-  const range = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
+  const stored = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
     ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
+  const range = form === resource ? stored : `FROM (SELECT ${rowWithFields("subscriptions")} AS json ${stored})`;
   const joining = (json: string) =>
     db.prepare<PageQueryRow, PageParameters>(
       `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
@@ -58,13 +59,15 @@ function joinedPages(db: Database, resource: Resource) {
   };
 }
 
-/** Makes look-ups of single rows of a resource. */
-function ownRows(db: Database, resource: Resource) {
+/** Makes look-ups of single rows. */
+function ownRows(db: Database, form: RowForm) {
+  const resource = resourceOf(form);
+  const json = form === resource ? "json" : rowWithFields("subscriptions");
   const has = db.prepare<{ 1: number }, [number, number, string]>(
     `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
   );
   const byId = db.prepare<PageRow, [number, string]>(
-    `SELECT json, (${CHANGE_COUNT}) AS changeCount FROM ${resource} INDEXED BY ${resource}_by_id
+    `SELECT ${json} AS json, (${CHANGE_COUNT}) AS changeCount FROM ${resource} INDEXED BY ${resource}_by_id
      WHERE id = ?2 AND shop_id = +?1`,
   );
   return {
@@ -74,8 +77,8 @@ function ownRows(db: Database, resource: Resource) {
 }
 
 export function pageStore(db: Database): PageStore {
-  const joined = perResource((resource) => joinedPages(db, resource));
-  const own = perResource((resource) => ownRows(db, resource));
+  const joined = perForm((form) => joinedPages(db, form));
+  const own = perForm((form) => ownRows(db, form));
   const scans = rowScans(db);
   const changeCount = db.prepare<{ changeCount: number }, [number]>(CHANGE_COUNT);
   const beforeSpan = db.prepare<{ number: number }, [number, number]>(
@@ -95,34 +98,34 @@ export function pageStore(db: Database): PageStore {
   const inSnapshot = <T>(read: () => T): T => transaction(read) as T;
 
   return {
-    list(shopId, resource, limit, after) {
+    list(shopId, form, limit, after) {
       const cut = edgeRowCount(after);
-      const { read, found } = joined[resource](shopId, after ?? FIRST_POSITION, limit + cut, cut);
+      const { read, found } = joined[form](shopId, after ?? FIRST_POSITION, limit + cut, cut);
       const { rows: bytes = null, n: count = 0, changeCount = 0 } = found ?? {};
-      return cutPage({ bytes, count, wanted: read, changeCount }, resource, after);
+      return cutPage({ bytes, count, wanted: read, changeCount }, resourceOf(form), after);
     },
 
-    listFiltered(shopId, resource, filter, limit, after) {
+    listFiltered(shopId, form, filter, limit, after) {
       return inSnapshot(() => {
-        if (after !== null && !own[resource].has(shopId, after)) return undefined;
+        if (after !== null && !own[form].has(shopId, after)) return undefined;
         const { path, value } = scanOf(filter);
-        const scanned = scans.inListOrder(resource, path)(shopId, after ?? FIRST_POSITION, value, wantedTexts(filter));
+        const scanned = scans.inListOrder(form, path)(shopId, after ?? FIRST_POSITION, value, wantedTexts(filter));
         const { rows, end } = pageOf(scanned, limit);
         return { rows, end, changeCount: countOf(shopId) };
       });
     },
 
-    changes(shopId, resource, filter, limit, after) {
+    changes(shopId, form, filter, limit, after) {
       return inSnapshot(() => {
         const count = countOf(shopId);
-        const scanned = scans.byChange(resource)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
+        const scanned = scans.byChange(form)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
         // Most readers ask when nothing has changed, so this skips the scan.
         return changePageOf(after >= count ? [] : scanned, limit, count);
       });
     },
 
-    find(shopId, resource, { id, orderGid = "" }) {
-      if (id !== undefined) return own[resource].byId(shopId, id);
+    find(shopId, form, { id, orderGid = "" }) {
+      if (id !== undefined) return own[form].byId(shopId, id);
       return inSnapshot(() => {
         const json = newestOf(shopId, orderGid);
         return json === undefined ? undefined : { json, changeCount: countOf(shopId) };
@@ -135,8 +138,8 @@ export function pageStore(db: Database): PageStore {
   };
 }
 
-function perResource<T>(make: (resource: Resource) => T): Record<Resource, T> {
-  return Object.fromEntries(RESOURCES.map((resource) => [resource, make(resource)])) as Record<Resource, T>;
+function perForm<T>(make: (form: RowForm) => T): Record<RowForm, T> {
+  return Object.fromEntries(ROW_FORMS.map((form) => [form, make(form)])) as Record<RowForm, T>;
 }
 
 /** Counts the first rows that fit into a page together, each with a comma. Returns at least one. */

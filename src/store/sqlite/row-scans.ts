@@ -1,8 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import type { Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
+import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 
 /**
  * Tables that list the rows of a resource by another column. Their columns are `shop_id`, that column, the sort date,
@@ -29,9 +30,9 @@ type Scan = (shopId: number, after: Position, value: string, wanted: readonly st
 export function rowScans(db: Database) {
   const paths: ScanPath[] = ["all", "id", "orderGid", "contractId", "customerId"];
   const scans = new Map<string, Scan | undefined>();
-  for (const resource of RESOURCES) {
-    scans.set(`${resource} changes`, changeScan(db, resource));
-    for (const path of paths) scans.set(`${resource} ${path}`, listScan(db, resource, path));
+  for (const form of ROW_FORMS) {
+    scans.set(`${form} changes`, changeScan(db, form));
+    for (const path of paths) scans.set(`${form} ${path}`, listScan(db, form, path));
   }
   function get(name: string): Scan {
     const scan = scans.get(name);
@@ -39,13 +40,14 @@ export function rowScans(db: Database) {
     return scan;
   }
   return {
-    inListOrder: (resource: Resource, path: ScanPath): Scan => get(`${resource} ${path}`),
-    byChange: (resource: Resource): Scan => get(`${resource} changes`),
+    inListOrder: (form: RowForm, path: ScanPath): Scan => get(`${form} ${path}`),
+    byChange: (form: RowForm): Scan => get(`${form} changes`),
   };
 }
 
 /** Makes a scan in the order of a list. Returns undefined for a path that the resource does not have. */
-function listScan(db: Database, resource: Resource, path: ScanPath): Scan | undefined {
+function listScan(db: Database, form: RowForm, path: ScanPath): Scan | undefined {
+  const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
   const behind = (table: string) => `(${table}.${sort}, ${table}.id) < (?2, ?3)`;
   const order = (table: string) => `ORDER BY ${table}.${sort} DESC, ${table}.id DESC`;
@@ -54,6 +56,7 @@ function listScan(db: Database, resource: Resource, path: ScanPath): Scan | unde
       db,
       `${resource}.${sort} AS at, ${resource}.id, json FROM ${resource} ${index}
        WHERE ${resource}.shop_id = +?1 AND ${condition} AND ${behind(resource)} ${order(resource)}`,
+      { shown: shownJson(form, "at") },
     );
   if (path === "all") return own("?4 = ''");
   if (path === "id") return own(`${resource}.id = +?4`, `INDEXED BY ${resource}_by_id`);
@@ -69,33 +72,63 @@ function listScan(db: Database, resource: Resource, path: ScanPath): Scan | unde
     db,
     `link.${sort} AS at, link.id, json FROM ${table} AS link CROSS JOIN ${resource} ON ${same}
      WHERE link.shop_id = +?1 AND link.${column} = +?4 AND ${behind("link")} ${order("link")}`,
+    { shown: shownJson(form, "at") },
   );
 }
 
 /** Makes a scan in the order of the last changes. */
-function changeScan(db: Database, resource: Resource): Scan {
+function changeScan(db: Database, form: RowForm): Scan {
+  const resource = resourceOf(form);
+  const startedAt = form === resource ? "" : "started_at,";
   const range = `WHERE link.shop_id = +?1 AND link.resource = '${resource}' AND link.number > ?2 AND ?3 = ?4
     ORDER BY link.number`;
   return scanOf(
     db,
-    `link.number AS at, link.id, json FROM changes AS link
+    `link.number AS at, link.id, ${startedAt} json FROM changes AS link
      CROSS JOIN ${resource} INDEXED BY ${resource}_by_id
        ON ${resource}.id = link.id AND ${resource}.shop_id = link.shop_id
      ${range}`,
-    { scannedRows: SCANNED_CHANGES, positions: `link.number AS at, link.id FROM changes AS link ${range}` },
+    {
+      scannedRows: SCANNED_CHANGES,
+      positions: `link.number AS at, link.id FROM changes AS link ${range}`,
+      shown: shownJson(form, "started_at"),
+    },
   );
+}
+
+function shownJson(form: RowForm, startedAt: string): string {
+  return form === "subscriptionsWithFields" ? rowWithFields("scanned", startedAt) : "json";
+}
+
+/**
+ * Returns SQL of a subscription's JSON with its custom fields at the end. The shop is ?1.
+ * @param table the name of the table with the subscription's `json` and `id`
+ * @param startedAt its column with the sort date
+ */
+export function rowWithFields(table: string, startedAt = "started_at"): string {
+  return `substr(json, 1, length(json) - 1) || ',"customFields":' || coalesce(
+    (SELECT fields.json FROM subscription_fields AS fields
+     WHERE fields.shop_id = +?1 AND fields.started_at = ${table}.${startedAt} AND fields.id = ${table}.id),
+    '{}'
+  ) || '}'`;
 }
 
 /**
  * Makes a scan. @param rows what a SELECT selects, without its limit
  * @param positions the same without the JSON
+ * @param shown SQL of a matching row's JSON. The filter searches only the stored JSON: a custom field may have the name
+ *   of a filter.
  */
-function scanOf(db: Database, rows: string, { scannedRows = SCANNED_ROWS, positions = rows } = {}): Scan {
+function scanOf(
+  db: Database,
+  rows: string,
+  { scannedRows = SCANNED_ROWS, positions = rows, shown = "json" } = {},
+): Scan {
   const wanted = [5, 6, 7, 8].map((parameter) => `instr(json, ?${parameter}) > 0`).join(" AND ");
   // The inner LIMIT keeps SQLite from merging both queries. So it examines the rows one after the other, in their
   // order.
   const matching = db.prepare<Position & { json: string }, ScanParameters>(
-    `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${scannedRows}) WHERE ${wanted}`,
+    `SELECT at, id, ${shown} AS json FROM (SELECT ${rows} LIMIT ${scannedRows}) AS scanned WHERE ${wanted}`,
   );
   const lastScanned = db.prepare<Position, ScanParameters>(
     `SELECT at, id FROM (SELECT ${positions} LIMIT 1 OFFSET ${scannedRows - 1})

@@ -1,7 +1,9 @@
 import type { Database } from "bun:sqlite";
+import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { removeDrafts } from "../files/drafts.ts";
 import { openVault, type Vault } from "../files/vault.ts";
 import { EPOCH_BYTES, type Store } from "../port/store.ts";
+import { hiddenKeysReader } from "../quiet/fields.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
@@ -84,7 +86,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     ...stores,
     mirror: mirrorStore(db, random),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
-    pages: pageStore(db),
+    pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quiet)),
     inbox: { ...inboxQueues(db), ...inboxItems },
   };
   return {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseRecord, parseRecordText } from "../../../src/domain/records/records.ts";
 import { cancelFlow, customer, gid, line, order, reward, subscription } from "../../support/records.ts";
 
-const TYPE_RULE = "type: must be one of customer, subscription, order, reward, cancel_flow";
+const TYPE_RULE = "type: must be one of customer, subscription, order, reward, cancel_flow, custom_field";
 const GID_RULE = "shopifyId: must be a gid like gid://shopify/Customer/123";
 const DATE_RULE = "must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00.000Z";
 const CENTS_RULE = "must be a whole amount in minor units, 0 or more and a safe integer";

@@ -1,0 +1,64 @@
+import type { FieldDefinition } from "../fields/definition.ts";
+import { type FieldValue, type FieldValues, valueRefusal } from "../fields/value.ts";
+import type { CustomFieldRecord } from "../records/record-schemas.ts";
+import { refuse } from "../records/refusal.ts";
+import type { CustomFieldsRow, SubscriptionRow } from "../rows.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
+
+/**
+ * Sets or clears the value of a custom field. The subscription's row is written again without a change, so that its
+ * change number moves.
+ */
+export function decideCustomField(mirror: MirrorView, record: CustomFieldRecord): Decision {
+  const { subscription: gid, key, value, by } = record;
+  const contract = mirror.subscription(mirror.ids.subscription(gid));
+  if (contract === undefined) return unknownContract(gid);
+  const field = mirror.fields.find((each) => each.key === key);
+  if (field === undefined) return refuse("key", "names a field that the shop has not defined");
+  if (field.archivedAt !== null) return refuse("key", "names an archived field");
+  const refusal = value === null ? undefined : valueRefusal(field, value);
+  if (refusal !== undefined) return refuse("value", refusal);
+  if (by === "subscriber" && !field.subscriberEditable)
+    return refuse("by", "must be merchant, because subscribers may not edit this field");
+  const before = mirror.fieldValues(contract.resource.id);
+  if (storedValue(before, key) === value) return NOTHING;
+  const values = ordered(mirror.fields, (each) => (each === key ? value : storedValue(before, each)));
+  return { rows: [contract], events: [], customFields: [fieldsOf(contract, values)] };
+}
+
+/** Removes the values of personal fields from a customer's subscriptions. @param customerId internal id */
+export function withoutPersonalFields(
+  mirror: MirrorView,
+  customerId: string,
+): { rows: SubscriptionRow[]; customFields: CustomFieldsRow[] } {
+  const personal = new Set(mirror.fields.filter((field) => field.personal).map(({ key }) => key));
+  const changed = mirror
+    .subscriptionsWithFields(customerId)
+    .filter(({ resource }) => Object.keys(mirror.fieldValues(resource.id)).some((key) => personal.has(key)));
+  const customFields = changed.map((contract) => {
+    const before = mirror.fieldValues(contract.resource.id);
+    return fieldsOf(
+      contract,
+      ordered(mirror.fields, (key) => (personal.has(key) ? null : storedValue(before, key))),
+    );
+  });
+  return { rows: changed, customFields };
+}
+
+function fieldsOf({ resource }: SubscriptionRow, values: FieldValues): CustomFieldsRow {
+  return { subscriptionId: resource.id, startedAt: Date.parse(resource.startedAt), values };
+}
+
+/** A key can also be the name of a property that every object inherits. */
+function storedValue(values: FieldValues, key: string): FieldValue | null {
+  return Object.hasOwn(values, key) ? (values[key] ?? null) : null;
+}
+
+/** Puts values into the order of the definitions. */
+function ordered(fields: readonly FieldDefinition[], of: (key: string) => FieldValue | null): FieldValues {
+  const entries = fields.flatMap(({ key }): [string, FieldValue][] => {
+    const value = of(key);
+    return value === null ? [] : [[key, value]];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,50 @@
+import { type Awaitable, andThen } from "../../lib/waits.ts";
+import type { PageStore, RowForm } from "../port/pages.ts";
+
+/** Returns the JSON array of the keys of a shop's archived fields; undefined if the shop never had a field. */
+export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | undefined>;
+
+/**
+ * Takes the values of archived fields out of pages. It reads the keys after the rows. So a page can be newer than its
+ * change count says, and never older.
+ */
+export function withoutArchivedFields(pages: PageStore, hiddenKeys: HiddenKeys): PageStore {
+  /** @param texts of the found value, its JSON rows */
+  function hide<T>(shopId: number, form: RowForm, found: Awaitable<T>, without: (found: T, keys: string[]) => T) {
+    if (form !== "subscriptionsWithFields") return found;
+    return andThen(found, (value) =>
+      andThen(hiddenKeys(shopId), (stored) => {
+        const keys = stored === undefined ? [] : (JSON.parse(stored.hiddenKeys) as string[]);
+        return keys.length === 0 ? value : without(value, keys);
+      }),
+    );
+  }
+  const hideRows = <T extends { rows: Uint8Array<ArrayBuffer> } | undefined>(page: T, keys: string[]): T =>
+    page === undefined ? page : { ...page, rows: rowsWithout(page.rows, keys) };
+
+  return {
+    list: (shopId, form, ...more) => hide(shopId, form, pages.list(shopId, form, ...more), hideRows),
+    listFiltered: (shopId, form, ...more) => hide(shopId, form, pages.listFiltered(shopId, form, ...more), hideRows),
+    changes: (shopId, form, ...more) => hide(shopId, form, pages.changes(shopId, form, ...more), hideRows),
+    find: (shopId, form, name) =>
+      hide(shopId, form, pages.find(shopId, form, name), (row, keys) =>
+        row === undefined ? row : { ...row, json: jsonWithout(JSON.parse(row.json) as RowWithFields, keys) },
+      ),
+    changeBefore: pages.changeBefore,
+  };
+}
+
+interface RowWithFields {
+  customFields: Record<string, unknown>;
+}
+
+/** Parsing changes nothing else: `JSON.stringify` wrote the rows. */
+function rowsWithout(rows: Uint8Array<ArrayBuffer>, keys: readonly string[]): Uint8Array<ArrayBuffer> {
+  const parsed = JSON.parse(`[${new TextDecoder().decode(rows)}]`) as RowWithFields[];
+  return new TextEncoder().encode(parsed.map((row) => jsonWithout(row, keys)).join(","));
+}
+
+function jsonWithout(row: RowWithFields, keys: readonly string[]): string {
+  for (const key of keys) delete row.customFields[key];
+  return JSON.stringify(row);
+}

@@ -1,0 +1,16 @@
+import type { FieldDefinition } from "../../domain/fields/definition.ts";
+import type { FieldValues } from "../../domain/fields/value.ts";
+
+/** Definitions of custom fields. Values change only by records (`MirrorStore.applyRecords`). */
+export interface FieldStore {
+  /** Lists a shop's fields, archived ones too, in the order in which they were added. */
+  list(shopId: number): Promise<FieldDefinition[]>;
+  /**
+   * Changes a shop's fields in a transaction that no commit of the shop runs beside.
+   * @param change pure, because the engine may call it again. What it throws ends the transaction without a change
+   * @throws SdsError `not_found` for a removed shop
+   */
+  update(shopId: number, change: (fields: FieldDefinition[]) => FieldDefinition[]): Promise<FieldDefinition[]>;
+  /** Returns the values of a subscription, those of archived fields too. @param id the internal id */
+  valuesOf(shopId: number, id: string): Promise<FieldValues>;
+}

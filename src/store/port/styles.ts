@@ -1,0 +1,30 @@
+import type { Plan } from "../../domain/shop.ts";
+import type { Awaitable } from "../../lib/waits.ts";
+
+/** The stylesheet of a shop's storefront widget. */
+export interface WidgetStyle {
+  /** As the merchant wrote it. */
+  source: string;
+  /** As it is served. */
+  css: string;
+  /** SHA-256 of `css`, base64url. */
+  hash: string;
+}
+
+/** What a request for a shop's stylesheet needs first. */
+export interface StyledShop {
+  shopId: number;
+  plan: Plan;
+  /** Hash of the stylesheet; null if the shop has none. */
+  hash: string | null;
+}
+
+export interface StyleStore {
+  /** @returns undefined for an unknown shop. SQLite returns it without a promise. */
+  shopOf(domain: string): Awaitable<StyledShop | undefined>;
+  find(shopId: number): Promise<WidgetStyle | undefined>;
+  /** @throws StoreError `conflict` for a removed shop */
+  set(shopId: number, style: WidgetStyle): Promise<void>;
+  /** @returns whether there was a stylesheet */
+  clear(shopId: number): Promise<boolean>;
+}

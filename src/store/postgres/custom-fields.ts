@@ -1,0 +1,125 @@
+import type { ShopChanges } from "../../domain/decide/commit.ts";
+import { type CommitKeys, needsFields } from "../../domain/decide/commit-keys.ts";
+import { type LoadedRows, noRows } from "../../domain/decide/snapshot.ts";
+import type { FieldDefinition } from "../../domain/fields/definition.ts";
+import type { FieldValues } from "../../domain/fields/value.ts";
+import { type StoredSubscription, subscriptionRow } from "../engine/mirrored-rows.ts";
+import { pipeline, type Queries } from "./database.ts";
+import { SUBSCRIPTION_COLUMNS } from "./rows.ts";
+import { joinedTexts, splitTexts } from "./text-lists.ts";
+
+export type LoadedFields = Pick<LoadedRows, "rows" | "fields" | "fieldValues">;
+
+/**
+ * Loads definitions and values of custom fields, and the subscriptions of redacted people that have values. Runs in the
+ * caller's transaction, behind the locks of the shops. All statements are sent before this returns.
+ * @returns what to add to the loaded rows, by shop id
+ */
+export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promise<Map<number, LoadedFields>> {
+  const keys = all.filter(needsFields);
+  const loaded = new Map(keys.map(({ shop }): [number, LoadedFields] => [shop.id, noRows()]));
+  if (keys.length === 0) return loaded;
+  const [definitions, values, redacted] = await pipeline([
+    tx.all<{ shopId: number; definitions: string }>(
+      `SELECT shop_id::float8 AS "shopId", definitions FROM custom_fields WHERE shop_id = ANY($1::bigint[])`,
+      [keys.map(({ shop }) => shop.id)],
+    ),
+    valuesOf(tx, keys),
+    subscriptionsOfRedacted(tx, keys),
+  ]);
+  for (const each of definitions)
+    loaded.get(each.shopId)?.fields.push(...(JSON.parse(each.definitions) as FieldDefinition[]));
+  for (const { shop, customFields } of keys)
+    for (const id of customFields) loaded.get(shop.id)?.fieldValues.set(id, {});
+  for (const { shopId, id, json } of values) loaded.get(shopId)?.fieldValues.set(id, JSON.parse(json) as FieldValues);
+  for (const { shopId, id, fields, ...row } of redacted) {
+    loaded.get(shopId)?.rows.set(id, subscriptionRow(row));
+    loaded.get(shopId)?.fieldValues.set(id, JSON.parse(fields) as FieldValues);
+  }
+  return loaded;
+}
+
+async function valuesOf(
+  tx: Queries,
+  keys: readonly CommitKeys[],
+): Promise<{ shopId: number; id: string; json: string }[]> {
+  const wanted = keys.flatMap(({ shop, customFields }) => Array.from(customFields, (id) => ({ shopId: shop.id, id })));
+  if (wanted.length === 0) return [];
+  return tx.all(
+    `SELECT shop_id::float8 AS "shopId", id, json
+     FROM unnest($1::bigint[], $2::text[]) AS wanted (shop_id, id)
+     CROSS JOIN LATERAL (
+       SELECT json FROM subscription_fields AS fields
+       WHERE fields.shop_id = wanted.shop_id AND fields.id = wanted.id LIMIT 1
+     ) AS found`,
+    [wanted.map(({ shopId }) => shopId), wanted.map(({ id }) => id)],
+  );
+}
+
+async function subscriptionsOfRedacted(
+  tx: Queries,
+  keys: readonly CommitKeys[],
+): Promise<(StoredSubscription & { shopId: number; id: string; fields: string })[]> {
+  const people = keys.flatMap(({ shop, ids, redactedPeople }) =>
+    Array.from(redactedPeople, (gid) => ({ shopId: shop.id, id: ids.customer(gid) })),
+  );
+  if (people.length === 0) return [];
+  return tx.all(
+    `SELECT wanted.shop_id::float8 AS "shopId", found.*
+     FROM unnest($1::bigint[], $2::text[]) AS wanted (shop_id, customer)
+     CROSS JOIN LATERAL (
+       SELECT subscriptions.id, fields.json AS fields, ${SUBSCRIPTION_COLUMNS}
+       FROM subscriptions CROSS JOIN LATERAL (
+         SELECT json FROM subscription_fields
+         WHERE subscription_fields.shop_id = subscriptions.shop_id AND subscription_fields.id = subscriptions.id
+         LIMIT 1
+       ) AS fields
+       WHERE subscriptions.shop_id = wanted.shop_id AND customer_id = wanted.customer
+     ) AS found`,
+    [people.map(({ shopId }) => shopId), people.map(({ id }) => id)],
+  );
+}
+
+/** Writes a shop's values of custom fields, and definitions that have their first value. */
+export async function writeFields(
+  tx: Queries,
+  shopId: number,
+  { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">,
+): Promise<void> {
+  const [filled, empty] = [true, false].map((hasValues) =>
+    customFields.filter(({ values }) => Object.keys(values).length > 0 === hasValues),
+  ) as [typeof customFields, typeof customFields];
+  await pipeline([
+    ...(filled.length === 0
+      ? []
+      : [
+          tx.run(
+            `INSERT INTO subscription_fields (shop_id, id, started_at, json)
+             SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], ${splitTexts(4)})
+             ON CONFLICT (shop_id, id) DO UPDATE SET json = excluded.json`,
+            [
+              shopId,
+              filled.map(({ subscriptionId }) => subscriptionId),
+              filled.map(({ startedAt }) => startedAt),
+              joinedTexts(filled.map(({ values }) => JSON.stringify(values))),
+            ],
+          ),
+        ]),
+    ...(empty.length === 0
+      ? []
+      : [
+          tx.run("DELETE FROM subscription_fields WHERE shop_id = $1::bigint AND id = ANY($2::text[])", [
+            shopId,
+            empty.map(({ subscriptionId }) => subscriptionId),
+          ]),
+        ]),
+    ...(fields === null
+      ? []
+      : [
+          tx.run("UPDATE custom_fields SET definitions = $2::text WHERE shop_id = $1::bigint", [
+            shopId,
+            JSON.stringify(fields),
+          ]),
+        ]),
+  ]);
+}

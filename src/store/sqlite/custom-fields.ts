@@ -1,0 +1,69 @@
+import type { Database } from "bun:sqlite";
+import type { ShopChanges } from "../../domain/decide/commit.ts";
+import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
+import type { LoadedRows } from "../../domain/decide/snapshot.ts";
+import type { FieldDefinition } from "../../domain/fields/definition.ts";
+import type { FieldValues } from "../../domain/fields/value.ts";
+import { type StoredSubscription, subscriptionRow } from "../engine/mirrored-rows.ts";
+
+/** Reads and writes custom fields in the caller's transaction. */
+interface CustomFields {
+  /** Loads definitions and values, and the subscriptions of redacted people that have values. */
+  load(keys: CommitKeys, loaded: LoadedRows): void;
+  /** Writes values, and definitions that have their first value. */
+  write(shopId: number, changes: Pick<ShopChanges, "customFields" | "fields">): void;
+}
+
+export function customFields(db: Database): CustomFields {
+  const definitions = db.prepare<{ definitions: string }, [number]>(
+    "SELECT definitions FROM custom_fields WHERE shop_id = ?",
+  );
+  const values = db.prepare<{ json: string }, [number, number, string]>(
+    "SELECT json FROM subscription_fields WHERE shop_id = ? AND started_at = ? AND id = ?",
+  );
+  const ofCustomer = db.prepare<StoredSubscription & { id: string }, [number, string]>(
+    `SELECT link.id, subscriptions.json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status
+     FROM customer_subscriptions AS link
+     CROSS JOIN subscription_fields AS fields
+       ON fields.shop_id = link.shop_id AND fields.started_at = link.started_at AND fields.id = link.id
+     CROSS JOIN subscriptions ON subscriptions.shop_id = link.shop_id
+       AND subscriptions.started_at = link.started_at AND subscriptions.id = link.id
+     WHERE link.shop_id = +?1 AND link.customer_id = +?2`,
+  );
+  const writeValues = db.prepare<unknown, [number, number, string, string]>(
+    `INSERT INTO subscription_fields (shop_id, started_at, id, json) VALUES (?, ?, ?, ?)
+     ON CONFLICT (shop_id, started_at, id) DO UPDATE SET json = excluded.json`,
+  );
+  const removeValues = db.prepare<unknown, [number, number, string]>(
+    "DELETE FROM subscription_fields WHERE shop_id = ? AND started_at = ? AND id = ?",
+  );
+  const writeFields = db.prepare("UPDATE custom_fields SET definitions = ? WHERE shop_id = ?");
+
+  return {
+    load(keys, { rows, fields, fieldValues }) {
+      const { shop, ids, customFields, redactedPeople } = keys;
+      const stored = definitions.get(shop.id);
+      if (stored !== null) fields.push(...(JSON.parse(stored.definitions) as FieldDefinition[]));
+      for (const gid of redactedPeople) {
+        for (const { id, ...row } of ofCustomer.all(shop.id, ids.customer(gid))) {
+          rows.set(id, subscriptionRow(row));
+          customFields.add(id);
+        }
+      }
+      for (const id of customFields) {
+        const row = rows.get(id);
+        const startedAt = row?.kind === "subscription" ? Date.parse(row.resource.startedAt) : 0;
+        const found = values.get(shop.id, startedAt, id);
+        fieldValues.set(id, found === null ? {} : (JSON.parse(found.json) as FieldValues));
+      }
+    },
+
+    write(shopId, { customFields, fields }) {
+      for (const { subscriptionId, startedAt, values } of customFields) {
+        if (Object.keys(values).length === 0) removeValues.run(shopId, startedAt, subscriptionId);
+        else writeValues.run(shopId, startedAt, subscriptionId, JSON.stringify(values));
+      }
+      if (fields !== null) writeFields.run(JSON.stringify(fields), shopId);
+    },
+  };
+}
