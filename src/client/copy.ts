@@ -43,6 +43,8 @@ export interface CopyResult {
   anew: boolean;
 }
 
+type CopyReader<Row> = Pick<ResourceReader<Row, object>, "pages" | "changes">;
+
 /**
  * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
  * run continues after the newest saved page.
@@ -54,7 +56,7 @@ export interface CopyResult {
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy<Row>(
-  reader: Pick<ResourceReader<Row, object>, "pages" | "changes">,
+  reader: CopyReader<Row>,
   store: CopyStore<Row>,
   { signal, everyMs, onTrouble, onCurrent }: CopyOptions = {},
 ): Promise<CopyResult> {
@@ -75,7 +77,7 @@ export async function copy<Row>(
 }
 
 async function copyOnce<Row>(
-  reader: Pick<ResourceReader<Row, object>, "pages" | "changes">,
+  reader: CopyReader<Row>,
   store: CopyStore<Row>,
   signal: AbortSignal | undefined,
 ): Promise<CopyResult> {
@@ -93,7 +95,7 @@ async function copyOnce<Row>(
 
 /** @returns how many rows were saved */
 async function bringUpToDate<Row>(
-  reader: Pick<ResourceReader<Row, object>, "pages" | "changes">,
+  reader: CopyReader<Row>,
   store: CopyStore<Row>,
   loaded: CopyState | undefined,
   signal: AbortSignal | undefined,

@@ -112,9 +112,7 @@ async function append(file: OpenFile<unknown>, line: Uint8Array): Promise<void> 
   file.size += line.length;
 }
 
-/**
- * Rewrites a file that is too long. A rewriting can fail, for instance on a full disk; then the long file stays valid.
- */
+/** Rewrites a file that is too long. If that fails, as on a full disk, the long file stays valid. */
 async function shorten(file: OpenFile<unknown>): Promise<void> {
   const { state, savedRows, rewriteAbove, rows } = file;
   if (state === undefined || savedRows <= rewriteAbove || savedRows <= 2 * rows.size) return;
@@ -148,10 +146,7 @@ async function rewrite(file: OpenFile<unknown>, state: CopyState): Promise<void>
   await syncFolder(dirname(file.path));
 }
 
-/**
- * Syncs the folder, so that a power cut does not undo a rename. Does nothing on systems where programs cannot open
- * folders.
- */
+/** Syncs the folder, so that a power cut does not undo a rename. Some systems cannot open folders. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => undefined);
   await folder?.sync().catch(() => undefined);

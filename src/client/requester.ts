@@ -46,10 +46,7 @@ interface ApiAnswer {
   body: unknown;
 }
 
-/**
- * GETs a path below `/api/v1/`.
- * @throws ApiError, ConnectionError, or the reason of the signal
- */
+/** GETs a path below `/api/v1/`. @throws ApiError, ConnectionError, or the reason of the signal */
 export type Requester = (
   path: string,
   query: Record<string, string>,
@@ -67,10 +64,7 @@ const REAL: RequesterDependencies = { clock: () => performance.now(), random: Ma
 /** No attempt begins with less time than this: it would fail, and hide the error of the attempt before. */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
-/**
- * Repeats requests that fail by 429, by 5xx or by the network, until the deadline.
- * @throws TypeError for wrong options
- */
+/** Repeats requests that fail by 429, 5xx or the network, until the deadline. @throws TypeError for wrong options */
 export function createRequester(
   options: ClientOptions,
   { clock, random, sleep }: RequesterDependencies = REAL,
@@ -100,10 +94,8 @@ export function createRequester(
     } catch (thrown) {
       signal?.throwIfAborted();
       const why = limit.signal.aborted ? `no answer within ${Math.round(limitMs) / 1000} s` : messageOf(thrown);
-      return {
-        error: new ConnectionError(`No answer from ${base.origin}: ${why}`, { cause: thrown }),
-        retryAfterMs: 0,
-      };
+      const error = new ConnectionError(`No answer from ${base.origin}: ${why}`, { cause: thrown });
+      return { error, retryAfterMs: 0 };
     } finally {
       limit.end();
     }
@@ -129,10 +121,7 @@ export function createRequester(
   };
 }
 
-/**
- * Parses the server's address.
- * @throws TypeError without the address in its message, because it may contain a password
- */
+/** Parses the server's address. @throws TypeError without the address, because it may contain a password */
 function baseOf(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")

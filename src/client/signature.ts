@@ -5,18 +5,12 @@ const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/**
- * Imports the key of X-Service-Signature: the whole secret string as UTF-8. Importing costs more than signing: import
- * a secret once.
- */
+/** Imports the key of X-Service-Signature: the secret as UTF-8. Import a secret once: it costs more than signing. */
 export function importSecret(secret: string): Promise<CryptoKey> {
   return importBytes(new TextEncoder().encode(secret));
 }
 
-/**
- * Imports the key of Standard Webhooks: the decoded base64 behind `whsec_`.
- * @returns undefined for a secret of another form
- */
+/** Imports the key of Standard Webhooks: the base64 behind `whsec_`. @returns undefined for another form */
 async function importStandardSecret(secret: string): Promise<CryptoKey | undefined> {
   const [, base64] = STANDARD_SECRET.exec(secret) ?? [];
   const bytes = base64 === undefined ? undefined : fromBase64(base64);

@@ -27,9 +27,7 @@ export function parseRetryAfter(text: string | null, now: number): number | unde
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-/**
- * Makes a signal that aborts after a time, or with the given signal. `end` removes the listener from the given signal.
- */
+/** Makes a signal that aborts after a time, or with the given signal. Afterwards, call `end`. */
 export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   const abort = () => controller.abort();

@@ -5,10 +5,7 @@ import { failureFields } from "../store/port/store-error.ts";
 
 /** Decides which background work this process does. If several nodes share the database, each node does a part. */
 export interface Membership {
-  /**
-   * Whether this node may begin work for a shop now. Use it only for work that two nodes may do at the same moment. The
-   * database then decides between them.
-   */
+  /** Whether this node may begin work for a shop now. Only for work that two nodes may do at the same moment. */
   mayBegin(shopId: number): boolean;
   /** Whether this node is the leader, which does the work that a single node does for all shops. */
   readonly isLeader: boolean;
@@ -20,9 +17,8 @@ export interface Membership {
    */
   beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
-   * Begins work that continues while the shop's partition is handed over. From then on, the commits of the work are
-   * refused. This node takes the partition back only after the work has ended, because its commits would be accepted
-   * again.
+   * Begins work that continues while the shop's partition is handed over. From then on, its commits are refused. This
+   * node takes the partition back only after the work has ended: otherwise its commits would be accepted again.
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
@@ -63,9 +59,9 @@ interface MemberDependencies {
 
 /**
  * Creates the membership of one of several nodes on a database. Each beat, once a second, reads which nodes are alive.
- * From this list, every node computes which node should work for which partition. A node works for a partition only
- * under a lease from the database. So two nodes never work for a partition at the same time, even while they disagree.
- * A node that cannot reach the database stops before its leases end.
+ * From this list, every node computes which node should work for which partition. It works only under a lease from the
+ * database, so two nodes never work for a partition at the same time. Without the database, it stops before the lease
+ * ends.
  */
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions that this node has leased. */

@@ -54,7 +54,7 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
 /** The descriptors of a name look-up. It opens a file, and then a socket for each of two name servers. */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
-/** How long a stop waits for running requests, such as a stalled upload. */
+/** How long a stop waits for running requests. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
 /** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */
@@ -90,15 +90,9 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   }
 
   const { sender, processor, reconciler, platform } = work;
-  return {
-    store,
-    sender,
-    processor,
-    reconciler,
-    platform,
-    handle: async (request) => server.handle(request),
-    ...createLifecycle({ ...resources, ...work, ...http }),
-  };
+  const handle = async (request: Request) => server.handle(request);
+  const lifecycle = createLifecycle({ ...resources, ...work, ...http });
+  return { store, sender, processor, reconciler, platform, handle, ...lifecycle };
 }
 
 type Http = ReturnType<typeof openHttp>;
@@ -147,13 +141,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     notReady: () => readiness.reason(),
   });
   const server = createHttpApp(routes, createClients(config.trustedProxies), log);
-  return {
-    server,
-    authenticator,
-    readiness,
-    wrongKeys,
-    steadyTime,
-  };
+  return { server, authenticator, readiness, wrongKeys, steadyTime };
 }
 
 /** Returns the address for clients on this machine. Wildcard addresses (0.0.0.0, ::) give `/`. */
@@ -202,10 +190,7 @@ function listen({ config: { host, port }, server }: Program): void {
   }
 }
 
-/**
- * Stores the address for sign-in links. If that fails, the links use the address of the settings, which is right in
- * most cases.
- */
+/** Stores the address for sign-in links. Without it, the links use the address of the settings. */
 async function noteAddress({ config, store, membership, log }: Program, address: string): Promise<void> {
   try {
     await store.sessions.noteAddress(address);

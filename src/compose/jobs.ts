@@ -12,9 +12,7 @@ import type { AppResources, Work } from "./work.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** The platform repeats a webhook for four hours, and sometimes sends a webhook a day late. */
-const RECEIPT_RETENTION_MS = 7 * DAY_MS;
-const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
-const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
+const RECEIPT_RETENTION_DAYS = 7;
 
 type JobDependencies = AppResources &
   Work & {
@@ -25,20 +23,17 @@ type JobDependencies = AppResources &
     steadyTime: () => number;
   };
 
-/**
- * Creates the scheduled jobs of a running program. A job starts when it is resumed, and never overlaps with itself. Its
- * errors are logged, and the next tick runs the job again.
- */
+/** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { membership, steadyTime } = dependencies;
-  const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
+  const { dataRequests, deliveries, inbox } = store;
+  const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
   };
-  const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
-  const answeredBefore = () => now() - ANSWERED_RETENTION_MS;
+  const before = (days: number) => now() - days * DAY_MS;
   const jobs: [pattern: string, name: string, run: () => Promise<void>][] = [
     ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
@@ -55,17 +50,17 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
-    ["0 10 * * * *", "remove old deliveries", onLeader(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
+    ["0 10 * * * *", "remove old deliveries", onLeader(() => deliveries.prune(before(DELIVERED_RETENTION_DAYS)))],
     [
       "0 0 * * * *",
       "forget the ids of old platform webhooks",
-      onLeader(() => store.inbox.forgetReceipts(receiptsBefore())),
+      onLeader(() => inbox.forgetReceipts(before(RECEIPT_RETENTION_DAYS))),
     ],
     ["45 */10 * * * *", "warn of data requests that are due soon", onLeader(remindOfDataRequests)],
     [
       "0 5 * * * *",
       "forget answered data requests",
-      onLeader(() => store.dataRequests.forgetAnswered(answeredBefore())),
+      onLeader(() => dataRequests.forgetAnswered(before(ANSWERED_RETENTION_DAYS))),
     ],
   ];
   return jobs.map(([pattern, name, run]) => {
@@ -74,10 +69,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
   });
 }
 
-/**
- * Warns of data requests that are overdue, or due in a week or less.
- * @returns a function that logs one line for each shop, once a day
- */
+/** Returns a function that warns each shop once a day of data requests that are overdue, or due within a week. */
 export function createDataRequestReminder(
   dataRequests: Pick<DataRequestStore, "dueBefore">,
   now: () => number,

@@ -43,8 +43,10 @@ export const SPARE_DESCRIPTORS = 32;
 
 export type Work = ReturnType<typeof openWork>;
 
+type MemberResources = AppResources & { membership: Membership };
+
 /** Creates all parts that write and send, without HTTP. */
-export function openWork(resources: AppResources & { membership: Membership }) {
+export function openWork(resources: MemberResources) {
   const { config, store, membership, now, clock, sleep, log } = resources;
   const { mirror, inbox, shops, connections, syncs } = store;
   const isShared = store.nodes !== null;
@@ -58,53 +60,22 @@ export function openWork(resources: AppResources & { membership: Membership }) {
   const platform = openPlatform(config, store, nodeWriter, { ...resources, onRemovalBegun: () => remover.wake() });
   const sender: Sender = openSender(resources, platform, gauge);
   const { client, synchronizer } = platform;
-  const processor = createInboxProcessor({
-    inbox,
-    shops,
-    handle: platform.handleWebhooks,
-    isSlow: client.isSlow,
-    membership,
-    now,
-    clock,
-    sleep,
-    log,
-  });
+  const { handleWebhooks: handle } = platform;
+  const { isSlow } = client;
+  const processor = createInboxProcessor({ inbox, shops, handle, isSlow, membership, now, clock, sleep, log });
   const inboxWriter = createInboxWriter(inbox, now, () => processor.wake(), isShared);
-  const reconciler = createReconciler({
-    shops,
-    connections,
-    syncs,
-    synchronizer,
-    membership,
-    now: platform.now,
-    clock,
-    log,
-  });
-  return {
-    gauge,
-    membership,
-    recordWriter,
-    remover,
-    platform,
-    sender,
-    processor,
-    inboxWriter,
-    reconciler,
-    wakeAll() {
-      for (const each of [sender, processor, remover]) each.wake();
-    },
+  const reconciler = createReconciler({ ...resources, shops, connections, syncs, synchronizer, now: platform.now });
+  const wakeAll = () => {
+    for (const each of [sender, processor, remover]) each.wake();
   };
+  return { gauge, membership, recordWriter, remover, platform, sender, processor, inboxWriter, reconciler, wakeAll };
 }
 
 export function openMembership({ store, clock, log }: AppResources, onGained: () => void): Membership {
   return store.nodes === null ? soleMember() : createMember({ nodes: store.nodes, clock, log, onGained });
 }
 
-function openSender(
-  resources: AppResources & { membership: Membership },
-  { client }: Platform,
-  gauge: LoadGauge,
-): Sender {
+function openSender(resources: MemberResources, { client }: Platform, gauge: LoadGauge): Sender {
   const { config, store, membership, reserve, resolve, now, sleep, log } = resources;
   const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
@@ -123,10 +94,7 @@ function openSender(
   );
 }
 
-/**
- * Returns how many deliveries may run at once. With a low limit of open files, the reserve has few descriptors
- * (`reserved`).
- */
+/** Returns how many deliveries may run at once. With a low limit of open files, few descriptors are reserved. */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }

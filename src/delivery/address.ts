@@ -12,9 +12,8 @@ export type CheckedEndpoint =
   | { unresolved: string };
 
 /**
- * Checks whether webhooks may go to an endpoint (docs/webhooks.md). Called when the endpoint is saved, and at every
- * attempt. If one address of its name is refused, the endpoint is refused. Send the request to one of the returned
- * addresses, because another look-up could give other addresses.
+ * Checks whether webhooks may go to an endpoint (docs/webhooks.md). One refused address of its name is enough to refuse
+ * it. Send the request to one of the returned addresses, because another look-up could give other addresses.
  * @param parse may cache its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
@@ -25,10 +24,8 @@ export async function checkEndpoint(
   parse = parseEndpoint,
 ): Promise<CheckedEndpoint> {
   const parsed = parse(text, allow);
-  return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, allow);
-}
-
-async function checkAddresses(endpoint: Endpoint, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
+  if ("refused" in parsed) return parsed;
+  const { endpoint } = parsed;
   const addresses = endpoint.isAddress ? [endpoint.host] : await lookUp(endpoint.host, resolve);
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
   for (const address of addresses) {

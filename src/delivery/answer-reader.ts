@@ -1,9 +1,9 @@
 import { KEPT_ANSWER_BYTES } from "../domain/deliveries/delivery.ts";
 
 /**
- * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and the beginning of
- * the body, with its chunks joined. All bytes from the socket count towards the limits, also interim answers, chunk
- * sizes with their extensions, and trailers. The result does not depend on how the socket divides the bytes.
+ * Reads the answer to one request (RFC 9112): the status and the beginning of the body, with its chunks joined. All
+ * bytes count towards the limits, also interim answers, chunk extensions and trailers. The socket may divide the bytes
+ * in any way.
  */
 export interface AnswerReader {
   /** Takes the next bytes. @returns whether the answer is complete @throws AnswerError */
@@ -69,16 +69,11 @@ interface AnswerState {
   line: string;
   lengths: string[];
   codings: string[];
-  /**
-   * The first bytes of the body, one byte in each character. They are copied, because Bun reuses the socket's buffer.
-   */
+  /** The first bytes of the body, one in each character. It is a copy, because Bun reuses the socket's buffer. */
   body: string;
 }
 
-/**
- * Creates a reader. All readers share the functions below, because the garbage collector would have to collect separate
- * functions.
- */
+/** Creates a reader. All readers share the functions below, to save the garbage collector work. */
 export function createAnswerReader(): AnswerReader {
   const answer: AnswerState = {
     part: "status line",

@@ -36,8 +36,8 @@ export interface AttemptOutcome extends Outcome {
 const REMEMBERED_URLS = 1_000;
 
 /**
- * Makes one attempt to deliver a webhook. It settles within the timeout. A failure of the endpoint is an outcome, not
- * an error. Rejects with an SdsError `failed` if this process cannot open sockets.
+ * Makes one attempt to deliver a webhook, within the timeout. A failure of the endpoint is an outcome, not an error.
+ * Rejects with an SdsError `failed` if this process cannot open sockets.
  */
 export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome>;
 
@@ -91,10 +91,7 @@ async function send(
   }
 }
 
-/**
- * The bytes of the request (RFC 9112). The endpoint is asked to close the connection, because a kept connection may be
- * dead.
- */
+/** Writes the request (RFC 9112). It asks the endpoint to close the connection, because a kept one may be dead. */
 function requestBytes({ url }: Endpoint, { headers, body }: WebhookRequest): Uint8Array {
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;

@@ -32,10 +32,7 @@ export interface ConcurrencyLimiter {
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
-/**
- * How many attempts of untried and slow endpoints may begin together. All of them may time out, and delay other
- * attempts.
- */
+/** How many attempts of untried and slow endpoints may begin together: all of them may time out. */
 const BEGIN_TOGETHER = 32;
 
 interface RunningAttempt {

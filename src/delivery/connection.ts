@@ -27,8 +27,7 @@ export interface HttpConnection {
   /** Whether the operating system still waits for the address. A pending connection stays open after `close`. */
   readonly isPending: boolean;
   /**
-   * Waits until the connection is open and TLS has checked the certificate. Then sends the request and reads the
-   * answer.
+   * Waits for the connection and TLS. Then sends the request and reads the answer.
    * @param isOver checked before the first byte; true cancels the request
    * @throws an error with a code of `connectReason`
    */
@@ -109,7 +108,7 @@ interface ConnectionState {
   reserve: SocketReserve;
 }
 
-/** All sockets share these functions, because the garbage collector would have to collect separate functions. */
+/** All sockets share these functions, to save the garbage collector work. */
 const HANDLERS: SocketHandler<ConnectionState> = {
   open: (socket) => open(socket.data, socket),
   handshake: ({ data }, isTrusted, refusal) => handshake(data, isTrusted, refusal),

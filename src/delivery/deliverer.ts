@@ -7,7 +7,7 @@ import type { WebhookStore } from "../store/port/webhooks.ts";
 import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from "./attempt.ts";
 import type { Connect } from "./connector.ts";
 
-/** Time limit for reading the secret and signing. It makes sure that the attempt ends before its lease. */
+/** Time limit for reading the secret and signing, so that the attempt ends before its lease. */
 const LONGEST_SIGNING_MS = 2_000;
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
@@ -29,9 +29,8 @@ interface Keys {
 }
 
 /**
- * Returns a function that attempts a claimed delivery. X-Service-Signature uses the version of the secret that was
- * current when the webhook was queued. webhook-signature uses the versions that are current now. The function rejects
- * if a secret cannot be read.
+ * Returns a function that attempts a claimed delivery, and rejects if a secret cannot be read. X-Service-Signature uses
+ * the version of the secret of the time when the webhook was queued, webhook-signature the current versions.
  */
 export function createDeliverer(
   { webhooks, connect, startWorkflow, now }: Dependencies,
@@ -116,8 +115,7 @@ function standardKey(secret: string): Uint8Array | undefined {
 }
 
 /**
- * Returns the X-Service-Signature, which is the same in every attempt of a delivery. Rejects if the secret cannot be
- * read.
+ * Returns the X-Service-Signature of all attempts of a delivery. Rejects if the secret cannot be read.
  * @returns null for a trigger, which goes to the platform with the shop's access token
  */
 export async function signatureOf(

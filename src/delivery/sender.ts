@@ -46,14 +46,9 @@ const LEASE_MARGIN_MS = 5_000;
  * clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/**
- * Limit for the time of a claim. After a longer claim, deliveries are not attempted: another node's clock could end the
- * lease too early.
- */
+/** After a longer claim, deliveries are not attempted: another node's clock could end the lease too early. */
 const LONGEST_CLAIM_MS = 2_000;
-/**
- * The largest difference between two nodes' clocks. Each clock may differ from the database's clock by half of this.
- */
+/** The largest difference between two nodes' clocks. Each may differ from the database's clock by half of this. */
 const CLOCK_SLACK_MS = 4_000;
 /** A turn waits for this many results, but at most for `GATHER_ROUNDS` rounds of the event loop. */
 const GATHERED_RESULTS = 200;
@@ -147,8 +142,8 @@ async function makeTurn(state: SenderState): Promise<void> {
 }
 
 /**
- * Waits for more results, so that they share a transaction, which writes each page of the database once. This takes
- * time only under load, because a round without events takes microseconds. A requested turn does not wait.
+ * Waits for more results, so that they share a transaction, which writes each page of the database once. Without load,
+ * this takes microseconds. A requested turn does not wait.
  */
 async function gather(state: SenderState): Promise<void> {
   let quietRounds = 0;
@@ -188,9 +183,7 @@ async function restorePaces(state: SenderState, at: number): Promise<void> {
   state.isRestored = true;
 }
 
-/**
- * Makes deliveries due that a wrong clock planned too late. Called at the first turn, and after the clock was set back.
- */
+/** Makes deliveries due that a wrong clock planned too late: at the first turn, and after the clock was set back. */
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);
@@ -219,8 +212,7 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   try {
     ended = await attempt(claim);
   } catch (thrown) {
-    // This process failed, not the endpoint. The attempt is not recorded. After its lease, the delivery is attempted
-    // again.
+    // This process failed, not the endpoint. Unrecorded, the delivery is attempted again after its lease.
     giveBack();
     log.error("cannot attempt a delivery", { delivery: claim.id, ...failureFields(thrown) });
     return;
@@ -238,9 +230,8 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
 }
 
 /**
- * Returns a function that logs recorded attempts for the operator. It logs when an endpoint, or a shop's workflow
- * triggers, begins to fail or answers again. It also logs each dead delivery. A failing endpoint is logged once, and
- * again if its new URL fails too. The URL's path and query are not logged, because some hold secrets.
+ * Returns a function that logs dead deliveries, and when an endpoint, or a shop's workflow triggers, begins to fail or
+ * answers again. A failing endpoint is logged once for each URL, without path and query: some hold secrets.
  * @param waits see `afterAttempt`
  */
 function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {

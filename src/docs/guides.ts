@@ -17,13 +17,13 @@ export interface Guide {
   topic: string;
   /** Its name in lists of pages. */
   name: string;
-  /** What it has, in a few words. */
+  /** The content in a few words. */
   summary: string;
   /** Markdown, without HTML. */
   text: string;
 }
 
-/** A section of a guide that many look for. It has a topic of its own, and leads to its place in the guide. */
+/** A section of a guide with a topic of its own, because many readers look for it. */
 export interface GuideSection {
   topic: string;
   name: string;

@@ -7,7 +7,7 @@ export interface Section {
   text: string;
 }
 
-/** Gives each heading of a page its anchor, as Markdown viewers do: a second one of the same name gets a number. */
+/** Gives each heading of a page its anchor, as Markdown viewers do: a repeated heading gets a number. */
 export function createAnchors(): (title: string) => string {
   const uses = new Map<string, number>();
   return (title) => {
@@ -22,7 +22,7 @@ export function createAnchors(): (title: string) => string {
   };
 }
 
-/** The sections of a page in Markdown. A # in a code block is no heading. */
+/** Returns the sections of a page in Markdown. A # in a code block is not a heading. */
 export function outline(text: string): Section[] {
   const anchorOf = createAnchors();
   const sections: Section[] = [];
@@ -31,21 +31,14 @@ export function outline(text: string): Section[] {
     if (line.trimStart().startsWith("```")) isCode = !isCode;
     const [, marks, title] = (!isCode && /^(#{1,6}) (.+)$/.exec(line)) || [];
     if (marks !== undefined && title !== undefined)
-      sections.push({
-        level: marks.length,
-        title: title.replaceAll("`", ""),
-        anchor: anchorOf(title),
-        text: `${line}\n`,
-      });
-    else {
-      const last = sections.at(-1);
-      if (last !== undefined) last.text += `${line}\n`;
-    }
+      sections.push({ level: marks.length, title: title.replaceAll("`", ""), anchor: anchorOf(title), text: "" });
+    const last = sections.at(-1);
+    if (last !== undefined) last.text += `${line}\n`;
   }
   return sections;
 }
 
-/** The Markdown of a section with the ones below it; undefined if there is no such heading. */
+/** Returns the Markdown of a section with its subsections; undefined for an unknown anchor. */
 export function sectionText(text: string, anchor: string): string | undefined {
   const sections = outline(text);
   const first = sections.findIndex((each) => each.anchor === anchor);

@@ -2,21 +2,18 @@ import { SdsError } from "../domain/error.ts";
 import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
-/**
- * The most bytes of all bodies that arrive or are worked on. The limit covers all senders, because a sender is known
- * only when its body is complete.
- */
+/** The most bytes of all bodies that arrive or are worked on. A sender is known only when its body is complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
- * A body with a Content-Length up to this size is read in one call, because a stream would take 15 µs more. Its bytes
- * cannot be counted as they arrive, so they are counted before they arrive.
+ * A body with a Content-Length up to this size is read in one call: a stream would take 15 µs more. Its bytes are
+ * counted before they arrive.
  */
 const SMALL_BYTES = 16 * 1024;
 /** Share of the total that bodies may take while they arrive in pieces. Small bodies always get the rest. */
 const STREAM_SHARE = 3 / 4;
 /** Memory that a body takes in addition to its bytes. */
 const OVERHEAD_BYTES = 1024;
-/** A body makes progress each time this many more bytes have arrived. So single bytes are not progress. */
+/** A body makes progress each time this many more bytes have arrived. */
 const PROGRESS_BYTES = 16 * 1024;
 /** A body without progress for this long is stalled. */
 const STALLED_MS = 1_000;
@@ -25,10 +22,7 @@ const TIMEOUT_MS = 30_000;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
-/**
- * A whole body, as raw bytes, because signatures are over bytes. The body counts against the limit until it is
- * disposed. After that it has no bytes.
- */
+/** A whole body. It counts against the limit until it is disposed. After that it has no bytes. */
 export interface Body extends Disposable {
   bytes: Uint8Array<ArrayBuffer>;
 }
@@ -84,10 +78,7 @@ export function createBodyReader({
   };
 }
 
-/**
- * Reads the pieces of a body. Stops when the signal aborts, and frees the pieces then. @param count is called for each
- * piece
- */
+/** Reads the pieces of a body. Stops when the signal aborts, and frees the pieces then. @param count counts a piece */
 async function readPieces(
   { body }: Request,
   limit: BodyLimit,
@@ -216,8 +207,8 @@ class BodyBudget {
 }
 
 /**
- * Returns the value of Content-Length; undefined for a chunked body. Also undefined for a value that is not one number:
- * a header that was sent twice gives "5, 5" (RFC 9110, 8.6).
+ * Returns the value of Content-Length.
+ * @returns undefined for a chunked body, or if the header was sent twice: "5, 5" (RFC 9110, 8.6)
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {

@@ -25,10 +25,7 @@ export interface Clients {
   isSecure(request: Request, peer: string | undefined): boolean;
 }
 
-/**
- * @param trustedProxies networks of trusted proxies, in addition to proxies on this machine. Their X-Forwarded-For and
- *   X-Forwarded-Proto count
- */
+/** @param trustedProxies whose X-Forwarded-For and X-Forwarded-Proto count, in addition to proxies on this machine */
 export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
   const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);
@@ -37,9 +34,8 @@ export function createClients(trustedProxies: Networks): Clients {
     networkOf({ headers }, peer) {
       let client = peer === undefined ? undefined : parse(peer);
       if (peer !== undefined && !isTrusted(client)) return networkOf(client);
-      // Each proxy appends the address of its client. So this reads from the end: the first address that is not our
-      // proxy is the client, and earlier entries may be forged. If an entry is not an address, the client is counted as
-      // the proxy that wrote the entry.
+      // Each proxy appends its client's address, and earlier entries may be forged. So the last address that is not
+      // our proxy is the client. If an entry is not an address, the client is counted as the proxy that wrote it.
       const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
       for (const entry of entries.filter((each) => each !== "").reverse()) {
         const address = parse(entry);
@@ -59,10 +55,7 @@ export function createClients(trustedProxies: Networks): Clients {
   };
 }
 
-/**
- * Parses an address. An IPv4-mapped IPv6 address becomes an IPv4 address. @returns undefined for a text that is not an
- * address
- */
+/** Parses an address. An IPv4-mapped IPv6 address becomes IPv4. @returns undefined for any other text */
 function parse(text: string): Address | undefined {
   const bare = BRACKETED.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text;
   return isIP(bare) === 0 ? undefined : ipaddr.process(bare);

@@ -6,7 +6,7 @@ import { queryOf } from "./route.ts";
 
 /** A file that the program serves unchanged. */
 export interface Document {
-  /** A name for the content, of 16 characters. Another content has another name. */
+  /** A hash of the content, of 16 characters. */
   version: string;
   plain: Bytes;
   compressed: (encoding: Encoding) => Bytes;
@@ -32,11 +32,7 @@ export function createDocument(content: string | Bytes): Document {
   };
 }
 
-/**
- * Responds with the document, compressed if the browser accepts that. Responds with 304 if the browser has the document
- * already.
- * @param headers in addition to ETag, Vary, Content-Encoding, X-Request-Id and X-Content-Type-Options
- */
+/** Responds with the document, compressed if the browser accepts that, or with 304 if the browser has it already. */
 export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
   // A weak tag, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
   const tag = `W/"${document.version}"`;
@@ -53,15 +49,12 @@ export function respondDocument(request: Request, document: Document, headers: R
   return new Response(document.compressed(encoding), { headers: { ...common, "Content-Encoding": encoding } });
 }
 
-/** Returns the address of a document with its version. A browser keeps the document until the program changes. */
+/** Returns the address of a document with its version. */
 export function versionedAddress(path: string, { version }: Document): string {
   return `${path}?v=${version}`;
 }
 
-/**
- * Responds with a document that pages name by its versioned address. A browser may keep the document of that address
- * for ever.
- */
+/** Responds with a document. A browser may keep it for ever if the request has the versioned address. */
 export function respondVersioned(request: Request, document: Document, type: string): Response {
   const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";

@@ -8,9 +8,7 @@ const LEVEL = { level: 1 } as const;
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Encoding = "zstd" | "gzip";
 
-/**
- * These use the lowest level. A page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip.
- */
+/** The lowest level: a page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip. */
 export const compress: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes, LEVEL)),
   gzip: (bytes) => Bun.gzipSync(bytes, LEVEL),
@@ -33,10 +31,7 @@ export function encodingFor(request: Request, bytes: Bytes): Encoding | undefine
     : acceptedEncoding(request.headers.get("accept-encoding"));
 }
 
-/**
- * Returns the best encoding that a client accepts (RFC 9110, section 12.5.3); undefined if the client accepts neither
- * zstd nor gzip.
- */
+/** Returns the best encoding that a client accepts (RFC 9110, 12.5.3); undefined if it accepts none of ours. */
 export function acceptedEncoding(header: string | null): Encoding | undefined {
   if (header === null) return undefined;
   const weights = new Map(header.split(",").map(readWeight));

@@ -26,15 +26,11 @@ interface Dependencies {
   load: Pick<LoadGauge, "during">;
 }
 
-/**
- * POST /intake: takes records from the billing system. It answers after the records are committed (docs/records.md, The
- * intake).
- */
+/** POST /intake: takes records from the billing system. Answers after their commit (docs/records.md, The intake). */
 export function createIntakeHandler({ bodies, shops, recordWriter, load }: Dependencies): RouteHandler {
   return async (request, { client }) => {
     announcedBytes(request, INTAKE_LIMIT);
-    // The shop is looked up only after the body was read. So the time of the answer does not tell whether the shop
-    // exists.
+    // Before the body was read, no shop is looked up: the time of the answer must not tell whether a shop exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: client() });
     const { shop } = await authenticate(shops, request.headers, body.bytes);
@@ -54,7 +50,7 @@ function mayBeSigned(headers: Headers): boolean {
 /** @returns the shop that signed the body. @throws SdsError `unauthorized` */
 async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array): Promise<IntakeSecret> {
   const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
-  // The signature is checked for an unknown shop too. So the time of the answer does not tell which shops exist.
+  // The signature is checked for an unknown shop too: the time of the answer must not tell which shops exist.
   const genuine = isSigned(found?.secret ?? "?", body, headers.get("x-service-signature") ?? "");
   if (found !== undefined && genuine) return found;
   throw refusals.wrongSignature();

@@ -19,9 +19,7 @@ interface Dependencies {
 export interface Readiness {
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   reason(): Promise<string | undefined>;
-  /**
-   * Checks the database if its last check failed. So the log says soon when the database works again. Never rejects.
-   */
+  /** Checks the database during an outage, so that the log says when it ends. Never rejects. */
   watch(): Promise<void>;
   /** Notes that the program stops: it is not ready from now on. */
   noteStop(): void;
@@ -55,8 +53,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
 
   async function reason(): Promise<string | undefined> {
     if (stopping) return "The program is stopping.";
-    // A check of a locked database takes seconds. Requests during a check start no second check, and get the earlier
-    // result.
+    // A check of a locked database takes seconds. Requests during a check get the earlier result.
     if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
       checking = true;
       failure = await check();

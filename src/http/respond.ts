@@ -57,10 +57,7 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/**
- * Makes the headers of an answer that is sent several times, because making headers takes longer than the rest of a
- * small answer.
- */
+/** Makes headers that several answers use. Making headers takes longer than the rest of a small answer. */
 export function lastingHeaders(headers: Record<string, string>): Headers {
   return new Headers({ ...COMMON_HEADERS, ...headers });
 }
@@ -78,10 +75,7 @@ export function respondAgain(
   return answer;
 }
 
-/**
- * Makes the body of an error. Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter
- * and a full stop.
- */
+/** Makes the body of an error (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
 export function apiError({ code, message }: SdsError): ErrorBody {
   return { error: { code: code as ApiErrorCode, message: sentence(message) } };
 }
@@ -100,8 +94,8 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
 }
 
 /**
- * Responds to an error that a handler threw. An SdsError is shown unchanged. Any other error is shown without detail,
- * and is logged under the answer's request id.
+ * Responds to an error that a handler threw. Only an SdsError is shown. Any other error is logged under the answer's
+ * request id.
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
@@ -142,10 +136,7 @@ export function respondUnavailable(message: string, requestId?: string): Respons
 
 /** Responds with 429 and the time after which the next request is allowed. @param limits headers that tell the limit */
 export function respondRateLimited(retryAfterS: number, limits: Record<string, string>): Response {
-  return respondError(refusals.tooManyRequests(), {
-    ...limits,
-    "Retry-After": String(retryAfterS),
-  });
+  return respondError(refusals.tooManyRequests(), { ...limits, "Retry-After": String(retryAfterS) });
 }
 
 /** Whether the client closed the connection before its body was complete. Nobody reads the answer then. */

@@ -17,10 +17,7 @@ export interface RouteHandlers {
   notReady: () => Promise<string | undefined>;
 }
 
-/**
- * Makes the table of every served path, with its methods. A path that is not in the table gets 404. A method that its
- * path does not have gets 405. To add a page or a route, add a row.
- */
+/** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
   const { list, row, intake, platformWebhook, openApi, admin, docs, notReady } = handlers;
   const ready = async () => {

@@ -13,10 +13,9 @@ const IDLE_TIMEOUT_S = 30;
 type Parameters = Record<string, string>;
 
 /**
- * Makes one Elysia app from the table of routes. `serve` answers for each row. Bun's router calls it for a request on a
- * socket, and Elysia calls it for `handle`. So a path is matched once. On a socket, only Bun's router sees the path as
- * it was sent. `request.url` can have another path: Bun resolves dots and turns backslashes into slashes, so
- * `/api/v2/../v1/orders` and `/api\v1\orders` become `/api/v1/orders`.
+ * Makes one Elysia app from the table of routes. Bun's router calls `serve` for a request on a socket, and Elysia calls
+ * it for `handle`. Only Bun's router sees the path as it was sent. In `request.url`, `/api/v2/../v1/orders` and
+ * `/api\v1\orders` are `/api/v1/orders`.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
@@ -39,17 +38,12 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
     }
   }
 
-  const bunRoutes = table.map(
-    (route) =>
-      [
-        route.path,
-        (request: BunRequest, server: Server<unknown>) => serve(route, request, request.params, server),
-      ] as const,
-  );
+  const bunHandler = (route: Route) => (request: BunRequest, server: Server<unknown>) =>
+    serve(route, request, request.params, server);
+  const bunRoutes = Object.fromEntries(table.map((route) => [route.path, bunHandler(route)]));
   const app = new Elysia({
     strictPath: true,
-    // By default, Elysia expects a host of at least four characters, so it looks for the path of http://sds/ in the
-    // wrong place.
+    // By default, Elysia looks for the path in the wrong place if the host is short, as in http://sds/.
     handler: { standardHostname: false },
     // Bun gets its routes from `serve.routes`, not from Elysia.
     systemRouter: false,
@@ -61,7 +55,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
       error: respondThrown,
-      routes: { ...Object.fromEntries(bunRoutes), "/*": () => respondNotFound() },
+      routes: { ...bunRoutes, "/*": () => respondNotFound() },
     },
   });
   for (const method of ["ALL", "HEAD"]) {
@@ -73,10 +67,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
   return app;
 }
 
-/**
- * Whether an id in a path of the settings page is plain. The id has one spelling: a path with encoded letters is
- * another path.
- */
+/** Whether an id in a path of the settings page is plain: a path with encoded letters is another path. */
 function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }

@@ -31,8 +31,8 @@ interface Dependencies {
 }
 
 /**
- * POST /platform/webhooks: commits a webhook to the inbox and then answers 200. The processing follows later. A genuine
- * webhook that is not used gets 200 too, because the platform removes an endpoint that keeps refusing.
+ * POST /platform/webhooks: answers 200 after the commit to the inbox. A genuine webhook that is not used gets 200 too,
+ * because the platform removes an endpoint that keeps refusing.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, verify, shops, inboxWriter, load, log, now } = dependencies;
@@ -51,7 +51,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";
     const webhookId = headers.get("x-shopify-webhook-id") ?? "";
-    const fields = {
+    const logged = {
       topic: topic.slice(0, MAX_LOGGED_TOPIC),
       shop: domain.slice(0, MAX_LOGGED_DOMAIN),
       webhookId: webhookId.slice(0, MAX_ID_LENGTH),
@@ -61,9 +61,9 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
-    if (shop === undefined) log.info("a platform webhook names an unknown shop", fields);
+    if (shop === undefined) log.info("a platform webhook names an unknown shop", logged);
     else if (intent.do === "ignore")
-      log.info("a platform webhook was received and not used", { ...fields, reason: intent.reason });
+      log.info("a platform webhook was received and not used", { ...logged, reason: intent.reason });
     else {
       const keptId = webhookId !== "" && webhookId.length <= MAX_ID_LENGTH ? webhookId : null;
       await inboxWriter.submit({

@@ -5,7 +5,7 @@ const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** How often a fetch is tried, together about a second. In this time other requests end and free descriptors. */
+/** How often a fetch is tried, together about a second. Other requests end in this time. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
@@ -26,10 +26,7 @@ export interface DescriptorReserve {
    * event loop until the thread has opened its descriptor, a few milliseconds at most.
    */
   lendToThread<T>(open: () => T): T;
-  /**
-   * Fills the reserve with free descriptors. Call this right after closing what `withSpare` opened, or a new connection
-   * takes the descriptor.
-   */
+  /** Fills the reserve. Call this right after closing what `withSpare` opened, or a new connection takes it. */
   refill(): void;
   /** Gives all descriptors back. */
   stop(): void;
@@ -46,7 +43,7 @@ interface ReserveSettings {
 
 /**
  * Holds descriptors open, so that clients who only connect cannot take the last descriptors. Without a free descriptor,
- * Bun reports a refused connection, although it could not open a socket. Some parts of Bun even end the process then.
+ * Bun reports a refused connection, and some parts of Bun end the process.
  */
 export function createDescriptorReserve({
   wanted,
@@ -140,9 +137,8 @@ function waitUntilOpen(descriptor: number): void {
 }
 
 /**
- * Returns the most descriptors that this process may open. Bun raises the soft limit to the hard limit when it starts.
- * Bun's report has the limit on every system; /proc has it only on Linux.
- * @returns null if the report has no limit
+ * Returns the most descriptors that this process may open. Bun raised the soft limit to the hard limit at its start.
+ * @returns null if the report of Bun has no limit
  */
 export function descriptorLimit(): number | null {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
@@ -151,10 +147,7 @@ export function descriptorLimit(): number | null {
   return typeof soft === "number" ? soft : null;
 }
 
-/**
- * Makes a fetch that uses a descriptor of the reserve. The fetch is tried again only if no socket was opened, so
- * nothing is sent twice.
- */
+/** Makes a fetch that uses a descriptor of the reserve. It is tried again only if no socket was opened. */
 export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {
     for (let tries = 1; ; tries += 1) {

@@ -12,10 +12,7 @@ export interface GroupCommitOptions<I, O> {
   sizeOf(item: I): number;
   /** The largest size of a commit. A larger commit would make items wait longer than the saved disk syncs are worth. */
   maxSize: number;
-  /**
-   * Whether all items of a commit fail with this error, such as a full disk. Otherwise the items are committed one by
-   * one, so that only the bad item fails.
-   */
+  /** Whether all items of a commit fail with this error, such as a full disk. Otherwise each is committed alone. */
   failsAll(thrown: unknown): boolean;
   /** Lets other commits run while one commit waits for a lock. Without `overtaking`, one commit runs at a time. */
   overtaking?: Overtaking<I>;
@@ -34,9 +31,7 @@ export const OVERTAKEN_AFTER_MS = 100;
 /** The most commits that run at once. Locks on a few keys must not take all connections to a database. */
 const MAX_COMMITS = 4;
 
-/**
- * Lets items that are submitted at the same time share a commit. Each commit costs one disk sync, whatever its size.
- */
+/** Lets items that are submitted at the same time share a commit, because each commit costs one disk sync. */
 export interface GroupCommit<I, O> {
   /** Commits an item. Resolves after the commit. Rejects if the commit failed; then no part of the item was kept. */
   submit(item: I): Promise<O>;

@@ -12,8 +12,8 @@ export function parseObject(text: string, reviver?: Reviver): JsonObject | undef
 }
 
 /**
- * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse rounds such numbers. This
- * function turns a whole number outside the safe range into a string of its digits.
+ * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse would round them, so they become
+ * strings.
  * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
@@ -90,9 +90,7 @@ function skipBlank(text: string, start: number): number {
   return text.length;
 }
 
-/**
- * Skips a value. @returns the end of the value that begins at `start`; the end of the text if the value does not end
- */
+/** Skips a value. @returns its end, or the end of the text if the value does not end */
 function skipValue(text: string, start: number): number {
   let depth = 0;
   let inString = false;

@@ -1,8 +1,5 @@
 export interface KeyedMutex {
-  /**
-   * Runs `work` after all earlier work of these keys. Every caller takes its keys in the same order, so callers never
-   * deadlock.
-   */
+  /** Runs `work` after all earlier work of these keys. Keys are taken in sorted order, so callers never deadlock. */
   run<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 

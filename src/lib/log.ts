@@ -33,19 +33,13 @@ export function createLog(level: LogLevel, target: LogTarget, now: () => number)
     (message: string, fields: Fields = {}) => {
       if (LOG_LEVELS.indexOf(at) < lowest) return;
       const time = new Date(now()).toISOString();
-      const entry = Object.entries(fields).map(
+      const redacted = Object.entries(fields).map(
         ([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const,
       );
+      const words = () => redacted.map(([name, value]) => ` ${name}=${value}`).join("");
       const line = target.isTTY
-        ? printable(
-            [
-              time.slice(11, 23),
-              at.padEnd(5),
-              redact(message),
-              ...entry.map(([name, value]) => `${name}=${value}`),
-            ].join(" "),
-          )
-        : JSON.stringify({ time, level: at, message: redact(message), ...Object.fromEntries(entry) });
+        ? printable(`${time.slice(11, 23)} ${at.padEnd(5)} ${redact(message)}${words()}`)
+        : JSON.stringify({ time, level: at, message: redact(message), ...Object.fromEntries(redacted) });
       target.write(`${line}\n`);
     };
   return { debug: writer("debug"), info: writer("info"), warn: writer("warn"), error: writer("error") };

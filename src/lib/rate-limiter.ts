@@ -36,8 +36,7 @@ interface Caller {
 }
 
 /**
- * Keeps requests within the points of one server, so that the server never refuses a request. The points are a leaky
- * bucket, and the responses say how full the bucket is.
+ * Keeps requests within the points of one server. The points are a leaky bucket, and responses say how full it is.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {

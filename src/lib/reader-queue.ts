@@ -1,9 +1,6 @@
 /** How long work counts as under way after its end, because more work usually follows. */
 const LINGER_MS = 2_000;
-/**
- * Work that is older than this is not urgent: it waits for something else, such as an endpoint that hangs or a slow
- * upload.
- */
+/** Older work is not urgent: it waits for something else, such as an endpoint that hangs or a slow upload. */
 const YOUNG_MS = 20;
 
 /** Tells readers whether somebody waits for other work. Readers make room for it. */
@@ -42,8 +39,7 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 
 /**
  * While work is urgent, this many turns of the event loop pass before the next reader runs. A commit waits for two
- * quiet turns, and an attempt needs some more turns. With a reader in each turn, an event would take twice as long to
- * arrive.
+ * quiet turns: with a reader in each turn, an event would take twice as long to arrive.
  */
 const MAX_FREE_TURNS = 8;
 
@@ -59,8 +55,8 @@ export interface ReaderQueue {
 }
 
 /**
- * While other work is under way, lets one reader run in each turn of the event loop. So the work waits for one reader,
- * not for the readers of all connections. Without other work, readers wait only after a long reader.
+ * While other work is under way, lets one reader run in each turn of the event loop. Without other work, readers wait
+ * only after a long reader.
  */
 export function createReaderQueue(load: Pick<LoadGauge, "busy" | "urgent">): ReaderQueue {
   const waiting: (() => void)[] = [];

@@ -34,9 +34,7 @@ export function createSlots(count: number): Slots {
 
 /** A round robin over keys that can change: the key that was served last comes last in the next round. */
 export interface Rotation {
-  /**
-   * @param items sorted by ascending keys @returns the items with keys above the last served key, then the other items
-   */
+  /** @param items sorted by ascending keys @returns the items after the last served key, then the other items */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];
   noteServed(key: number): void;
 }

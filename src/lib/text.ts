@@ -49,10 +49,7 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/**
- * Caches the results of a pure function.
- * @param limit the cache is emptied at this many texts
- */
+/** Caches the results of a pure function. @param limit the cache is emptied at this many texts */
 export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
   const known = new Map<K, T>();
   return (text) => {

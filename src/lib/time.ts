@@ -2,14 +2,14 @@ const UTC_DATE = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+0
 
 /**
  * Reads an ISO 8601 date in UTC. Digits beyond the millisecond are cut off.
- * @returns epoch milliseconds; undefined for any other form and for dates that do not exist. `new Date` turns 30
- *   February into 2 March. So a date is accepted only if it prints as it was written.
+ * @returns epoch milliseconds; undefined for any other form, and for dates that do not exist, such as 30 February
  */
 export function parseUtc(text: string): number | undefined {
   const match = UTC_DATE.exec(text);
   if (match === null) return undefined;
   const written = `${match[1]}.${(match[2] ?? "").slice(0, 3).padEnd(3, "0")}Z`;
   const ms = Date.parse(written);
+  // Date.parse turns 30 February into 2 March.
   return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
 }
 

@@ -17,23 +17,18 @@ export interface TurnLoop {
   readonly stopping: boolean;
   /** Whether a turn runs or is requested, or tracked work runs. */
   readonly busy: boolean;
-  /**
-   * Requests a turn. Many calls in one round of the event loop make one turn. A call during a turn makes another turn.
-   */
+  /** Requests a turn. Calls in one round of the event loop share a turn. A call during a turn makes another turn. */
   wake(): void;
   /** Adds work that a turn started. When the work ends, the loop makes a turn. stop() waits for the work. */
   track(work: Promise<void>): void;
-  /**
-   * Waits for the tracked work, and for a last turn if a turn is requested. After that, wake() does nothing. May be
-   * called twice.
-   */
+  /** Waits for tracked work and a requested turn. After that, wake() does nothing. May be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a broken database does not keep the
- * program busy. After the pause it makes the turn again without a wake. A wake during the pause is not lost. While the
- * loop stops, each end of tracked work still makes a turn: a result must not wait for the slowest work.
+ * Makes turns, one at a time, when it is woken. After a failure it pauses, and then makes the turn again by itself. A
+ * wake during the pause is not lost. While the loop stops, each end of tracked work still makes a turn: a result must
+ * not wait for the slowest work.
  */
 export function createTurnLoop(settings: TurnLoopSettings): TurnLoop {
   return new Loop(settings);

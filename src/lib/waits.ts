@@ -1,7 +1,6 @@
 /**
- * A value, or a promise of it. SQLite returns values at once. Bun copies a request that is answered in a later turn of
- * the event loop. So answering in the same turn is cheaper. An error is either thrown at once or rejects the promise:
- * handle both.
+ * A value, or a promise of it. An error is thrown at once, or rejects the promise: handle both. An answer in the turn
+ * of its request is cheaper, because Bun then does not copy the request.
  */
 export type Awaitable<T> = T | Promise<T>;
 

@@ -18,9 +18,7 @@ export function Time({ ms }: { ms: number }) {
   );
 }
 
-/**
- * Renders a value with a button that copies it. Without scripts the button is hidden, but the value can be selected.
- */
+/** Renders a value with a button that copies it. Without scripts the button is hidden. */
 export function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
   return (
     <span class="copyable">
@@ -63,18 +61,15 @@ export function fieldAttributes(error: string | undefined, errorId: string, ...h
 /** Heading of the column with buttons. This column stays visible when the table scrolls. */
 export const ACTION = "Action";
 
-/** A table that scrolls sideways on a narrow screen. Its tabIndex lets the keyboard scroll it. */
-export function Table({
-  id,
-  name,
-  headings,
-  children,
-}: {
+interface TableProps {
   id: string;
   name: string;
   headings: readonly string[];
   children: ComponentChildren;
-}) {
+}
+
+/** A table that scrolls sideways on a narrow screen. Its tabIndex lets the keyboard scroll it. */
+export function Table({ id, name, headings, children }: TableProps) {
   return (
     <section class="overflow-auto" aria-label={name} tabIndex={0}>
       <table id={id}>
@@ -107,9 +102,7 @@ interface Confirmation {
   children: ComponentChildren;
 }
 
-/**
- * Asks for confirmation before an action that cannot be undone. It is a page of its own, so it works without scripts.
- */
+/** Asks for confirmation before an action that cannot be undone. It works without scripts. */
 export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>
@@ -125,6 +118,22 @@ export function Confirm({ id, csrf, action, button, back, children }: Confirmati
         </a>
       </div>
     </form>
+  );
+}
+
+/** A fact: its name, its value, and the id of the value's element. */
+export type Fact = readonly [name: string, value: ComponentChildren, valueId?: string];
+
+export function Facts({ id, facts }: { id: string; facts: readonly Fact[] }) {
+  return (
+    <dl class="facts" id={id}>
+      {facts.map(([name, value, valueId]) => (
+        <>
+          <dt>{name}</dt>
+          <dd id={valueId}>{value}</dd>
+        </>
+      ))}
+    </dl>
   );
 }
 

@@ -5,16 +5,17 @@ import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/deliv
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
 import type { AdminRequest, AdminSection, Handler } from "./admin-request.ts";
-import { Confirm, Empty, Table, Time } from "./components.tsx";
-import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
+import { Confirm, Empty, type Fact, Facts, Table, Time } from "./components.tsx";
+import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
 
 const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
 
 export const showDeliveries: Handler = async (request, { store }) => {
   const section = SECTION_OF.webhook;
-  const live = liveLog(
+  const live = await liveLog(
+    store,
     request,
-    await readLog(store, request.shop.id, "webhook", section),
+    { kind: "webhook", section },
     <Empty id="no-deliveries">
       Nothing was sent yet. <a href="/admin/webhooks">Set an endpoint</a>, choose topics, and send a test event.
     </Empty>,
@@ -99,10 +100,7 @@ export function retryDead(kind: DeliveryKind): Handler {
   };
 }
 
-/**
- * Indents JSON. Leaves a body unchanged if JSON.parse would change it: a trigger's customer number can exceed the safe
- * integers.
- */
+/** Indents JSON. Leaves a body unchanged if it has a number that JSON.parse would round. */
 function readable(body: string): string {
   try {
     const laidOut = JSON.stringify(JSON.parse(body), null, 2);
@@ -115,32 +113,19 @@ function readable(body: string): string {
 function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: DeliveryDetails }) {
   const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history, test, topic } = delivery;
   const ended = status === "delivered" || status === "dead";
+  const facts: Fact[] = [
+    ["Status", [<StatusBadge status={status} />, test ? <TestBadge /> : null], "status"],
+    ["Id", <code>{id}</code>],
+    ["Queued", <Time ms={createdAt} />],
+    ["Attempts", attempts],
+    ["Next attempt", nextAttemptAt === null ? "none" : <Time ms={nextAttemptAt} />],
+    ["Last HTTP status", lastStatusCode ?? "none", "last-status-code"],
+    ["Error", error ?? "none", "error"],
+  ];
   return (
     <Live poll={!ended} announce={`${STATUS_NAMES[status]}, attempts: ${attempts}`}>
       {status === "pending" ? <OnItsWay delivery={delivery} /> : null}
-      <dl class="facts" id="facts">
-        <dt>Status</dt>
-        <dd id="status">
-          <StatusBadge status={status} />
-          {test ? <TestBadge /> : null}
-        </dd>
-        <dt>Id</dt>
-        <dd>
-          <code>{id}</code>
-        </dd>
-        <dt>Queued</dt>
-        <dd>
-          <Time ms={createdAt} />
-        </dd>
-        <dt>Attempts</dt>
-        <dd>{attempts}</dd>
-        <dt>Next attempt</dt>
-        <dd>{nextAttemptAt === null ? "none" : <Time ms={nextAttemptAt} />}</dd>
-        <dt>Last HTTP status</dt>
-        <dd id="last-status-code">{lastStatusCode ?? "none"}</dd>
-        <dt>Error</dt>
-        <dd id="error">{error ?? "none"}</dd>
-      </dl>
+      <Facts id="facts" facts={facts} />
       <RetryForm request={request} id={id} label={`Retry ${topic}`} back="details" list="this" />
       <h2>Attempts</h2>
       {history.length === 0 ? <Empty id="no-attempts">None yet.</Empty> : <AttemptTable history={history} />}
@@ -148,7 +133,7 @@ function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: 
   );
 }
 
-/** Says that the delivery is on its way. This text is live content, so it disappears when the status changes. */
+/** This text is live content, so it disappears when the status changes. */
 function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
   const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
   return (
@@ -192,19 +177,11 @@ function Answer({ number, text }: { number: number; text: string }) {
 }
 
 function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signature: string }) {
+  const headers = Object.entries(webhookHeaders(delivery, signature));
   return (
     <>
       <h2>Headers as sent</h2>
-      <dl class="facts" id="headers">
-        {Object.entries(webhookHeaders(delivery, signature)).map(([name, value]) => (
-          <>
-            <dt>{name}</dt>
-            <dd>
-              <code>{value}</code>
-            </dd>
-          </>
-        ))}
-      </dl>
+      <Facts id="headers" facts={headers.map(([name, value]) => [name, <code>{value}</code>])} />
       <p>
         Each attempt also has its own <code>webhook-timestamp</code> and <code>webhook-signature</code>.
       </p>

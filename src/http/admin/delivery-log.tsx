@@ -18,47 +18,42 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
   dead: "Dead",
 };
 
-interface ShownLog {
+interface LogPage {
   kind: DeliveryKind;
   section: AdminSection;
-  last: Delivery[];
+}
+
+interface ShownLog extends LogPage {
+  request: AdminRequest;
   dead: Delivery[];
   deadCount: number;
 }
 
-/** Reads the last deliveries of a kind and its dead deliveries. A dead delivery stays listed until a retry. */
-export async function readLog(
-  store: Store,
-  shopId: number,
-  kind: DeliveryKind,
-  section: AdminSection,
-): Promise<ShownLog> {
+/**
+ * Renders the live part of a log page: the last deliveries, and the dead deliveries until their retry.
+ * @param empty shown in place of an empty log
+ */
+export async function liveLog(store: Store, request: AdminRequest, page: LogPage, empty: VNode): Promise<VNode> {
+  const { kind } = page;
+  const shopId = request.shop.id;
   const [last, dead, deadCount] = await Promise.all([
     store.deliveries.list(shopId, { limit: LAST_LISTED, kind }),
     store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
     store.deliveries.countDead(shopId, 0, kind),
   ]);
-  return { kind, section, last, dead, deadCount };
-}
-
-/** The live part of a log page. */
-export function liveLog(request: AdminRequest, log: ShownLog, empty: VNode): VNode {
-  const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
+  const log = { ...page, request, dead, deadCount };
+  const name = kind === "webhook" ? "deliveries" : "workflow starts";
   return (
-    <Live poll announce={announcement(log)}>
+    <Live poll announce={announcement(last[0], deadCount)}>
       <h2>Last {LAST_LISTED}</h2>
-      {log.last.length === 0 ? (
-        empty
-      ) : (
-        <LogTable id="last" name={`The last ${name}`} request={request} log={log} deliveries={log.last} />
-      )}
+      {last.length === 0 ? empty : <LogTable id="last" name={`The last ${name}`} log={log} deliveries={last} />}
       <h2>
-        Dead <span id="dead-count">({log.deadCount.toLocaleString("en")})</span>
+        Dead <span id="dead-count">({deadCount.toLocaleString("en")})</span>
       </h2>
-      {log.deadCount === 0 ? (
+      {deadCount === 0 ? (
         <Empty id="no-dead">None. A delivery that fails five times is listed here until it is sent again.</Empty>
       ) : (
-        <DeadList request={request} log={log} name={name} />
+        <DeadList log={log} name={name} />
       )}
     </Live>
   );
@@ -92,20 +87,16 @@ export function TestBadge() {
   );
 }
 
-/** @param back the page to return to */
-export function RetryForm({
-  request,
-  id,
-  label,
-  back,
-  list,
-}: {
+interface RetryFormProps {
   request: AdminRequest;
   id: string;
   label: string;
+  /** The page to return to. */
   back: "log" | "details";
   list: string;
-}) {
+}
+
+export function RetryForm({ request, id, label, back, list }: RetryFormProps) {
   return (
     <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
       <CsrfField csrf={request.csrf} />
@@ -117,12 +108,11 @@ export function RetryForm({
   );
 }
 
-function announcement({ last, deadCount }: ShownLog): string {
-  const [newest] = last;
+function announcement(newest: Delivery | undefined, deadCount: number): string {
   return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
 }
 
-function DeadList({ request, log, name }: { request: AdminRequest; log: ShownLog; name: string }) {
+function DeadList({ log, name }: { log: ShownLog; name: string }) {
   const hidden = log.deadCount - log.dead.length;
   return (
     <>
@@ -131,7 +121,7 @@ function DeadList({ request, log, name }: { request: AdminRequest; log: ShownLog
           Retry all Dead
         </a>
       </p>
-      <LogTable id="dead" name={`Dead ${name}`} request={request} log={log} deliveries={log.dead} />
+      <LogTable id="dead" name={`Dead ${name}`} log={log} deliveries={log.dead} />
       {hidden > 0 ? (
         <p id="dead-hidden">
           {counted(hidden, "older delivery is", "older deliveries are")} dead too. "Retry all Dead" also sends{" "}
@@ -142,20 +132,15 @@ function DeadList({ request, log, name }: { request: AdminRequest; log: ShownLog
   );
 }
 
-function LogTable({
-  id,
-  name,
-  request,
-  log,
-  deliveries,
-}: {
+interface LogTableProps {
   id: string;
   name: string;
-  request: AdminRequest;
   log: ShownLog;
   deliveries: readonly Delivery[];
-}) {
-  const topic = log.kind === "webhook" ? "Topic" : "Trigger";
+}
+
+function LogTable({ id, name, log: { kind, request }, deliveries }: LogTableProps) {
+  const topic = kind === "webhook" ? "Topic" : "Trigger";
   return (
     <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>
       {deliveries.map((each) => (

@@ -30,15 +30,14 @@ export const showKeys: Handler = (request, dependencies) => keysPage(request, de
 export const createKey: Handler = async (request, dependencies) => {
   const label = request.form.get("label") ?? "";
   try {
+    const { shop } = request;
     const { entry, plaintext } = await actions.createKey(
       dependencies,
-      { shop: request.shop, label, actor: "merchant" },
+      { shop, label, actor: "merchant" },
       dependencies.now(),
     );
-    return {
-      to: KEYS,
-      notices: [{ text: `This is the new key ${entry.label}:`, secret: { name: "the new key", value: plaintext } }],
-    };
+    const secret = { name: "the new key", value: plaintext };
+    return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, secret }] };
   } catch (thrown) {
     if (thrown instanceof SdsError && thrown.code === "invalid")
       return keysPage(request, dependencies, { label, error: sentence(thrown.message) });

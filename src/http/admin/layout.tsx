@@ -59,17 +59,16 @@ export function respondPart(part: VNode): Response {
   return new Response(render(part), { headers: { ...HEADERS, "X-Request-Id": newRequestId() } });
 }
 
-interface Message {
-  status: number;
-  title: string;
-  children: ComponentChildren;
-  /** The page that the browser opens next, without a click. */
-  next?: string;
-  headers?: Record<string, string>;
-}
-
-/** Responds with a page without data of a shop: for signing in and out, and for refusals. */
-export function respondMessage({ status, title, children, next, headers = {} }: Message): Response {
+/**
+ * Responds with a page without data of a shop: for signing in and out, and for refusals.
+ * @param next the page that the browser opens next, without a click
+ */
+export function respondMessage(
+  status: number,
+  title: string,
+  children: ComponentChildren,
+  { next, headers = {} }: { next?: string; headers?: Record<string, string> } = {},
+): Response {
   const html = (
     <Document title={title} {...(next !== undefined && { next })}>
       <main id="main" class="container message">

@@ -8,20 +8,14 @@ import { respondMessage } from "./layout.tsx";
  * follows a redirect without the cookie, because of SameSite=Strict. A refresh of our page sends the cookie.
  */
 export function welcome(cookie: string): Response {
-  const children = (
+  const content = (
     <p>
       <a id="continue" href="/admin">
         Open the settings
       </a>
     </p>
   );
-  return respondMessage({
-    status: 200,
-    title: "You are signed in",
-    children,
-    next: "/admin",
-    headers: { "Set-Cookie": cookie },
-  });
+  return respondMessage(200, "You are signed in", content, { next: "/admin", headers: { "Set-Cookie": cookie } });
 }
 
 function HowToSignIn() {
@@ -34,67 +28,53 @@ function HowToSignIn() {
 }
 
 export function signedOutPage(): Response {
-  return respondMessage({ status: 401, title: "You are not signed in", children: <HowToSignIn /> });
+  return respondMessage(401, "You are not signed in", <HowToSignIn />);
 }
 
 export function badLink(): Response {
-  const children = (
+  const content = (
     <>
       <p>This link is wrong, is too old, or was used before.</p>
       <HowToSignIn />
     </>
   );
-  return respondMessage({ status: 401, title: "This link doesn't work", children });
+  return respondMessage(401, "This link doesn't work", content);
 }
 
 export function tooMany(seconds: number): Response {
-  const children = (
+  const content = (
     <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>
   );
-  return respondMessage({
-    status: 429,
-    title: "Too many attempts",
-    children,
-    headers: { "Retry-After": String(seconds) },
-  });
+  return respondMessage(429, "Too many attempts", content, { headers: { "Retry-After": String(seconds) } });
 }
 
 /** Asks the user to try again. @param reason a sentence */
 export function tryAgain(requestId: string, reason: string): Response {
-  const children = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;
-  return respondMessage({
-    status: 503,
-    title: "Please try again",
-    children,
-    headers: { ...UNAVAILABLE_HEADERS, "X-Request-Id": requestId },
-  });
+  const content = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;
+  const headers = { ...UNAVAILABLE_HEADERS, "X-Request-Id": requestId };
+  return respondMessage(503, "Please try again", content, { headers });
 }
 
 export function signedOut(cookie: string): Response {
-  return respondMessage({
-    status: 200,
-    title: "You are signed out",
-    children: <HowToSignIn />,
-    headers: { "Set-Cookie": cookie },
-  });
+  return respondMessage(200, "You are signed out", <HowToSignIn />, { headers: { "Set-Cookie": cookie } });
 }
 
 /** Refuses a second post of a form: it would create a second key or secret. */
 export function respondRepeatedForm(): Response {
-  const children = (
+  const content = (
     <p>
       This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form was posted before", children });
+  return respondMessage(403, "This form was posted before", content);
 }
 
 export function respondForeignForm(): Response {
-  const children = (
+  const content = (
     <p>
       This form is not from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try
       again.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form was refused", children });
+  return respondMessage(403, "This form was refused", content);
 }

@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
 import { PLANS_WITH_PRICES } from "../../actions/access.ts";
 import { connectionText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
 import type { Handler } from "./admin-request.ts";
-import { Empty, Time } from "./components.tsx";
+import { Empty, type Fact, Facts, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 
 const SECTION = "/admin/plan";
@@ -48,16 +47,10 @@ function DataRequests({ requests }: { requests: ShopStatus["dataRequests"] }) {
         These customers asked for the data that is stored about them. The operator of this service prints it with{" "}
         <code>sds customer export</code>, and notes the answer with <code>sds customer answered</code>.
       </p>
-      <dl class="facts" id="data-requests">
-        {requests.map(({ customer, dueAt }) => (
-          <>
-            <dt>{customer}</dt>
-            <dd>
-              until <Time ms={dueAt} />
-            </dd>
-          </>
-        ))}
-      </dl>
+      <Facts
+        id="data-requests"
+        facts={requests.map(({ customer, dueAt }) => [customer, ["until ", <Time ms={dueAt} />]])}
+      />
     </>
   );
 }
@@ -70,14 +63,7 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
         The plan of this shop: <strong id="plan">{PLAN_NAMES[plan]}</strong>
         {fixed ? ", set by the operator of this service." : "."}
       </p>
-      <dl class="facts" id="plan-facts">
-        <dt>API access</dt>
-        <dd>{included}</dd>
-        <dt>Webhooks</dt>
-        <dd>{included}</dd>
-        <dt>Workflow triggers</dt>
-        <dd>{included}</dd>
-      </dl>
+      <Facts id="plan-facts" facts={["API access", "Webhooks", "Workflow triggers"].map((name) => [name, included])} />
       <p>
         API access, webhooks and workflow triggers come {PLANS_WITH_PRICES}.{" "}
         {hasAccess(plan) ? "On a plan without them" : "On this plan"}, API calls are answered with 403{" "}
@@ -96,39 +82,27 @@ interface Mirror extends ShopStatus {
 
 function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
   const { lastWebhookAt, inbox, loadedAt, reconciledAt, reconciledRows } = mirror;
-  const facts: Record<string, VNode | string> = {
-    ...Object.fromEntries(RESOURCES.map((resource) => [labelOf(resource), counts[resource].toLocaleString("en")])),
-    Platform: connectionText(mirror),
-    "Last platform webhook": lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />,
-    "Last full load": loadedAt === null ? "never" : <Time ms={loadedAt} />,
-    "Last reconciliation": reconciledAt === null ? "never" : <Time ms={reconciledAt} />,
-    "Rows changed by the last reconciliation": reconciledRows === null ? "–" : reconciledRows.toLocaleString("en"),
-    "Platform webhooks waiting to be processed": inbox.waiting.toLocaleString("en"),
-    "Platform webhooks that could not be processed": inbox.failed.toLocaleString("en"),
-  };
+  const facts: Fact[] = [
+    ...RESOURCES.map((resource): Fact => [labelOf(resource), counts[resource].toLocaleString("en")]),
+    ["Platform", connectionText(mirror)],
+    ["Last platform webhook", lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />],
+    ["Last full load", loadedAt === null ? "never" : <Time ms={loadedAt} />],
+    ["Last reconciliation", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
+    ["Rows changed by the last reconciliation", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
+    ["Platform webhooks waiting to be processed", inbox.waiting.toLocaleString("en")],
+    ["Platform webhooks that could not be processed", inbox.failed.toLocaleString("en")],
+  ];
   return (
     <Live poll announce="">
-      <dl class="facts" id="mirror-facts">
-        {Object.entries(facts).map(([name, value]) => (
-          <>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts id="mirror-facts" facts={facts} />
       <Remark counts={counts} mirror={mirror} />
     </Live>
   );
 }
 
 /** Tells the operator the next step. */
-function Remark({
-  counts,
-  mirror: { hasConnection, loadedAt, inbox, domain },
-}: {
-  counts: ResourceCounts;
-  mirror: Mirror;
-}) {
+function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
+  const { hasConnection, loadedAt, inbox, domain } = mirror;
   const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
     const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];

@@ -41,27 +41,18 @@ export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
   const overlap = form.get("overlap") ?? "";
   const overlapMs = overlap === "" ? 0 : parseOverlap(overlap);
   const value = await store.webhooks.rotateSecret(shop.id, now(), overlapMs);
-  return {
-    to: WEBHOOKS,
-    notices: [
-      {
-        text: "This is the new signing secret. Give it to the receiver:",
-        copy: { name: "the new signing secret", value },
-      },
-    ],
-  };
+  const text = "This is the new signing secret. Give it to the receiver:";
+  return { to: WEBHOOKS, notices: [{ text, copy: { name: "the new signing secret", value } }] };
 };
 
-/** @param secret shown only on request */
-export function SecretPart({
-  request,
-  secret,
-  overlapEndsAt,
-}: {
+interface SecretPartProps {
   request: AdminRequest;
+  /** Shown only on request. */
   secret: string | undefined;
   overlapEndsAt: number | null;
-}) {
+}
+
+export function SecretPart({ request, secret, overlapEndsAt }: SecretPartProps) {
   return (
     <section aria-labelledby="secret-heading">
       <h2 id="secret-heading">Signing secret</h2>

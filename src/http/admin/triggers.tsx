@@ -6,32 +6,30 @@ import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "..
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { CsrfField, Empty } from "./components.tsx";
-import { liveLog, readLog } from "./delivery-log.tsx";
+import { liveLog } from "./delivery-log.tsx";
 
 const SECTION = "/admin/triggers";
 
 export const showTriggers: Handler = async (request, { store }) => {
   const { shop } = request;
-  const [{ triggers }, connection, log] = await Promise.all([
-    store.shops.settings(shop.id),
-    store.connections.find(shop.id),
-    readLog(store, shop.id, "trigger", SECTION),
-  ]);
-  const live = liveLog(
-    request,
-    log,
+  const empty = (
     <Empty id="no-starts">
       No workflow was started yet. Switch a trigger on above, and create a workflow in the platform's automation tool
       that starts with it.
-    </Empty>,
+    </Empty>
   );
+  const [{ triggers }, connection, live] = await Promise.all([
+    store.shops.settings(shop.id),
+    store.connections.find(shop.id),
+    liveLog(store, request, { kind: "trigger", section: SECTION }, empty),
+  ]);
   const content = (
     <>
       <p>
         A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It
         passes on the customer and the fields listed below.
       </p>
-      <Connection trouble={connection === undefined ? undefined : connection.trouble} domain={shop.domain} />
+      <Connection trouble={connection?.trouble} domain={shop.domain} />
       <TriggerForm request={request} on={triggers} />
       <p>Below are the workflows that were started, newest first. {RETENTION_TEXT}</p>
       {live}

@@ -25,11 +25,8 @@ export const saveWebhooks: Handler = async (request, dependencies) => {
   const typed = { url: form.get("url") ?? "", topics: form.getAll("topics") };
   const change = { url: typed.url.trim(), topics: typed.topics };
   try {
-    const { settings, warnings } = await saveEndpoint(
-      dependencies,
-      { shop, change, actor: "merchant" },
-      dependencies.now(),
-    );
+    const save = { shop, change, actor: "merchant" as const };
+    const { settings, warnings } = await saveEndpoint(dependencies, save, dependencies.now());
     return { to: WEBHOOKS, notices: savedNotices(settings, warnings) };
   } catch (thrown) {
     if (thrown instanceof SdsError && thrown.code === "invalid")
@@ -104,21 +101,19 @@ async function webhooksPage(
         secret={shown.secret}
         overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null}
       />
-      <TestForm request={request} settings={settings} error={shown.testError} />
+      <TestForm request={request} settings={settings} shown={shown} />
     </>
   );
   return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
-function EndpointForm({
-  request,
-  settings,
-  shown: { typed, error },
-}: {
+interface FormProps {
   request: AdminRequest;
   settings: WebhookSettings;
   shown: FormState;
-}) {
+}
+
+function EndpointForm({ request, settings, shown: { typed, error } }: FormProps) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
     <form id="endpoint" method="post" action={WEBHOOKS} aria-labelledby="endpoint-heading">
@@ -179,15 +174,7 @@ function EndpointForm({
   );
 }
 
-function TestForm({
-  request,
-  settings,
-  error,
-}: {
-  request: AdminRequest;
-  settings: WebhookSettings;
-  error: string | undefined;
-}) {
+function TestForm({ request, settings, shown: { testError: error } }: FormProps) {
   const chosen = request.form.get("topic");
   return (
     <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">

@@ -10,7 +10,7 @@ import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
 import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
 import { createSchemaWriter } from "./json-schema.ts";
 import { listPaths, pageSchemas } from "./lists.ts";
-import type { JsonSchema, OpenApiDocument, OpenApiOperation } from "./parts.ts";
+import { type JsonSchema, jsonBody, type OpenApiDocument, type OpenApiOperation } from "./parts.ts";
 import { sampleRows } from "./sample-rows.ts";
 import { webhookOperations, webhookSchemas } from "./webhooks.ts";
 
@@ -128,7 +128,7 @@ function healthOperation(operationId: string, summary: string, refusals: "Unavai
       200: {
         description: "Yes.",
         headers: headerRefs(COMMON),
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Health" }, example: { status: "ok" } } },
+        content: jsonBody("Health", { status: "ok" }),
       },
       ...refusalRefs(["HeadersTooLarge", "Internal", ...refusals]),
     },

@@ -76,9 +76,8 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). It has no body. So
- * in a typed client, every error of an operation with this response is optional. Only operations without another client
- * error list this response.
+ * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). Only operations
+ * without another client error list it: because of it, a typed client must expect errors without a body.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 

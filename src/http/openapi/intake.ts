@@ -2,7 +2,7 @@ import type { TObject } from "@sinclair/typebox";
 import { RECORD_SCHEMAS, RECORD_TYPES } from "../../domain/records/record-schemas.ts";
 import { refusalRefs } from "./errors.ts";
 import { COMMON, headerParameter, headerRefs } from "./headers.ts";
-import type { JsonSchema, OpenApiOperation } from "./parts.ts";
+import { type JsonSchema, jsonBody, type OpenApiOperation } from "./parts.ts";
 import { DOMAIN, SAMPLE_RECORDS } from "./sample-rows.ts";
 
 /** Returns the schema of each type of record, with an example, for `components.schemas`. */
@@ -60,12 +60,7 @@ export function intakeOperation(): OpenApiOperation {
       202: {
         description: "The records are on the disk.",
         headers: headerRefs(COMMON),
-        content: {
-          "application/json": {
-            schema: { $ref: "#/components/schemas/IntakeResult" },
-            example: { accepted: records.length },
-          },
-        },
+        content: jsonBody("IntakeResult", { accepted: records.length }),
       },
       ...refusalRefs(["BadRecord", "WrongSignature", "TooLarge", "Internal", "Unavailable"]),
     },

@@ -7,7 +7,13 @@ import { PageInfo, ROW_SCHEMAS } from "../answers.ts";
 import { DEFAULT_LIMIT } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
-import type { JsonSchema, Media, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./parts.ts";
+import {
+  type JsonSchema,
+  jsonBody,
+  type OpenApiDocument,
+  type OpenApiOperation,
+  type OpenApiParameter,
+} from "./parts.ts";
 import { sampleRows } from "./sample-rows.ts";
 
 /** Names of a resource in texts and types, and its sort field. */
@@ -58,16 +64,9 @@ function listOperation(resource: Resource): OpenApiOperation {
         maximum: MAX_PAGE_ROWS,
         default: DEFAULT_LIMIT,
       }),
-      query("cursor", "`nextCursor` of the page before, unchanged. All other parameters stay the same.", {
-        type: "string",
-      }),
-      query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it.", {
-        type: "string",
-      }),
-      query("updatedSince", UPDATED_SINCE, {
-        type: "string",
-        format: "date-time",
-      }),
+      query("cursor", "`nextCursor` of the page before, unchanged. All other parameters stay the same."),
+      query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it."),
+      query("updatedSince", UPDATED_SINCE, { type: "string", format: "date-time" }),
       ...filters(resource),
       PREFER,
       IF_NONE_MATCH,
@@ -76,7 +75,7 @@ function listOperation(resource: Resource): OpenApiOperation {
       200: {
         description: `A page of ${resource}.`,
         headers: headerRefs(PAGE_HEADERS),
-        content: json(`${type}Page`, samplePage(resource)),
+        content: jsonBody(`${type}Page`, samplePage(resource)),
       },
       304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(PAGE_HEADERS) },
       ...refusalRefs(["BadPageRequest", ...REFUSALS]),
@@ -107,7 +106,7 @@ function rowOperation(resource: Resource): OpenApiOperation {
       200: {
         description: `The ${one}.`,
         headers: headerRefs(ROW_HEADERS),
-        content: json(type, sampleRows()[one]),
+        content: jsonBody(type, sampleRows()[one]),
       },
       304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(ROW_HEADERS) },
       ...refusalRefs(["StrictParameter", "NotFound", ...REFUSALS]),
@@ -141,12 +140,8 @@ function filters(resource: Resource): OpenApiParameter[] {
   return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
 }
 
-function query(name: string, description: string, schema: JsonSchema): OpenApiParameter {
+function query(name: string, description: string, schema: JsonSchema = { type: "string" }): OpenApiParameter {
   return { name, in: "query", required: false, description, schema };
-}
-
-function json(component: string, example: unknown): Record<string, Media> {
-  return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
 }
 
 /** Makes a page with one sample row and a cursor to the next page. */

@@ -83,6 +83,11 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
+/** Describes a JSON body with the schema of a component. */
+export function jsonBody(component: string, example: unknown): Record<string, Media> {
+  return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
+}
+
 /** Returns the name of the referenced component, such as `Order`. */
 export function nameOf({ $ref }: Ref): string {
   return $ref.slice($ref.lastIndexOf("/") + 1);

@@ -5,7 +5,7 @@ import { ENVELOPE, EVENT_DATA } from "../../domain/events/event-schemas.ts";
 import { sampleEvent } from "../../domain/events/sample.ts";
 import { idPattern } from "../../domain/resources.ts";
 import { headerParameter } from "./headers.ts";
-import type { OpenApiOperation, OpenApiParameter } from "./parts.ts";
+import { jsonBody, type OpenApiOperation, type OpenApiParameter } from "./parts.ts";
 import { DOMAIN } from "./sample-rows.ts";
 
 const SAMPLE_ID = `whd_${"a".repeat(24)}`;
@@ -51,15 +51,7 @@ function webhookOperation(topic: Topic): OpenApiOperation {
     description: TOPICS[topic],
     security: [],
     parameters: webhookParameters(topic),
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: { $ref: `#/components/schemas/${title}Event` },
-          example: sampleBody(topic),
-        },
-      },
-    },
+    requestBody: { required: true, content: jsonBody(`${title}Event`, sampleBody(topic)) },
     responses: {
       "2XX": { description: "The webhook arrived. Answer within 10 seconds and work afterwards." },
       "4XX": {
@@ -76,10 +68,7 @@ function webhookParameters(topic: Topic): OpenApiParameter[] {
     headerParameter(
       "X-Service-Signature",
       "`sha256=` and the hex HMAC-SHA256 of the raw body with the signing secret.",
-      {
-        type: "string",
-        pattern: "^sha256=[0-9a-f]{64}$",
-      },
+      { type: "string", pattern: "^sha256=[0-9a-f]{64}$" },
     ),
     headerParameter("X-Service-Test", "Only test events have it.", { type: "string", const: "true" }, false),
     headerParameter("webhook-id", "The `id` of the body (Standard Webhooks).", {

@@ -14,17 +14,13 @@ export interface CachedAnswer {
   headers: Record<string, string>;
   /** `headers` in the form that Bun sends. Made when the answer is sent again for the first time. */
   sentHeaders?: Headers;
-  /**
-   * undefined for a large body, which is not kept. Then the cache can only answer 304, to a client that has the body
-   * already.
-   */
+  /** undefined for a large body, which is not kept: then the cache can only answer 304. */
   body: Bytes | undefined;
 }
 
 /**
- * Keeps answers. An answer stays the same until data of the shop changes, so it can be sent again without a read. A
- * client that has the answer already gets 304. Other clients get the kept body, if it is small. Most readers of changes
- * ask for the same small answer again and again.
+ * Keeps answers until data of the shop changes, so that they are sent again without a read. Most readers of changes ask
+ * for the same small answer again and again.
  */
 export interface AnswerCache {
   /**

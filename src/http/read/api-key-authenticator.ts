@@ -27,10 +27,7 @@ export interface ApiKeyAuthenticator {
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
   authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
-  /**
-   * Writes the uses that are due. With `all`, writes all uses that are not written yet. A failure is logged, and the
-   * uses stay due.
-   */
+  /** Writes the uses that are due; with `all`, also the others. A failure is logged, and the uses stay due. */
   writeUses(options?: { all?: boolean }): Promise<void>;
 }
 
@@ -43,9 +40,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /**
-   * Writes the first use of a key, but only after the answer: a write waits for seconds while the database is locked.
-   */
+  /** Writes the first use of a key after the answer: while the database is locked, a write takes seconds. */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()
@@ -101,10 +96,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   };
 }
 
-/**
- * Converts the time of a stored use to a time of `clock`. A future time was stored before the clock was set back. It
- * counts as long ago.
- */
+/** Converts a stored time to a time of `clock`. A future time counts as long ago: somebody set the clock back. */
 function clockAt(storedAt: number, { now, clock }: Pick<Dependencies, "now" | "clock">): number {
   const ageMs = now() - storedAt;
   return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;

@@ -56,11 +56,7 @@ export function isStrict(request: Request): boolean {
   return preferences !== null && /(^|,)\s*handling\s*=\s*("strict"|strict)\s*(;|,|$)/i.test(preferences);
 }
 
-/**
- * Checks the query of an address without parameters. A strict request with a parameter is refused. Parameters of other
- * requests are ignored.
- * @throws SdsError `bad_parameter`
- */
+/** Checks the query of an address without parameters. @throws SdsError `bad_parameter` only for a strict request */
 export function checkNoParameters(text: string, isStrictRequest: boolean): void {
   const [name] = isStrictRequest ? new URLSearchParams(text).keys() : [];
   if (name !== undefined) throw unknown(name, "this address has no parameters");
@@ -80,7 +76,7 @@ function unknown(name: string, known: string): SdsError {
   return new SdsError("bad_parameter", `there is no parameter ${shown(name)}: ${known}`);
 }
 
-/** Returns the plain spelling of a name: without case and punctuation, so that spellings become equal. */
+/** Returns a name without case and punctuation. */
 function plain(name: string): string {
   return name.replace(/[_\-[\]]/g, "").toLowerCase();
 }
@@ -91,10 +87,7 @@ function shown(text: string): string {
   return JSON.stringify(short.toWellFormed()).replace(/[\u007f-\u{10ffff}]/gu, "?");
 }
 
-/**
- * Reads `limit`. Anything except a whole number above zero gives the default, never an error (docs/api.md,
- * "Pagination").
- */
+/** Reads `limit`. Anything except a whole number above zero gives the default (docs/api.md, "Pagination"). */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
   return limit > 0 ? Math.min(limit, MAX_PAGE_ROWS) : DEFAULT_LIMIT;

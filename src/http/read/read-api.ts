@@ -38,8 +38,7 @@ interface Dependencies {
 /** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Answers a request. Checks the key, the plan and the rate, in this order. Then it answers with the content that
-   * `prepare`'s function reads.
+   * Checks the key, the plan and the rate, in this order. Then answers with what the function of `prepare` reads.
    * @param prepare checks the request before it waits for its turn. It is not called if the answer is kept. So the
    *   answer may depend only on the shop, path, query and whether the request is strict
    */
@@ -125,19 +124,13 @@ function send(
   return respond(200, isLate ? streamOf(bytes) : bytes, sent);
 }
 
-/**
- * Returns the parts of a request on which its answer depends. A strict request can be refused where a lenient request
- * is answered.
- */
+/** Returns the parts of a request on which its answer depends. Only a strict request is refused for its parameters. */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
   return isStrict(request) ? `strict ${target}` : target;
 }
 
-/**
- * Makes a stream for an answer in a later turn of the event loop than its request. Bun sends large bytes there in
- * dozens of system calls, one for each part of each header. It sends a stream in two.
- */
+/** Makes a stream. After the turn of the request, Bun sends large bytes in dozens of system calls, a stream in two. */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({
     start(controller) {

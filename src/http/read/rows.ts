@@ -86,10 +86,7 @@ export function createListHandler(
     });
 }
 
-/**
- * GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. Any other last part of the path is
- * answered with 404.
- */
+/** GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. */
 export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
   return (request, context) => {
     const { id: name } = context;
@@ -123,10 +120,7 @@ function contentOf(
   };
 }
 
-/**
- * Returns the address of the next page, without the host (RFC 8288). A `#` in a request belongs to the query. In a link
- * it would end the query, so it is encoded.
- */
+/** Returns the address of the next page, without the host (RFC 8288). A `#` is encoded: it would end the query. */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
     .replaceAll("#", "%23")
@@ -135,10 +129,7 @@ function nextPage(url: string, cursor: string): string {
   return `${urlPathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
 }
 
-/**
- * Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, the text is written
- * into that space, because copying a large page takes time.
- */
+/** Puts ASCII text before and after the rows: without a copy if the buffer has space on both sides of the rows. */
 function concatBytes(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
   const first = rows.byteOffset - begin.length;
