@@ -110,7 +110,7 @@ async function timeUpdates(store: Store, records: readonly SubscriptionRecord[],
   for (let n = 0; n < UPDATES_PER_ROUND; n += 1) {
     const record = records[Math.floor(Math.random() * records.length)] as SubscriptionRecord;
     const changed = { ...record, intervalCount: round * UPDATES_PER_ROUND + n + 1, revision: null };
-    await store.mirror.applyRecords([{ shop, records: [changed] }], Date.now());
+    await store.mirror.applyRecords([{ shop, records: [changed] }], Date.now(), []);
   }
   return ((performance.now() - began) * 1_000) / UPDATES_PER_ROUND;
 }

@@ -51,10 +51,10 @@ async function addShop(
   for (const record of subscriptionRecords(events, "random")) {
     records.push(record);
     if (records.length < RECORDS_PER_COMMIT) continue;
-    await mirror.applyRecords([{ shop, records }], Date.now());
+    await mirror.applyRecords([{ shop, records }], Date.now(), []);
     records = [];
   }
-  await mirror.applyRecords([{ shop, records }], Date.now());
+  await mirror.applyRecords([{ shop, records }], Date.now(), []);
 }
 
 /** Adds shops without rows. @returns their domains and the secrets of their intakes */

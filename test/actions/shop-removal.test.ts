@@ -16,7 +16,7 @@ async function shopsToRemove(...names: string[]) {
   const ids: number[] = [];
   for (const name of names) {
     const { shop } = await addShop(`${name}.myshopify.com`);
-    await mirror.applyRecords([{ shop, records: customers(350) }], START);
+    await mirror.applyRecords([{ shop, records: customers(350) }], START, []);
     ids.push(shop.id);
   }
   const steps: number[] = [];

@@ -12,7 +12,7 @@ test("an unanswered request for data causes a warning once a day, from a week be
   const { app, clock, addShop } = await testApp();
   const { shop } = await addShop();
   const dataRequests = [1, 2].map((n) => dataRequest(String(n), gid.customer(n), START + n * DAY));
-  await app.store.mirror.applyRecords([{ shop, records: [], dataRequests }], START);
+  await app.store.mirror.applyRecords([{ shop, records: [], dataRequests }], START, []);
   const logged: { level: string; requests: number; customer: string; dueAt: string }[] = [];
   const log = createLog("info", { write: (text) => logged.push(JSON.parse(text)) }, clock.now);
   const remind = createDataRequestReminder(app.store.dataRequests, clock.now, log);

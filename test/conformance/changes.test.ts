@@ -8,6 +8,7 @@ import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
+import { applySearched } from "../support/searched.ts";
 import { engines, storeWithShop } from "./engines.ts";
 import { addShop, allRows, changedRows, commit, parsePage, removeShop } from "./fixtures.ts";
 
@@ -139,7 +140,7 @@ describe.each(engines())("$name: changes", (engine) => {
         else if (!Array.isArray(action)) await copies.get(action.resource)?.step(used, action.limit);
         else {
           counts.push({ at, before: (await used.pages.changes(shop.id, "orders", {}, 1, 0)).changeCount });
-          await used.mirror.applyRecords([{ shop, records: action as MirrorRecord[] }], at);
+          await applySearched(used.mirror, [{ shop, records: action as MirrorRecord[] }], at);
         }
       }
       for (const [resource, copy] of copies) {

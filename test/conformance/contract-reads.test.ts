@@ -10,7 +10,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
   test("are noted together with their records, and change no row", async () => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
     const reads = [{ contract: CONTRACT, beganAt: START, orders: [gid.order(1)] }];
-    const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START);
+    const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
     expect(result).toEqual({ accepted: 0, changed: 0, events: 0 });
     expect((await rows("shops")).map(({ change_count }) => change_count)).toEqual([0, 0]);
     const stored = { beganAt: START, orders: { [gid.order(1)]: START } };
@@ -21,7 +21,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
   test("are not noted if their records are refused", async () => {
     const { store, shop } = await storeWithShop(engine);
     const reads = [{ contract: CONTRACT, beganAt: START, orders: [] }];
-    const [result] = await store.mirror.applyRecords([{ shop, records: [order(1, 1)], reads }], START);
+    const [result] = await store.mirror.applyRecords([{ shop, records: [order(1, 1)], reads }], START, []);
     expect(result).toHaveProperty("refused");
     expect(await store.mirror.contractReads(shop, [CONTRACT])).toEqual(new Map());
   });
@@ -30,7 +30,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     const { store, shop } = await storeWithShop(engine);
     for (let n = 1; n <= 10; n += 1) {
       const reads = [{ contract: CONTRACT, beganAt: START + n, orders: n === 10 ? [] : [gid.order(n)] }];
-      await store.mirror.applyRecords([{ shop, records: [], reads }], START);
+      await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
     }
     const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
     const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [gid.order(n), START + n]);
@@ -44,7 +44,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
       { contract: CONTRACT, beganAt: START + 1, orders: [gid.order(2)] },
       { contract: CONTRACT, beganAt: START, orders: [] },
     ];
-    for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START);
+    for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START, []);
     const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
     expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 } });
   });

@@ -14,10 +14,10 @@ describe.each(engines())("$name: a customer's request for data", (engine) => {
     await store.inbox.receive([receipt(shop, "w1")], START);
     const [item] = await store.inbox.list(shop.id, { limit: 1 });
     const submission = { shop, inboxNumbers: [item?.number ?? 0], dataRequests: [dataRequest("7", ADA, START)] };
-    await store.mirror.applyRecords([{ ...submission, records: [order(9, 1)] }], START);
+    await store.mirror.applyRecords([{ ...submission, records: [order(9, 1)] }], START, []);
     expect(await store.dataRequests.open(shop.id)).toEqual([]);
     expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 0 });
-    for (let n = 0; n < 2; n += 1) await store.mirror.applyRecords([{ ...submission, records: [] }], START);
+    for (let n = 0; n < 2; n += 1) await store.mirror.applyRecords([{ ...submission, records: [] }], START, []);
     const other = await reopen();
     const expected = [{ id: "7", customer: ADA, requestedAt: START, dueAt: START + 30 * DAY }];
     expect(await other.dataRequests.open(shop.id)).toEqual(expected);
@@ -34,6 +34,7 @@ describe.each(engines())("$name: a customer's request for data", (engine) => {
     await store.mirror.applyRecords(
       [shop, other].map((each) => ({ shop: each, records: [], dataRequests })),
       START,
+      [],
     );
     const ids = async ({ id }: { id: number }) => (await store.dataRequests.open(id)).map((each) => each.id);
     expect(await ids(shop)).toEqual([`${ADA} ${START}`, "2", "3"]);

@@ -96,7 +96,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
   const inboxNumbers = [settled?.number ?? 0];
-  await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START);
+  await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START, []);
   await Promise.all([store.dataRequests.open(shop.id), store.dataRequests.dueBefore(START)]);
   await store.dataRequests.answer(shop.id, gid.customer(1), START);
   await store.dataRequests.forgetAnswered(START);

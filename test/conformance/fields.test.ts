@@ -115,6 +115,7 @@ for (const engine of engines()) {
       const [result] = await store.mirror.applyRecords(
         [{ shop, records: [fieldValue(1, "note", "a"), record] }],
         START,
+        [],
       );
       expect(result).toMatchObject({ refused: { index: 1, field } });
       expect(await shownFields(store, shop)).toEqual({ 1: {}, 2: {} });
@@ -123,7 +124,7 @@ for (const engine of engines()) {
     test("are refused for an archived key", async () => {
       const { store, shop } = await filled();
       await store.fields.update(shop.id, (all) => archiveField(all, "note", START));
-      const [result] = await store.mirror.applyRecords([{ shop, records: [fieldValue(1, "note", "a")] }], START);
+      const [result] = await store.mirror.applyRecords([{ shop, records: [fieldValue(1, "note", "a")] }], START, []);
       expect(result).toMatchObject({ refused: { field: "key" } });
     });
 

@@ -12,6 +12,7 @@ import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
+import { applySearched } from "../support/searched.ts";
 
 export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expiresAt: null };
 export const URL = "https://hooks.example.com/in";
@@ -72,7 +73,7 @@ export async function commit(
   records: MirrorRecord[],
   now = START,
 ): Promise<CommitResult & { accepted: number }> {
-  const [result] = await store.mirror.applyRecords([{ shop, records }], now);
+  const [result] = await applySearched(store.mirror, [{ shop, records }], now);
   if (result === undefined || "refused" in result) throw new Error(`refused: ${JSON.stringify(result)}`);
   return result;
 }

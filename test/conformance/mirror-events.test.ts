@@ -109,6 +109,7 @@ describe.each(engines())("$name: events of a commit", (engine) => {
         { shop: alpha, records: [subscription(2)], eventsSince: Number.POSITIVE_INFINITY },
       ],
       START,
+      [],
     );
     expect(results).toEqual([1, 1, 0].map((events) => ({ accepted: 1, changed: 1, events })));
     expect((await rows("deliveries")).map(({ shop_id, topic }) => [shop_id, topic])).toEqual([
@@ -132,6 +133,7 @@ describe.each(engines())("$name: inbox items", (engine) => {
         { shop: alpha, records: [], inboxNumbers: [second ?? 0] },
       ],
       START,
+      [],
     );
     expect(results.map((result) => "accepted" in result && result.accepted)).toEqual([1, 0]);
     expect(await store.inbox.count(alpha.id)).toEqual({ waiting: 1, failed: 0 });
@@ -142,7 +144,7 @@ describe.each(engines())("$name: inbox items", (engine) => {
     const { store, rows, shop } = await storeWithShop(engine);
     await store.inbox.receive([receipt(shop, "w1")], START);
     const inboxNumbers = (await rows("inbox")).map(({ number }) => Number(number));
-    await store.mirror.applyRecords([{ shop, records: [], inboxNumbers }], START);
+    await store.mirror.applyRecords([{ shop, records: [], inboxNumbers }], START, []);
     expect(await store.inbox.receive([receipt(shop, "w1")], START)).toEqual([false]);
     expect(await rows("inbox")).toEqual([]);
   });

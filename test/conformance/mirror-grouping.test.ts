@@ -7,6 +7,7 @@ import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { MemoryMirror } from "../support/memory-mirror.ts";
+import { applySearched } from "../support/searched.ts";
 import { engines, type TestStore } from "./engines.ts";
 import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
 
@@ -76,10 +77,10 @@ describe.each(engines())("$name", (engine) => {
 
       const results = [];
       for (const submission of of(inApart))
-        results.push(...(await apart.store.mirror.applyRecords([submission], START)));
+        results.push(...(await applySearched(apart.store.mirror, [submission], START)));
       const groupedResults = [];
       for (const group of inGroups(of(inTogether), groupSizes))
-        groupedResults.push(...(await together.store.mirror.applyRecords(group, START)));
+        groupedResults.push(...(await applySearched(together.store.mirror, group, START)));
       expect(groupedResults).toEqual(results);
       expect(await contents(together, inTogether.shop)).toEqual(await contents(apart, inApart.shop));
 

@@ -3,6 +3,7 @@ import type { MirrorRecord } from "../../src/domain/records/platform-records.ts"
 import { nextTurn } from "../../src/lib/waits.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";
+import { applySearched } from "../support/searched.ts";
 import { engines } from "./engines.ts";
 import { addShop, chooseAllEvents, commit, receipt, removeShop } from "./fixtures.ts";
 
@@ -33,7 +34,7 @@ describe.each(engines())("$name: several processes", (engine) => {
 
   test("that commit for the same shops in different orders wait for each other, and none fails", async () => {
     const opened = await engine.open();
-    const stores = [opened.store, await opened.reopen()];
+    const other = await opened.reopen();
     const [alpha, beta] = [await addShop(opened.store, "alpha"), await addShop(opened.store, "beta")];
     const records = (n: number): MirrorRecord[] => [subscription(n), { ...redaction, shopifyId: gid.customer(n) }];
     await Promise.all(
@@ -42,7 +43,8 @@ describe.each(engines())("$name: several processes", (engine) => {
           { shop: alpha, records: records(n + 1) },
           { shop: beta, records: n % 4 < 2 ? records(n + 1) : [subscription(n + 1)] },
         ];
-        return stores[n % 2]?.mirror.applyRecords(n % 3 === 0 ? both : both.toReversed(), START);
+        const { mirror } = n % 2 === 0 ? opened.store : other;
+        return applySearched(mirror, n % 3 === 0 ? both : both.toReversed(), START);
       }),
     );
     expect(await opened.rows("subscriptions")).toHaveLength(32);
@@ -95,7 +97,7 @@ describe.each(engines())("$name: several processes", (engine) => {
     const results: unknown[] = [];
     const writing = (async () => {
       for (let n = 1; !isOver; n += 1) {
-        results.push(...(await other.mirror.applyRecords([{ shop, records: [subscription(n)] }], START)));
+        results.push(...(await other.mirror.applyRecords([{ shop, records: [subscription(n)] }], START, [])));
         await nextTurn();
       }
     })();
@@ -104,7 +106,7 @@ describe.each(engines())("$name: several processes", (engine) => {
     isOver = true;
     await writing;
     for (const table of ["customers", "subscriptions"] as const) expect(await opened.rows(table)).toEqual([]);
-    const [result] = await other.mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
+    const [result] = await other.mirror.applyRecords([{ shop, records: [subscription(1)] }], START, []);
     expect(result).toMatchObject({ refused: { index: 0 } });
   });
 });

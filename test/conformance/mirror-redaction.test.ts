@@ -4,6 +4,7 @@ import { customerId } from "../../src/domain/ids.ts";
 import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, reward, subscription } from "../support/records.ts";
+import { applySearched } from "../support/searched.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, storeWithShop, storeWithTwoShops } from "./engines.ts";
@@ -89,7 +90,7 @@ describe.each(engines())("$name: a redaction", (engine) => {
   test("redacts the reward that the same commit adds, and its event", async () => {
     const { shop, ...opened } = await storeWithEvents(engine);
     const submissions = [ada, reward("r", { contact: ADA }), redaction].map((each) => ({ shop, records: [each] }));
-    await opened.store.mirror.applyRecords(submissions, START);
+    await applySearched(opened.store.mirror, submissions, START);
     expect(await tablesWith(opened, ADA)).toEqual([]);
     expect((await opened.rows("deliveries")).map(({ topic }) => topic)).toEqual([
       "loyalty.reward_earned",
@@ -167,7 +168,7 @@ describe.each(engines())("$name: a redaction", (engine) => {
     await commit(opened.store, shop, [ada, reward("r", { contact: ADA })]);
     await opened.store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
     const before = await Promise.all(TABLE_NAMES.map(opened.rows));
-    await opened.store.mirror.applyRecords([{ shop, records: [redaction, order(9, 1)] }], START);
+    await applySearched(opened.store.mirror, [{ shop, records: [redaction, order(9, 1)] }], START);
     expect(await Promise.all(TABLE_NAMES.map(opened.rows))).toEqual(before);
   });
 

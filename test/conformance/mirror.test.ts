@@ -22,6 +22,7 @@ describe.each(engines())("$name: a commit", (engine) => {
         { shop, records: [order(1, 3), order(1, 3)] },
       ],
       START,
+      [],
     );
     expect(results).toEqual([
       { accepted: 3, changed: 3, events: 0 },
@@ -46,6 +47,7 @@ describe.each(engines())("$name: a commit", (engine) => {
         { shop: beta, records: [customer(4)] },
       ],
       START,
+      [],
     );
     expect(results).toEqual([
       { accepted: 1, changed: 1, events: 0 },
@@ -70,8 +72,8 @@ describe.each(engines())("$name: a commit", (engine) => {
   test("of no submissions, or of submissions without records, changes nothing", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     const before = await rows("shops");
-    expect(await store.mirror.applyRecords([], START)).toEqual([]);
-    expect(await store.mirror.applyRecords([{ shop, records: [] }], START)).toEqual([
+    expect(await store.mirror.applyRecords([], START, [])).toEqual([]);
+    expect(await store.mirror.applyRecords([{ shop, records: [] }], START, [])).toEqual([
       { accepted: 0, changed: 0, events: 0 },
     ]);
     expect(await rows("shops")).toEqual(before);
@@ -88,6 +90,7 @@ describe.each(engines())("$name: a commit", (engine) => {
         { shop: gamma, records: [customer(2)] },
       ],
       START,
+      [],
     );
     expect(results).toEqual([
       { refused: { index: 0, field: "", reason: "is for a shop that was removed: alpha.myshopify.com" } },
@@ -104,7 +107,7 @@ describe.each(engines())("$name: a commit", (engine) => {
         throw new Error("a defect");
       },
     };
-    await expect(store.mirror.applyRecords([{ shop, records: [customer(1), broken] }], START)).rejects.toThrow(
+    await expect(store.mirror.applyRecords([{ shop, records: [customer(1), broken] }], START, [])).rejects.toThrow(
       "a defect",
     );
     expect(await rows("customers")).toEqual([]);
@@ -119,7 +122,7 @@ describe.each(engines())("$name: a commit", (engine) => {
     const inboxNumbers = (await rows("inbox")).map(({ number }) => Number(number));
     const before = await Promise.all(TABLE_NAMES.map(rows));
     const submission: Submission = { shop, records: [subscription(1), order(1, 1), reward("r")], inboxNumbers };
-    const [failure] = await failures([store.mirror.applyRecords([submission], START)]);
+    const [failure] = await failures([store.mirror.applyRecords([submission], START, [])]);
     expect(failure).toBeInstanceOf(StoreError);
     expect(failure).toMatchObject({ reason: "conflict" });
     expect(await Promise.all(TABLE_NAMES.map(rows))).toEqual(before);
@@ -190,7 +193,7 @@ describe.each(engines())("$name: change numbers", (engine) => {
       { shop: beta, records: [customer(7)] },
       { shop: alpha, records: [customer(2), customer(1, { firstName: "Grace" })] },
     ];
-    await opened.store.mirror.applyRecords(submissions, START);
+    await opened.store.mirror.applyRecords(submissions, START, []);
     expect(await numbersOf(opened)).toEqual({ "Customer/1": 1, "Customer/2": 2, "Customer/7": 1 });
     expect((await opened.rows("shops")).map(({ change_count }) => change_count)).toEqual([2, 1]);
   });
@@ -203,7 +206,7 @@ describe.each(engines())("$name: change numbers", (engine) => {
       { shop, records: [customer(2 * n + 1), customer(2 * n + 2)] },
     ]);
     await Promise.all(
-      submissions.map((each, n) => (n % 2 === 0 ? opened.store : other).mirror.applyRecords(each, START)),
+      submissions.map((each, n) => (n % 2 === 0 ? opened.store : other).mirror.applyRecords(each, START, [])),
     );
     const numbers = (await opened.rows("customers"))
       .map(({ change_number }) => Number(change_number))

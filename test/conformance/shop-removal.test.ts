@@ -34,7 +34,7 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), fieldValue(1, "note", "x")]);
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [] }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
-  await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START);
+  await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START, []);
   const [claimed] = await claim(store, shop, { share: 1 });
   if (claimed !== undefined) await record(store, [failed(claimed)]);
 }
@@ -146,7 +146,7 @@ describe.each(engines())("$name: removing a shop", (engine) => {
     const again = await addShop(store, "alpha");
     expect(again.id).toBeGreaterThan(alpha.id);
     expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
-    expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
+    expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START, [])).toMatchObject([
       { refused: {} },
     ]);
     expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
@@ -186,7 +186,7 @@ describe.each(engines())("$name: a shop that is being removed", (engine) => {
     const before = await rowsOf(opened, alpha);
     const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks, mirror } = store;
     const { id } = alpha;
-    expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
+    expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START, [])).toMatchObject([
       { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
     ]);
     // The platform repeats its request. The request is not stored twice. It is not lost either, because the shop is

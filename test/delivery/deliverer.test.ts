@@ -20,7 +20,7 @@ async function delivering() {
   const receiver = new Receiver();
   await webhooks.set(shop.id, { url: receiver.url, topics: ["subscription.created"] }, START);
   const secret = await webhooks.secret(shop.id, START);
-  await mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
+  await mirror.applyRecords([{ shop, records: [subscription(1)] }], START, []);
   const {
     claimed: [claim],
   } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, START + 15_000, []);

@@ -72,6 +72,7 @@ describe("nothing is queued", () => {
     const [applied] = await test.app.store.mirror.applyRecords(
       [{ shop, records: [subscription(1)], eventsSince: Number.POSITIVE_INFINITY }],
       START,
+      [],
     );
     expect(applied).toEqual({ accepted: 1, changed: 1, events: 0 });
     expect(await log()).toEqual([]);
@@ -155,7 +156,7 @@ test("after a new secret, deliveries queued before keep their signature, and lat
 
 test("an attempt that a crash interrupted is made again when its lease has ended, and does not count", async () => {
   const { test, shop, receiver, log } = await sending(["subscription.created"]);
-  await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
+  await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)] }], START, []);
   // Another process claims the delivery and is killed.
   const {
     claimed: [claim],

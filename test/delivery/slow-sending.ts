@@ -73,7 +73,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   /** Queues deliveries about contracts with these numbers. */
   async function queue(shop: Shop, first: number, last: number): Promise<void> {
     const records = Array.from({ length: last - first + 1 }, (_, n) => subscription(first + n));
-    await mirror.applyRecords([{ shop, records }], clock.now());
+    await mirror.applyRecords([{ shop, records }], clock.now(), []);
   }
 
   return {

@@ -254,7 +254,7 @@ describe("the page of plan and mirror", () => {
     const { html, store, shop } = await signedIn();
     expect(await html("/admin/plan")).not.toContain("Requests for data");
     const dataRequests = [dataRequest("1", "gid://shopify/Customer/7", START)];
-    await store.mirror.applyRecords([{ shop, records: [], dataRequests }], START);
+    await store.mirror.applyRecords([{ shop, records: [], dataRequests }], START, []);
     const page = await html("/admin/plan");
     expect(page).toContain("<dt>gid://shopify/Customer/7</dt>");
     expect(page).toContain(new Date(START + 30 * 86_400_000).toISOString());

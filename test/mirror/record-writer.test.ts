@@ -44,7 +44,7 @@ class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   async applyRecords(
     submissions: readonly Submission[],
     _now: number,
-    searches: readonly TextSearch[] = [],
+    searches: readonly TextSearch[],
   ): Promise<CommitResult[]> {
     this.groups.push(submissions.length);
     this.used.push([...searches]);

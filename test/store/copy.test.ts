@@ -196,7 +196,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     // The next change may fall into the same half minute as the last one.
     const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
     const records = [customer(9_000, { email: "new@example.com" })];
-    const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1);
+    const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1, []);
     expect(result).toMatchObject({ changed: 1 });
     expect(await store.pages.changeBefore(1, (last + 1) * SPAN_MS)).toBe(0);
   });
@@ -211,7 +211,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const store = await openOnPostgres(url, data);
     const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
     const records = [customer(9_000, { email: "new@example.com" })];
-    const [result] = await store.store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1);
+    const [result] = await store.store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1, []);
     expect(result).toMatchObject({ changed: 1 });
   });
 

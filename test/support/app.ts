@@ -13,6 +13,7 @@ import { afterTest } from "./cleanup.ts";
 import { askApp } from "./described.ts";
 import { layEmptyDatabase } from "./empty-database.ts";
 import { ownFolder } from "./own-folder.ts";
+import { applySearched } from "./searched.ts";
 
 /** The day on which tests begin, unless they say otherwise. */
 export const START = Date.parse("2026-03-01T12:00:00.000Z");
@@ -144,7 +145,7 @@ export async function testShop(env?: Record<string, string>, plan?: Plan): Promi
 
 /** Puts records into the mirror directly, without the record writer. */
 export async function apply(app: App, shop: Shop, records: MirrorRecord[], now = START): Promise<void> {
-  const [applied] = await app.store.mirror.applyRecords([{ shop, records }], now);
+  const [applied] = await applySearched(app.store.mirror, [{ shop, records }], now);
   if (applied === undefined || "refused" in applied) throw new Error(`refused: ${JSON.stringify(applied)}`);
 }
 

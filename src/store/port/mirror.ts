@@ -36,13 +36,14 @@ export interface MirrorStore {
    * Applies submissions in order, in one transaction. When the promise resolves, all accepted records are on the disk,
    * with their deliveries. A refused submission changes nothing; the others are still applied. `planCommit` decides.
    * @param now epoch milliseconds
-   * @param searches for the people whom the submissions redact. Missing searches are made.
+   * @param searches for all people whom the submissions redact
    * @throws StoreError; `conflict` also for a node's work that another node has taken over
+   * @throws Error for a redacted person without a search
    */
   applyRecords(
     submissions: readonly Submission[],
     now: number,
-    searches?: readonly TextSearch[],
+    searches: readonly TextSearch[],
   ): Promise<CommitResult[]>;
   /** Returns the stored readings of contracts, by gid. Lacks contracts that were never read. */
   contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;

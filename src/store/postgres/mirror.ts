@@ -14,7 +14,6 @@ import type { StoredText } from "../../domain/people/redaction.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { stateOf } from "../engine/mirrored-rows.ts";
-import { withSearches } from "../engine/text-searches.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
 import { type LoadedFields, loadFields, writeFields } from "./custom-fields.ts";
@@ -55,17 +54,15 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
   return {
     searchTexts: texts.search,
 
-    async applyRecords(submissions, now, given = []) {
+    async applyRecords(submissions, now, searches) {
       if (submissions.length === 0) return [];
-      return withSearches(submissions, given, texts.search, (searches) =>
-        db.transaction((tx) =>
-          applySubmissions(tx, submissions, {
-            now,
-            random,
-            textsOf: (keys) => texts.read(tx, keys, searches),
-            beside: () => checksOf(tx, submissions, searches),
-          }),
-        ),
+      return db.transaction((tx) =>
+        applySubmissions(tx, submissions, {
+          now,
+          random,
+          textsOf: (keys) => texts.read(tx, keys, searches),
+          beside: () => checksOf(tx, submissions, searches),
+        }),
       );
     },
 

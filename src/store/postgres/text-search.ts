@@ -2,6 +2,7 @@ import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { redactedId } from "../../domain/ids.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
+import { searchesOf } from "../engine/text-searches.ts";
 import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
@@ -41,13 +42,10 @@ export function textSearches(db: Database) {
      * Reads the texts to redact, in the caller's transaction: the current texts of the searches, and matching texts
      * stored since. All statements are sent before this returns.
      */
-    async read(
-      tx: Queries,
-      { shop, redactedPeople: people }: CommitKeys,
-      searches: readonly TextSearch[],
-    ): Promise<StoredText[]> {
+    async read(tx: Queries, keys: CommitKeys, searches: readonly TextSearch[]): Promise<StoredText[]> {
+      const { shop, redactedPeople: people } = keys;
       if (people.size === 0) return [];
-      const own = searches.filter((search) => search.shop.id === shop.id);
+      const own = searchesOf(keys, searches);
       const found = own.flatMap((search) => founds.get(search) ?? []);
       if (found.length < own.length) throw new Error("the search of the texts has ended");
       const mentions = createTextSearch(shop.domain, people);

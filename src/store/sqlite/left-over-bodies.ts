@@ -31,7 +31,7 @@ export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOption
   for (const { number, ...shop } of bodies) {
     for (const part of partsOf.all(number)) {
       const records = JSON.parse(part.records) as IncomingRecord[];
-      const result = writeCommit?.([{ shop, records }], now()).results[0];
+      const result = writeCommit?.([{ shop, records }], now(), []).results[0];
       if (result !== undefined && "refused" in result) throw refusedLeftOver(shop, result.refused);
     }
   }

@@ -12,7 +12,7 @@ import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
-import { withSearches } from "../engine/text-searches.ts";
+import { searchesOf } from "../engine/text-searches.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
 import { customFields } from "./custom-fields.ts";
@@ -27,12 +27,10 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   return {
     searchTexts: (shop, people) => texts.search(shop, people),
 
-    async applyRecords(submissions, now, given = []) {
-      return withSearches(submissions, given, texts.search, (searches) => {
-        const { results, changes } = db.transaction(() => writeCommit(submissions, now, searches)).immediate();
-        for (const committed of changes) texts.noteCommit(committed);
-        return results;
-      });
+    async applyRecords(submissions, now, searches) {
+      const { results, changes } = db.transaction(() => writeCommit(submissions, now, searches)).immediate();
+      for (const committed of changes) texts.noteCommit(committed);
+      return results;
     },
 
     async contractOf(shop, contractGid) {
@@ -61,7 +59,7 @@ function partsOf(db: Database) {
 }
 
 /** Plans and writes a commit in the caller's transaction. */
-type CommitWriter = (submissions: readonly Submission[], now: number, searches?: readonly TextSearch[]) => CommitPlan;
+type CommitWriter = (submissions: readonly Submission[], now: number, searches: readonly TextSearch[]) => CommitPlan;
 
 export function createCommitWriter(
   db: Database,
@@ -102,7 +100,7 @@ export function createCommitWriter(
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
       if (needsFields(shopKeys)) fields.load(shopKeys, loaded);
-      loaded.texts = texts.read(searches.filter((search) => search.shop.id === shop.id));
+      if (shopKeys.redactedPeople.size > 0) loaded.texts = texts.read(searchesOf(shopKeys, searches));
       shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
@@ -125,7 +123,7 @@ export function createCommitWriter(
     for (const number of more.redactedDeliveries) texts.removeAnswers(shop.id, number);
   }
 
-  return (submissions, now, searches = []) => {
+  return (submissions, now, searches) => {
     const plan = planCommit(submissions, load(keysOf(submissions), searches), now, () =>
       timeOrderedId("whd_", now, random),
     );

@@ -156,7 +156,7 @@ describe("platform webhooks about one subject", () => {
   test("are not processed if they left the inbox after they were found", async () => {
     const { store, shopOf, newCalls, settledCalls } = await processingOf(numbered("s", 9));
     const running = newCalls();
-    await store.mirror.applyRecords([{ shop: await shopOf("a"), records: [], inboxNumbers: [9] }], START);
+    await store.mirror.applyRecords([{ shop: await shopOf("a"), records: [], inboxNumbers: [9] }], START, []);
     await running[0]?.succeed();
     expect(await settledCalls()).toEqual([]);
   });

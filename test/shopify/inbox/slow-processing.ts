@@ -36,7 +36,7 @@ function slowHandler({ app, clock }: TestApp) {
       subject: items[0]?.subject ?? "",
       items,
       async succeed() {
-        await app.store.mirror.applyRecords([{ shop, records: [], inboxNumbers }], clock.now());
+        await app.store.mirror.applyRecords([{ shop, records: [], inboxNumbers }], clock.now(), []);
         resolve();
       },
       fail: reject,

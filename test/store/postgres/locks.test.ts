@@ -64,7 +64,7 @@ test.skipIf(!hasPostgres())("the removal of a shop waits for a commit that has f
     await other.promise;
   });
   await locked.promise;
-  const committing = store.mirror.applyRecords([{ shop, records: [customer(1)] }], START);
+  const committing = store.mirror.applyRecords([{ shop, records: [customer(1)] }], START, []);
   await eventually(async () => (await waiting()) === 1);
   const removing = (async () => {
     await store.shops.beginRemoval(shop.domain, START);

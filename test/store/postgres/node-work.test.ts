@@ -25,14 +25,14 @@ describe.each(shared)("$name: the work of a node", (engine) => {
 
   test("is stored until another node takes it over, and then refused", async () => {
     const { store, other, take, work, count } = await setUp();
-    const both = await store.mirror.applyRecords([work(1), work(3)], START);
+    const both = await store.mirror.applyRecords([work(1), work(3)], START, []);
     expect(both).toMatchObject([{ changed: 1 }, { changed: 1 }]);
     await take(other, 60_000);
-    const late = store.mirror.applyRecords([work(2)], START);
+    const late = store.mirror.applyRecords([work(2)], START, []);
     expect(late).rejects.toMatchObject({ name: "StoreError", reason: "conflict" });
     expect(await late.catch((thrown: Error) => thrown.message)).toContain("another node has taken over the work");
     expect(await count()).toBe(2);
-    expect(await other.mirror.applyRecords([work(2)], START)).toMatchObject([{ changed: 1 }]);
+    expect(await other.mirror.applyRecords([work(2)], START, [])).toMatchObject([{ changed: 1 }]);
   });
 
   test("is refused alone: posted records in the same commit are stored", async () => {

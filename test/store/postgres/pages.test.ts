@@ -16,7 +16,7 @@ async function shopWithRows(sizes: readonly number[]) {
   const url = await databaseWithTables();
   const store = await openStoreAt(url);
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);
-  await store.mirror.applyRecords([{ shop, records: sizes.map((_, n) => subscription(n)) }], START);
+  await store.mirror.applyRecords([{ shop, records: sizes.map((_, n) => subscription(n)) }], START, []);
   const sql = new SQL(url, { max: 1 });
   afterTest(() => sql.close());
   const ids: string[] = [];

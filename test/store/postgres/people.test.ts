@@ -10,7 +10,7 @@ test.skipIf(!hasPostgres())("the data of a person may take longer than any other
   const url = await databaseWithTables();
   const store = await openStoreAt(url, { deadlineMs: 400 });
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);
-  await store.mirror.applyRecords([{ shop, records: [customer(1)] }], START);
+  await store.mirror.applyRecords([{ shop, records: [customer(1)] }], START, []);
   const sql = new SQL(url, { max: 1 });
   afterTest(() => sql.close());
 
