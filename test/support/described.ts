@@ -70,15 +70,40 @@ export function described(method: string, url: string, response: Response): Resp
   return response;
 }
 
+/** Validates a value against a schema. @throws an error that names the value and says what is not as described */
+type Validate = (schema: JsonSchema, value: unknown, what: string) => void;
+
 function createCheck(document: OpenApiDocument): Check {
   const compile = createCompiler(document, { isDate: isWrittenDate, isClosed: true });
+  const find = createFinder(document);
+  const validate: Validate = (schema, value, what) => {
+    const problem = compile(schema)(value);
+    if (problem !== undefined) throw new Error(`${what} is not as described: ${problem}`);
+  };
+  return {
+    head(method, path, response) {
+      const found = find(method, path, response.status);
+      const what = `${method} ${path}, answered with ${response.status},`;
+      if (found !== undefined) checkHead(document, found, response.headers, validate, what);
+    },
+    body(method, path, status, text) {
+      const found = find(method, path, status);
+      const what = `the body of ${method} ${path}, answered with ${status},`;
+      if (found !== undefined) return checkBody(found, method, status, text, validate, what);
+      if (!OUTSIDE.test(path) || text.startsWith("{")) validateRefusal(status, text, validate, what);
+    },
+    webhook: (headers, body) => problemsOfWebhook(document, compile, headers, body),
+  };
+}
+
+/** @returns a function that finds how an answer is described; undefined for an answer that needs no description */
+function createFinder(document: OpenApiDocument) {
   const paths = Object.keys(document.paths).map((path) => ({
     path,
     form: new RegExp(`^${path.replace("{id}", "[^/]+")}$`),
   }));
 
-  /** How an answer is described; undefined for what needs no description. */
-  function find(method: string, path: string, status: number): ResponseObject | undefined {
+  return (method: string, path: string, status: number): ResponseObject | undefined => {
     const known = paths.find(({ form }) => form.test(path))?.path;
     const operations = known === undefined ? undefined : document.paths[known];
     const operation = operations?.[(method === "HEAD" ? "GET" : method).toLowerCase()];
@@ -87,71 +112,71 @@ function createCheck(document: OpenApiDocument): Check {
     const isRefused = status === 404 || status === 405 || (operation === undefined && OUTSIDE.test(path));
     if (isRefused) return undefined;
     throw new Error(`${method} ${path} is not described to answer with ${status}`);
-  }
+  };
+}
 
-  function validate(schema: JsonSchema, value: unknown, what: string): void {
-    const problem = compile(schema)(value);
-    if (problem !== undefined) throw new Error(`${what} is not as described: ${problem}`);
+function checkHead(
+  document: OpenApiDocument,
+  { headers: described = {} }: ResponseObject,
+  headers: Headers,
+  validate: Validate,
+  what: string,
+): void {
+  const names = new Set(Object.keys(described).map((name) => name.toLowerCase()));
+  const extra = [...headers.keys()].filter((name) => !TRANSPORT.has(name) && !names.has(name));
+  if (extra.length > 0) throw new Error(`${what} has headers that are not described: ${extra.join(", ")}`);
+  for (const [name, reference] of Object.entries(described)) {
+    const value = headers.get(name);
+    const { required, schema } = headerOf(document, reference);
+    if (value === null) {
+      if (required) throw new Error(`${what} lacks ${name}`);
+    } else validate(schema, schema.type === "integer" ? Number(value) : value, `${name} of ${what}`);
   }
+}
 
-  function head(method: string, path: string, { status, headers }: Response): void {
-    const what = `${method} ${path}, answered with ${status},`;
-    const found = find(method, path, status);
-    if (found === undefined) return;
-    const described = found.headers ?? {};
-    const names = new Map(Object.keys(described).map((name) => [name.toLowerCase(), name]));
-    const extra = [...headers.keys()].filter((name) => !TRANSPORT.has(name) && !names.has(name));
-    if (extra.length > 0) throw new Error(`${what} has headers that are not described: ${extra.join(", ")}`);
-    for (const [name, reference] of Object.entries(described)) {
-      const value = headers.get(name);
-      const { required, schema } = headerOf(document, reference);
-      if (value === null) {
-        if (required) throw new Error(`${what} lacks ${name}`);
-      } else validate(schema, schema.type === "integer" ? Number(value) : value, `${name} of ${what}`);
-    }
+function checkBody(
+  { content }: ResponseObject,
+  method: string,
+  status: number,
+  text: string,
+  validate: Validate,
+  what: string,
+): void {
+  if (content === undefined || method === "HEAD") {
+    if (text !== "") throw new Error(`${what} is not empty`);
+    return;
   }
+  validate(content["application/json"]?.schema ?? {}, JSON.parse(text), what);
+  validateRefusal(status, text, validate, what);
+}
 
-  function body(method: string, path: string, status: number, text: string): void {
-    const what = `the body of ${method} ${path}, answered with ${status},`;
-    const found = find(method, path, status);
-    if (found === undefined) {
-      if (!OUTSIDE.test(path) || text.startsWith("{")) validateRefusal(status, text, what);
-      return;
-    }
-    if (found.content === undefined || method === "HEAD") {
-      if (text !== "") throw new Error(`${what} is not empty`);
-      return;
-    }
-    const value = JSON.parse(text);
-    validate(found.content["application/json"]?.schema ?? {}, value, what);
-    if (status >= 400) validateRefusal(status, text, what);
-  }
+/** Every error has the same form, and its code goes with its status. Bun's own refusals have no body. */
+function validateRefusal(status: number, text: string, validate: Validate, what: string): void {
+  if (status < 400 || text === "") return;
+  const value = JSON.parse(text);
+  validate(API_ERROR, value, what);
+  const { code } = value.error as { code: keyof typeof STATUS };
+  if (STATUS[code] !== status) throw new Error(`${what} has the code ${code}`);
+}
 
-  /** Every error has the same form, and its code goes with its status. Bun's own refusals have no body. */
-  function validateRefusal(status: number, text: string, what: string): void {
-    if (status < 400 || text === "") return;
-    const value = JSON.parse(text);
-    validate(API_ERROR, value, what);
-    const { code } = value.error as { code: keyof typeof STATUS };
-    if (STATUS[code] !== status) throw new Error(`${what} has the code ${code}`);
-  }
-
-  function webhook(headers: Headers, body: unknown): string[] {
-    const operation = document.webhooks[headers.get("x-service-topic") ?? ""]?.post;
-    if (operation === undefined) return ["the topic is not described"];
-    const { parameters = [], requestBody } = operation;
-    const names = new Map(parameters.map(({ name, ...rest }) => [name.toLowerCase(), { name, ...rest }]));
-    const own = [...headers].filter(([name]) => /^(?:x-|webhook-)/.test(name));
-    const problems = own.map(([name, value]) => {
-      const schema = names.get(name)?.schema;
-      return schema === undefined ? `the header ${name} is not described` : compile(schema)(value);
-    });
-    const missing = [...names.values()].map(({ name, required }) =>
-      required && !headers.has(name) ? `the header ${name} is missing` : undefined,
-    );
-    const { schema = {} } = requestBody?.content["application/json"] ?? {};
-    return [...problems, ...missing, compile(schema)(body)].filter((problem) => problem !== undefined);
-  }
-
-  return { head, body, webhook };
+function problemsOfWebhook(
+  document: OpenApiDocument,
+  compile: ReturnType<typeof createCompiler>,
+  headers: Headers,
+  body: unknown,
+): string[] {
+  const operation = document.webhooks[headers.get("x-service-topic") ?? ""]?.post;
+  if (operation === undefined) return ["the topic is not described"];
+  const { parameters = [], requestBody } = operation;
+  const names = new Map(parameters.map(({ name, ...rest }) => [name.toLowerCase(), { name, ...rest }]));
+  const own = [...headers].filter(([name]) => /^(?:x-|webhook-)/.test(name));
+  const problems = own.map(([name, value]) => {
+    const schema = names.get(name)?.schema;
+    return schema === undefined ? `the header ${name} is not described` : compile(schema)(value);
+  });
+  const missing = [...names.values()].map(({ name, required }) =>
+    required && !headers.has(name) ? `the header ${name} is missing` : undefined,
+  );
+  const { schema = {} } = requestBody?.content["application/json"] ?? {};
+  return [...problems, ...missing, compile(schema)(body)].filter((problem) => problem !== undefined);
 }
