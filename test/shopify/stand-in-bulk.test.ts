@@ -39,11 +39,8 @@ async function bulk(behaviour: Partial<BulkBehaviour> = { delayMs: null }) {
     return (data as { bulkOperation: Polled }).bulkOperation;
   };
   const lines = async (url: string | null): Promise<Line[]> => {
-    const text = await (await fetch(url ?? "")).text();
-    return text
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
+    const text = (await (await fetch(url ?? "")).text()).trimEnd();
+    return text.split("\n").map((line) => JSON.parse(line));
   };
   const whole = async (query: string, groupObjects = false) => {
     const { bulkOperation } = await start(query, groupObjects);

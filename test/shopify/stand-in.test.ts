@@ -245,20 +245,13 @@ test("as a process of its own it is controlled over HTTP", async () => {
       result: string;
     };
   await control({ do: "addShop", shop: DOMAIN });
-  const { result: customer } = await control({
-    do: "createCustomer",
-    shop: DOMAIN,
-    with: { email: "ada@example.com" },
-  });
+  const ada = { email: "ada@example.com" };
+  const { result: customer } = await control({ do: "createCustomer", shop: DOMAIN, with: ada });
   expect(customer).toBe("gid://shopify/Customer/9007199254741001");
-  const { result: contract } = await control({
-    do: "createContract",
-    shop: DOMAIN,
-    with: { customer, lines: [{ title: "Tea", price: "3.00" }] },
-  });
+  const tea = { customer, lines: [{ title: "Tea", price: "3.00" }] };
+  const { result: contract } = await control({ do: "createContract", shop: DOMAIN, with: tea });
   expect(contract).toBe("gid://shopify/SubscriptionContract/9007199254741002");
-  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject({
-    error: "there is no command constructor",
-  });
+  const unknown = { error: "there is no command constructor" };
+  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject(unknown);
   expect(await (await fetch(`${address}/control/workflows?shop=${DOMAIN}`)).json()).toEqual([]);
 });

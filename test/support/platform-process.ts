@@ -22,22 +22,9 @@ export class PlatformProcess {
   async start(...options: string[]): Promise<this> {
     writeFileSync(this.secretFile, SECRET);
     const main = join(import.meta.dir, "platform/main.ts");
-    const child = Bun.spawn(
-      [
-        process.execPath,
-        main,
-        "--client-secret-file",
-        this.secretFile,
-        "--restore-rate",
-        "10000",
-        "--maximum-available",
-        "10000",
-        ...options,
-      ],
-      {
-        stdout: "pipe",
-      },
-    );
+    const points = ["--restore-rate", "10000", "--maximum-available", "10000"];
+    const command = [process.execPath, main, "--client-secret-file", this.secretFile, ...points, ...options];
+    const child = Bun.spawn(command, { stdout: "pipe" });
     afterTest(async () => {
       child.kill("SIGKILL");
       await child.exited;
@@ -70,12 +57,16 @@ export class PlatformProcess {
   }
 
   /** The shop's points and requests so far. */
-  async spent(): Promise<Spent> {
-    return (await (await fetch(`${this.address}/control/spent?shop=${DOMAIN}`)).json()) as Spent;
+  spent(): Promise<Spent> {
+    return this.read(`spent?shop=${DOMAIN}`);
   }
 
-  async ids(kind: "contract" | "customer"): Promise<string[]> {
-    return (await (await fetch(`${this.address}/control/ids?shop=${DOMAIN}&kind=${kind}`)).json()) as string[];
+  ids(kind: "contract" | "customer"): Promise<string[]> {
+    return this.read(`ids?shop=${DOMAIN}&kind=${kind}`);
+  }
+
+  workflows(): Promise<{ handle: string; raw: string }[]> {
+    return this.read(`workflows?shop=${DOMAIN}`);
   }
 
   /** How many webhooks could not be delivered. */
@@ -88,18 +79,15 @@ export class PlatformProcess {
     return (await this.state()).requests;
   }
 
-  async workflows(): Promise<{ handle: string; raw: string }[]> {
-    return (await (await fetch(`${this.address}/control/workflows?shop=${DOMAIN}`)).json()) as {
-      handle: string;
-      raw: string;
-    }[];
-  }
-
   async invalid(): Promise<string[]> {
     return (await this.state()).invalid;
   }
 
-  private async state(): Promise<State> {
-    return (await (await fetch(`${this.address}/control/state`)).json()) as State;
+  private state(): Promise<State> {
+    return this.read("state");
+  }
+
+  private async read<T>(what: string): Promise<T> {
+    return (await (await fetch(`${this.address}/control/${what}`)).json()) as T;
   }
 }

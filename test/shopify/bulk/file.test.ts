@@ -166,20 +166,12 @@ describe("a file is given up", () => {
   });
 
   test("of which its host has less than the platform says", async () => {
-    await expect(
-      read(
-        answering(() => new Response('{"id":1}\n')),
-        0,
-        { byteCount: 100 },
-      ),
-    ).rejects.toThrow("broke off");
-    await expect(
-      read(
-        answering(() => new Response("")),
-        0,
-        { byteCount: 100 },
-      ),
-    ).rejects.toThrow(BulkFailure);
+    const readOf = (text: string) => {
+      const url = answering(() => new Response(text));
+      return read(url, 0, { byteCount: 100 });
+    };
+    await expect(readOf('{"id":1}\n')).rejects.toThrow("broke off");
+    await expect(readOf("")).rejects.toThrow(BulkFailure);
   });
 
   test("that is shorter at its host than the platform says, if the host answers that no bytes are left", async () => {

@@ -97,10 +97,11 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
 });
 
 describe("a load of a contract whose attempts were all successful", () => {
-  /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began. */
-  async function loadedAfter(charges: [cycle: number, day: number][], day: number): Promise<ConnectedShop> {
+  /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began: `1@7`. */
+  async function loadedAfter(charges: `${number}@${number}`[], day: number): Promise<ConnectedShop> {
     const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
-    for (const [cycle, chargedAfter] of charges) {
+    for (const charge of charges) {
+      const [cycle = 0, chargedAfter = 0] = charge.split("@").map(Number);
       all.test.clock.ms = Date.parse(MARCH) + chargedAfter * DAY_MS;
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
     }
@@ -115,26 +116,13 @@ describe("a load of a contract whose attempts were all successful", () => {
   }
 
   test("finds the cycle of a charge after cycles that nobody charged", async () => {
-    const all = await loadedAfter(
-      [
-        [1, 7],
-        [5, 35],
-      ],
-      36,
-    );
+    const all = await loadedAfter(["1@7", "5@35"], 36);
     expect(await renewalsOf(all)).toEqual([1, 5]);
     expect(await nextBillingDate(all)).toBe("2026-04-12T12:00:00.000Z");
   });
 
   test("does not count a cycle that was charged twice as two", async () => {
-    const all = await loadedAfter(
-      [
-        [1, 7],
-        [1, 7.5],
-        [2, 14],
-      ],
-      15,
-    );
+    const all = await loadedAfter(["1@7", "1@7.5", "2@14"], 15);
     expect(await renewalsOf(all)).toEqual([1, 2]);
     expect(await nextBillingDate(all)).toBe("2026-03-22T12:00:00.000Z");
   });

@@ -63,12 +63,8 @@ test("an order counts each discount once, and store credit apart", () => {
   });
   const { variant: _variant, product: _product, ...hidden } = line({});
   expect(orderMoney([hidden], "Credit").lines).toEqual([]);
-  expect(
-    orderMoney(
-      Array.from({ length: 251 }, () => line({})),
-      "Credit",
-    ).lines,
-  ).toHaveLength(250);
+  const many = Array.from({ length: 251 }, () => line({}));
+  expect(orderMoney(many, "Credit").lines).toHaveLength(250);
 });
 
 test("a sum that is too large is refused", () => {

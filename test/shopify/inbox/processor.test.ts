@@ -127,9 +127,7 @@ describe("while the platform is down", () => {
     await all.deliverAll();
     expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
     all.platform.fault = () => undefined;
-    for (let n = 0; n < 3; n += 1) {
-      await all.processedAfter(HOUR_MS);
-    }
+    for (let n = 0; n < 3; n += 1) await all.processedAfter(HOUR_MS);
     expect(await all.shop.all("subscriptions")).toHaveLength(12);
     expect(await all.inbox()).toEqual([]);
   });
@@ -138,9 +136,7 @@ describe("while the platform is down", () => {
     const { all, contract } = await withContract();
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
     await all.deliverAll();
-    for (let n = 0; n < 12; n += 1) {
-      await all.processedAfter(9 * HOUR_MS);
-    }
+    for (let n = 0; n < 12; n += 1) await all.processedAfter(9 * HOUR_MS);
     const { store } = all.test.app;
     const { waiting, failed } = await store.inbox.count(all.shop.shop.id);
     expect({ waiting, some: failed > 0 }).toEqual({ waiting: 0, some: true });
@@ -298,11 +294,8 @@ describe("privacy", () => {
     const all = await connected();
     const { store } = all.test.app;
     const { id } = all.shop.shop;
-    await store.webhooks.set(
-      id,
-      { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] },
-      all.test.clock.now(),
-    );
+    const endpoint = { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned" as const] };
+    await store.webhooks.set(id, endpoint, all.test.clock.now());
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     await all.deliverAll();
     await all.shop.intake({
@@ -340,33 +333,16 @@ describe("privacy", () => {
 
   test("a redaction leaves nothing of the person in the file, and changes nobody whose number contains the same digits", async () => {
     const all = await connected();
-    const body = (id: string, email: string) =>
-      JSON.stringify({
-        admin_graphql_api_id: `gid://shopify/Customer/${id}`,
-        email,
-        first_name: "Grace",
-        last_name: "Hopper",
-      });
-    await all.send(webhook("customers/update", body("7", "seven@example.com")));
+    const names = { first_name: "Grace", last_name: "Hopper" };
+    const seven = { admin_graphql_api_id: "gid://shopify/Customer/7", email: "seven@example.com", ...names };
+    await all.send(webhook("customers/update", JSON.stringify(seven)));
     await all.processed();
     all.platform.fault = () => ({ status: 503 });
-    await all.send(
-      webhook(
-        "orders/create",
-        JSON.stringify({
-          admin_graphql_api_id: "gid://shopify/Order/1",
-          email: "bob@example.com",
-          customer: { id: 1712 },
-        }),
-      ),
-    );
+    const other = { admin_graphql_api_id: "gid://shopify/Order/1", email: "bob@example.com", customer: { id: 1712 } };
+    await all.send(webhook("orders/create", JSON.stringify(other)));
     await all.processed();
-    await all.send(
-      webhook(
-        "customers/redact",
-        '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}',
-      ),
-    );
+    const redaction = { shop_domain: DOMAIN, customer: { id: 7, email: "seven@example.com" } };
+    await all.send(webhook("customers/redact", JSON.stringify(redaction)));
     await all.processed();
     const [order] = await all.inbox();
     expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
@@ -377,11 +353,8 @@ describe("privacy", () => {
     const files = Buffer.concat(
       ["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))),
     );
-    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    const texts = ["seven@example.com", "Hopper", "bob@example.com"];
+    expect(texts.filter((text) => files.includes(text))).toEqual(["bob@example.com"]);
   });
 
   test("everything that is stored about a person can be exported", async () => {

@@ -18,9 +18,8 @@ const TOPIC_SCOPES = JSON.parse(
 ) as Record<string, { access_scopes: string[] | null }>;
 
 function parsed(without: string[]): AppFile {
-  return Bun.TOML.parse(
-    appFiles("https://sds.example.com", "client", without)["shopify.app.toml"] ?? "",
-  ) as unknown as AppFile;
+  const { "shopify.app.toml": text = "" } = appFiles("https://sds.example.com", "client", without);
+  return Bun.TOML.parse(text) as unknown as AppFile;
 }
 
 function appFile(without: string[]): { scopes: string[]; topics: string[] } {
@@ -84,9 +83,8 @@ describe("the file for the platform", () => {
 
   test("has no subscription without topics", () => {
     const { subscriptions } = parsed(["read_orders"]).webhooks;
-    expect(
-      subscriptions.filter(({ topics, compliance_topics }) => (topics ?? compliance_topics)?.length === 0),
-    ).toEqual([]);
+    const empty = subscriptions.filter(({ topics, compliance_topics }) => (topics ?? compliance_topics)?.length === 0);
+    expect(empty).toEqual([]);
     expect(subscriptions.some(({ include_fields }) => include_fields !== undefined)).toBe(false);
   });
 });

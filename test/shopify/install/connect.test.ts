@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
+import { answerWith, type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
+import type { Fault } from "../../support/platform/faults.ts";
 
 const BETA = "beta.myshopify.com";
 
@@ -59,6 +60,14 @@ describe("connecting a shop", () => {
 });
 
 describe("connecting changes nothing", () => {
+  /** Gives a good token, and then replaces all answers. */
+  const tokenBefore =
+    (answer: Fault) =>
+    ({ platform, remote }: ConnectedShop) => {
+      platform.fault = () => answer;
+      return remote.issueToken();
+    };
+
   test("while the shop is being removed, and spends no refresh token", async () => {
     const all = await connected();
     const { refreshToken } = all.remote.issuePair();
@@ -87,36 +96,22 @@ describe("connecting changes nothing", () => {
     ["with a text that is not a token", () => "nonsense", "refuses this token (HTTP 401)"],
     [
       "while the shop is frozen",
-      ({ platform, remote }) => {
-        platform.fault = () => ({ status: 402 });
-        return remote.issueToken();
-      },
+      tokenBefore({ status: 402 }),
       `${DOMAIN}: the shop is frozen, because a bill is unpaid (HTTP 402)`,
     ],
     [
       "if the platform does not allow the app",
-      ({ platform, remote }) => {
-        platform.fault = () => ({ status: 403 });
-        return remote.issueToken();
-      },
+      tokenBefore({ status: 403 }),
       `${DOMAIN}: the shop or the platform does not allow the app (HTTP 403)`,
     ],
     [
       "if the platform answers for another shop",
-      ({ platform, remote }) => {
-        const shop = { myshopifyDomain: BETA, currencyCode: "USD" };
-        const body = JSON.stringify({ data: { shop, currentAppInstallation: {} } });
-        platform.fault = () => ({ status: 200, body });
-        return remote.issueToken();
-      },
+      tokenBefore(answerWith({ shop: { myshopifyDomain: BETA, currencyCode: "USD" }, currentAppInstallation: {} })),
       `these credentials are for ${BETA}, not for ${DOMAIN}`,
     ],
     [
       "if the platform refuses the query",
-      ({ platform, remote }) => {
-        platform.fault = () => ({ status: 200, body: '{"data":{},"errors":[{"message":"not now"}]}' });
-        return remote.issueToken();
-      },
+      tokenBefore(answerWith({}, [{ message: "not now" }])),
       `${DOMAIN} answered HTTP 200: not now`,
     ],
   ])("%s", async (_title, giveToken, message) => {
