@@ -59,10 +59,7 @@ export interface Flags {
 
 type Environment = Record<string, string | undefined>;
 
-/**
- * Reads the settings: a flag wins over the environment, the environment over the default.
- * @throws SdsError `invalid` naming the setting
- */
+/** Reads the settings: a flag wins over the environment. @throws SdsError `invalid` naming the setting */
 export function readConfig(flags: Flags, env: Environment): Config {
   const set = (name: string) => nonEmpty(name, env[name]);
   const data = resolve(nonEmpty("--data", flags.data) ?? set("SDS_DATA") ?? "./data");
@@ -136,11 +133,7 @@ function databaseAt(url: string, env: Environment): DatabaseConfig {
   return { url, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
 }
 
-/**
- * Reads the address of a database from a file, because it may hold a password.
- * @param name the setting or flag that names the file, for messages
- * @throws SdsError `invalid`
- */
+/** Reads a database's address from a file. @param name the setting or flag, for messages @throws SdsError `invalid` */
 export function readAddressFile(name: string, file: string): string {
   const text = readTextFile(name, file);
   if (text === "") throw invalid(`${name} ${file} is empty`);

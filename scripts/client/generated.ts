@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { ENVELOPE, EVENT_DATA } from "../../src/domain/events/event-schemas.ts";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
 import { interfaceText, type Names } from "./type-text.ts";
@@ -9,7 +9,10 @@ const HEADER =
 
 const LineItem = Subscription.properties.lines.items;
 
-const NAMES: Names = new Map([[LineItem, "LineItem"]]);
+const NAMES: Names = new Map<TSchema, string>([
+  [LineItem, "LineItem"],
+  [EVENT_DATA["order.recovered"], 'WebhookData["order.charged"]'],
+]);
 
 /** The files of the client that are written from schemas, by their names in src/client. */
 export function generatedFiles(): Map<string, string> {

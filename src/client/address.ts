@@ -1,10 +1,7 @@
 /** Why an address is refused: its form, or plain `http:` to another machine. */
 export type AddressProblem = "form" | "http";
 
-/**
- * Reads the address of a server.
- * @param allowHttp allows `http:` to other machines: everybody between the two machines can then read the key
- */
+/** Reads a server's address. @param allowHttp also `http:` to other machines: everybody on the way can read the key */
 export function readAddress(text: string, allowHttp: boolean): URL | AddressProblem {
   const url = parseUrl(text);
   if (url === undefined || !["https:", "http:"].includes(url.protocol)) return "form";

@@ -138,10 +138,7 @@ function urlOf(base: URL, path: string, query: Record<string, string>): string {
   return url.href;
 }
 
-/**
- * Reads an answer of the server.
- * @param text undefined if it is too large. Such an answer is not retried, because a retry would load it again
- */
+/** Reads an answer. @param text undefined if it is too large; then a retry would load it again */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);
@@ -187,10 +184,7 @@ function messageOf(thrown: unknown): string {
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
-/**
- * Reads a body with a reader, because streams in Safari have no `for await`.
- * @returns undefined if the body is larger than every body of `sds`
- */
+/** Reads a body without `for await`, which Safari lacks. @returns undefined if it is larger than every body of `sds` */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
   const reader = body.getReader();

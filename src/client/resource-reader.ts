@@ -24,9 +24,7 @@ export interface ReadOptions {
 
 /** Reads one resource. All functions throw ApiError, ConnectionError, or the reason of the signal. */
 export interface ResourceReader<Row, Filter> {
-  /**
-   * All rows, newest first. A row that exists at the start comes exactly once, even if rows change during the reading.
-   */
+  /** All rows, newest first. A row that exists at the start comes exactly once, even if rows change meanwhile. */
   rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
   /** All rows in pages. To begin after a page, pass its `nextCursor` as `cursor`. */
   pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;
@@ -94,10 +92,7 @@ export function createResourceReader<Row, Filter extends object>(
   return { rows, pages, changes, get };
 }
 
-/**
- * Reads a filter's value. Refuses an undefined filter, because a list without the filter would have all rows.
- * @throws TypeError
- */
+/** Reads a filter's value. @throws TypeError for undefined, because a list without the filter would have all rows */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);

@@ -70,20 +70,7 @@ export interface WebhookData {
     /** True: no attempt follows. */
     retries_exhausted: boolean;
   };
-  "order.recovered": {
-    /** Gid of the order. Null while there is no platform order, as for a declined attempt. */
-    order_id: string | null;
-    /** Gid of the contract: `shopifyId` of a subscription in the API. */
-    contract_id: string;
-    /** Internal id of the customer: `id` of a customer in the API. */
-    customer_id: string;
-    /** Which renewal of the contract. 0 for a checkout. */
-    cycle_number: number;
-    /** In minor units. */
-    total_cents: number;
-    /** Attempts for this order, this one included. */
-    attempt_count: number;
-  };
+  "order.recovered": WebhookData["order.charged"];
   /** Also has the reward's own fields, as they were recorded. */
   "loyalty.reward_earned": {
     /** Look at it first: each source has fields of its own. */

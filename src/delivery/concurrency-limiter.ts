@@ -8,10 +8,7 @@ type SlotPace = ReturnType<Paces["of"]>;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /**
-   * Whether the last `share` stopped at the limit of attempts that may begin together. The next `share` serves the
-   * other shops.
-   */
+  /** Whether the last `share` stopped at `BEGIN_TOGETHER`. The next `share` serves the other shops. */
   readonly heldBack: boolean;
   /**
    * Divides the free slots among the shops with due deliveries. It takes no slot.
@@ -141,10 +138,7 @@ function countLongRunningAsSlow({ now, recent, taken, longRunningByShop }: Limit
   }
 }
 
-/**
- * Adds slots to `shares` in rounds, one slot for each shop and round, while slots are available.
- * @returns the number of added slots
- */
+/** Adds slots to `shares` in rounds, one for each shop and round. @returns the number of added slots */
 function shareInTurn(
   { rotations, takenByShop }: LimiterState,
   pace: SlotPace,

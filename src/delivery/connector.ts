@@ -147,9 +147,7 @@ export function inOrder(addresses: readonly string[], known?: string): string[] 
   return [...good, ...ordered.filter((address) => address !== known)].slice(0, MAX_ADDRESSES);
 }
 
-/**
- * Opens a TCP connection and closes it at once. It can be canceled while the operating system waits for the address.
- */
+/** Opens a TCP connection and closes it at once. It can be canceled before the address accepts. */
 function reach({ address, port }: Target): { opened: Promise<void>; cancel(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTcp({ host: address, port });

@@ -4,10 +4,7 @@ import { refusals } from "./refusals.ts";
 
 /** The most bytes of all bodies that arrive or are worked on. A sender is known only when its body is complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/**
- * A body with a Content-Length up to this size is read in one call: a stream would take 15 µs more. Its bytes are
- * counted before they arrive.
- */
+/** A body with a Content-Length up to this is read in one call, and counted before: a stream would take 15 µs more. */
 const SMALL_BYTES = 16 * 1024;
 /** Share of the total that bodies may take while they arrive in pieces. Small bodies always get the rest. */
 const STREAM_SHARE = 3 / 4;

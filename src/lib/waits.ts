@@ -31,10 +31,7 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
   return { signal, isOver: () => signal.aborted || performance.now() > endsAt };
 }
 
-/**
- * Waits for work or for the signal, whichever comes first. The signal ends only the wait: the work continues.
- * @throws the reason of the signal
- */
+/** Waits for work, or for the signal, which ends only the wait. @throws the reason of the signal */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

@@ -27,10 +27,7 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/plan": { get: showPlan },
 };
 
-/**
- * Makes the routes of the settings page. Each session is for one shop. The page uses the same actions as the command
- * line.
- */
+/** Makes the routes of the settings page. Each session is for one shop. */
 export function adminRoutes(dependencies: AdminDependencies): Route[] {
   const site = createSite(dependencies);
   const toSection = sectionRoute(site);

@@ -33,8 +33,7 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   return {
     async signIn(request, token, client) {
       const address = client.client();
-      // Count before the check, so that wrong tokens that are sent at the same time all count. A right token takes its
-      // count back.
+      // Counted before the check, so that wrong tokens of one moment all count. A right token is uncounted later.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
@@ -73,10 +72,7 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   };
 }
 
-/**
- * Returns the token of the cookie. Returns undefined if there are several cookies, because a sibling domain can add a
- * cookie.
- */
+/** Returns the token of the cookie; undefined for several cookies, because a sibling domain can add a cookie. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

@@ -17,7 +17,7 @@ export function styleDocument(): Document {
   return madeStyle;
 }
 
-export interface DocsPage {
+interface DocsPage {
   title: string;
   /** The topic to mark in the list of pages. */
   topic?: string;

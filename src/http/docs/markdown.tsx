@@ -39,10 +39,7 @@ interface PageContext extends Rendering {
   heading: string;
 }
 
-/**
- * Renders Markdown. HTML in the Markdown becomes text. If an element is unknown to PLAIN and `convert`, only its text
- * stays.
- */
+/** Renders Markdown. HTML in it becomes text. Of elements unknown to `convert`, only the text stays. */
 export function renderMarkdown(text: string, rendering: Rendering): ComponentChildren {
   const page = { ...rendering, anchorOf: createAnchors(), tableNameOf: createTableNames(), heading: "" };
   return convert(page, Bun.markdown.react(text, undefined, { noHtmlBlocks: true, noHtmlSpans: true }));

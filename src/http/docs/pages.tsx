@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { outline } from "../../docs/outline.ts";
-import { type DocsPage, renderPage } from "./layout.tsx";
+import { renderPage } from "./layout.tsx";
 import { renderMarkdown } from "./markdown.tsx";
 import { search, wordsOf } from "./search.ts";
 import { type Entry, linkTo, SITE, titleOf } from "./site.ts";
@@ -47,8 +47,7 @@ export function renderHome(): string {
 
 /** Renders the results of a search. @param query untrusted */
 export function renderSearch(query: string): string {
-  const page: DocsPage = { title: "Search", query, content: <Results query={query} /> };
-  return renderPage(page);
+  return renderPage({ title: "Search", query, content: <Results query={query} /> });
 }
 
 function Results({ query }: { query: string }) {

@@ -10,10 +10,7 @@ export interface SampleWithPath {
 /** The document's example of a list has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
-/**
- * Writes an operation's call in curl, TypeScript and Python, as Markdown. The programs read the key from the
- * environment.
- */
+/** Writes calls of an operation in curl, TypeScript and Python. The programs read the key from the environment. */
 export function samples(document: OpenApiDocument, located: SampleWithPath): string {
   const security = (located.operation.security ?? document.security).flatMap(Object.keys);
   const made = security.includes("intakeSignature")

@@ -7,6 +7,11 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
   return [line(headings), `|${headings.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
 }
 
+/** Joins the paragraphs that are not empty. */
+export function paragraphs(texts: readonly (string | undefined)[]): string {
+  return texts.filter(Boolean).join("\n\n");
+}
+
 /** Writes a type in words. A named type links to its section. */
 export function typeText(schema: JsonSchema): string {
   if (schema.$ref !== undefined) return linkTo(nameOf({ $ref: schema.$ref }));
@@ -16,11 +21,8 @@ export function typeText(schema: JsonSchema): string {
   const types = [schema.type ?? []].flat();
   const words = types.map((type) => {
     if (type === "null") return "null";
-    if (schema.enum !== undefined)
-      return `one of ${schema.enum
-        .filter((value) => value !== null)
-        .map(code)
-        .join(", ")}`;
+    const values = schema.enum?.filter((value) => value !== null);
+    if (values !== undefined) return `one of ${values.map(code).join(", ")}`;
     if (type === "array") return `array of ${schema.items === undefined ? "anything" : typeText(schema.items)}`;
     const [, object] = /^\^gid:\/\/shopify\/(\w+)\//.exec(schema.pattern ?? "") ?? [];
     if (object !== undefined) return `gid of ${code(object)}`;
@@ -84,5 +86,5 @@ export function schemaSections(
 
 function schemaSection(name: string, schema: JsonSchema): string {
   const content = schema.properties === undefined ? `One of these: ${typeText(schema)}.` : fieldTable(schema);
-  return [`## ${name}`, schema.description, content].filter(Boolean).join("\n\n");
+  return paragraphs([`## ${name}`, schema.description, content]);
 }

@@ -10,7 +10,7 @@ import {
   schemaOf,
 } from "../openapi/parts.ts";
 import { type SampleWithPath, samples } from "./reference-samples.ts";
-import { fieldTable, schemaSections, table, typeText } from "./reference-schemas.ts";
+import { fieldTable, paragraphs, schemaSections, table, typeText } from "./reference-schemas.ts";
 
 /** This schema has no section here, because docs/api.md, "Errors" describes it. */
 const ERROR_SCHEMA = "ApiError";
@@ -19,17 +19,15 @@ const ERROR_SCHEMA = "ApiError";
 export function referencePage(document: OpenApiDocument, tag: string): string {
   const operations = operationsOf(document.paths, tag);
   const events = operationsOf(document.webhooks, tag).map(({ operation }) => operation);
-  return [
+  const page = paragraphs([
     `# ${tag}`,
     document.tags.find(({ name }) => name === tag)?.description,
     ...operations.map((located) => operationSection(document, located)),
     ...eventSections(document, events),
     headerSection(document, operations),
     ...schemaSections(document, schemasOf(document, operations), new Set([ERROR_SCHEMA])),
-  ]
-    .filter(Boolean)
-    .join("\n\n")
-    .concat("\n");
+  ]);
+  return `${page}\n`;
 }
 
 function operationsOf(paths: Record<string, Record<string, OpenApiOperation>>, tag: string): SampleWithPath[] {
@@ -48,7 +46,7 @@ function operationSection(document: OpenApiDocument, located: SampleWithPath): s
     `${typeText(schema)}${required ? ", required" : ""}`,
     description,
   ]);
-  return [
+  return paragraphs([
     `## ${operation.summary}`,
     `    ${method} ${path}`,
     operation.description,
@@ -58,9 +56,7 @@ function operationSection(document: OpenApiDocument, located: SampleWithPath): s
     answer(document, operation),
     table(["status", "code", "when"], refusals(document, operation)),
     "[Errors](api.md#errors) says what to do.",
-  ]
-    .filter(Boolean)
-    .join("\n\n");
+  ]);
 }
 
 function isSuccess(status: string): boolean {
@@ -138,15 +134,15 @@ function eventSections(document: OpenApiDocument, events: readonly OpenApiOperat
   const { data: _, ...common } = bodySchema(document, first).properties ?? {};
   const { topic: __, ...shared } = common;
   const body = { ...shared, topic: { type: "string", description: "One of the topics below." } };
-  const intro = [
+  const intro = paragraphs([
     "## Headers of a webhook",
     table(["header", "sent", "meaning"], headers),
     "[Signature](webhooks.md#signature) says how to check the signature.",
     "## Body of a webhook",
     fieldTable({ properties: body, required: Object.keys(body) }),
     "The field `data` is different for each topic.",
-  ];
-  return [intro.join("\n\n"), ...events.map((event) => eventSection(document, event))];
+  ]);
+  return [intro, ...events.map((event) => eventSection(document, event))];
 }
 
 function bodySchema(document: OpenApiDocument, { requestBody }: OpenApiOperation): JsonSchema {
@@ -156,13 +152,11 @@ function bodySchema(document: OpenApiDocument, { requestBody }: OpenApiOperation
 function eventSection(document: OpenApiDocument, event: OpenApiOperation): string {
   const { example } = jsonOf(event.requestBody?.content);
   const data = schemaOf(document, bodySchema(document, event).properties?.["data"] ?? {});
-  return [
+  return paragraphs([
     `## ${event.summary}`,
     event.description,
     fieldTable(data),
     data.additionalProperties === true ? data.description : "",
     example === undefined ? "" : json(example),
-  ]
-    .filter(Boolean)
-    .join("\n\n");
+  ]);
 }

@@ -71,10 +71,7 @@ function readOnly(path: string, handler: RouteHandler): Route {
   return { path, methods: { GET: handler, HEAD: handler } };
 }
 
-/**
- * Returns the npm package of src/client, which `scripts/build` embeds in the executable.
- * @returns undefined for a program that runs from source
- */
+/** Returns the npm package of src/client, which only the built executable has. */
 function clientPackage(): Blob | undefined {
   return Bun.embeddedFiles.find((each) => "name" in each && /^sds-client-.*\.tgz$/.test(String(each.name)));
 }

@@ -29,7 +29,7 @@ intake for records.
 const MAX_AGE_SECONDS = 300;
 
 /**
- * GET and HEAD /openapi.json. The first request builds the document, because building takes milliseconds.
+ * GET and HEAD /openapi.json. The first request builds the document.
  * @param serverUrl returns the address of the API, which is known once the program listens
  */
 export function createOpenApiHandler(serverUrl: () => string): RouteHandler {

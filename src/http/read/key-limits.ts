@@ -17,10 +17,7 @@ interface Bucket {
   at: number;
 }
 
-/**
- * @param limit null for unlimited requests
- * @param clock milliseconds of a clock that only goes forward
- */
+/** @param limit null for unlimited requests @param clock milliseconds of a clock that only goes forward */
 export function createKeyLimits(limit: RateLimit | null, clock: () => number): KeyLimits {
   if (limit === null) return { count: () => ({ headers: {} }) };
   const { perSecond, burst } = limit;

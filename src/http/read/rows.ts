@@ -55,10 +55,7 @@ export function createListHandler(
     });
   }
 
-  /**
-   * Returns the number of the change after which a page of changes begins.
-   * @returns undefined if the query names a time instead
-   */
+  /** Returns the number of the change after which a page begins; undefined if the query names a time instead. */
   function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
     const scope = { shopId, resource };
     const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
