@@ -10,6 +10,7 @@ import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo/demo-command.ts";
 import { addDocsCommand } from "./docs.ts";
+import { addFieldCommands } from "./field.ts";
 import { addImportCommands } from "./import.ts";
 import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
@@ -71,6 +72,7 @@ export function buildProgram(): SdsCommand {
   addListenCommand(program);
   addInboxCommands(program);
   addCustomerCommands(program);
+  addFieldCommands(program);
   addPlatformCommands(program);
   addBackupCommands(program);
   addCopyCommand(program);

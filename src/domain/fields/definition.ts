@@ -1,7 +1,7 @@
 import { SdsError } from "../error.ts";
 import { isText } from "../records/record-schemas.ts";
 
-const FIELD_TYPES = ["text", "number", "boolean", "date", "choice"] as const;
+export const FIELD_TYPES = ["text", "number", "boolean", "date", "choice"] as const;
 type CustomFieldType = (typeof FIELD_TYPES)[number];
 
 /** A custom field of a shop: data that the merchant keeps beside each subscription (docs/records.md, custom_field). */

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import { failure, Program } from "../support/program.ts";
+import { subscription } from "../support/records.ts";
+
+const CONTRACT = subscription(1).shopifyId;
+const SIZE = {
+  key: "size",
+  label: "Size",
+  type: "choice",
+  options: ["S", "M"],
+  subscriberEditable: false,
+  personal: false,
+  archivedAt: null,
+};
+
+async function programWithContract(): Promise<Program> {
+  const program = await Program.withShop();
+  await program.run(["import", "-"], { stdin: JSON.stringify(subscription(1)) });
+  return program;
+}
+
+describe("field", () => {
+  test("is added, listed, changed, archived and brought back", async () => {
+    const program = await Program.withShop();
+    const added = ["field", "add", "size", "--label", "Size", "--type", "choice", "--options", "S,M"];
+    expect(await program.json(added)).toEqual(SIZE);
+    expect(await program.run(added)).toEqual(failure(1, "the field size exists already"));
+    const changed = ["field", "set", "size", "--option", "S, slim", "--option", "M", "--subscriber-editable"];
+    const larger = { ...SIZE, options: ["S, slim", "M"], subscriberEditable: true };
+    expect(await program.json(changed)).toEqual(larger);
+    const archived = await program.json<typeof SIZE>(["field", "archive", "size"]);
+    expect(archived).toEqual({ ...larger, archivedAt: expect.stringMatching(/Z$/) });
+    expect(await program.json<unknown>(["field", "list"])).toEqual([archived]);
+    expect(await program.json(["field", "archive", "size", "--undo"])).toEqual(larger);
+  });
+
+  test("values are set, shown and cleared, and a wrong one changes nothing", async () => {
+    const program = await programWithContract();
+    await program.run(["field", "add", "size", "--label", "Size", "--type", "choice", "--options", "S,M"]);
+    expect((await program.run(["field", "value", CONTRACT, "size", "M"])).stdout).toBe("M\n");
+    expect(await program.run(["field", "value", "1", "size", "L"])).toEqual(
+      failure(2, "the value of size must be one of S, M"),
+    );
+    const shown = { subscription: CONTRACT, key: "size", value: "M" };
+    expect(await program.json(["field", "value", "1", "size"])).toEqual(shown);
+    expect(await program.json(["field", "value", "1", "size", "--clear"])).toEqual({ ...shown, value: null });
+    await program.run(["field", "add", "weight", "--label", "Weight", "--type", "number"]);
+    expect(await program.json(["field", "value", "1", "weight", "-2.5"])).toMatchObject({ value: -2.5 });
+  });
+
+  test.each([
+    [["add", "Size", "--label", "Size", "--type", "text"], 2, "the key must be"],
+    [["add", "size", "--label", "Size"], 2, "say --label and --type"],
+    [["add", "size", "--label", "Size", "--type", "json"], 2, "--type is"],
+    [["add", "size", "--label", "Size", "--type", "text", "--personal", "--not-personal"], 2, "say either --personal"],
+    [["set", "note"], 2, "say what to set"],
+    [["set", "unknown", "--label", "x"], 3, "there is no field unknown"],
+    [["set", "note", "--options", "a", "--option", "b"], 2, "say either --options or --option"],
+    [["archive", "unknown"], 3, "there is no field unknown"],
+    [["value", "9", "note", "x"], 3, "there is no subscription 9"],
+    [["value", "gid://shopify/Order/1", "note", "x"], 2, "is not the id or the gid of a subscription"],
+    [["value", "1", "unknown", "x"], 3, "there is no field unknown"],
+    [["value", "1", "note", "x", "--clear"], 2, "say either a value or --clear"],
+  ])("%j is refused", async (args, status, message) => {
+    const program = await programWithContract();
+    await program.run(["field", "add", "note", "--label", "Note", "--type", "text"]);
+    const refused = await program.run(["field", ...args]);
+    expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status, stdout: "" });
+    expect(refused.stderr).toContain(message);
+  });
+});
