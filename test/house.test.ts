@@ -24,10 +24,7 @@ const FLOORS: Record<string, number> = {
   cli: 8,
 };
 /** The floor of each file that lies directly in `src/`. */
-const FILES: Record<string, number> = {
-  "config.ts": 2,
-  "main.ts": 9,
-};
+const FILES: Record<string, number> = { "config.ts": 2, "main.ts": 9 };
 
 interface SourceFile {
   path: string;
@@ -40,10 +37,7 @@ const sources: SourceFile[] = await Promise.all(
     const text = await Bun.file(join(SRC, path)).text();
     const imports = [
       ...text.matchAll(/(?:^(?:import|export)\b(?<type> type)?[^;]*?from |\bimport\()"(?<from>[^"]+)"/gm),
-    ].map(({ groups }) => ({
-      from: groups?.["from"] ?? "",
-      typeOnly: groups?.["type"] !== undefined,
-    }));
+    ].map(({ groups }) => ({ from: groups?.["from"] ?? "", typeOnly: groups?.["type"] !== undefined }));
     return { path, text, imports };
   }),
 );

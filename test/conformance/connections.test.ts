@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Tokens } from "../../src/domain/platform/connection.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, failures, removeShop, TOKENS } from "./fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { addShop, expectConflict, removeShop, TOKENS } from "./fixtures.ts";
 
 const PAIR: Tokens = { accessToken: "shpat_1", refreshToken: "shprt_1", expiresAt: START + 1_000 };
 const NEXT: Tokens = { accessToken: "shpat_2", refreshToken: "shprt_2", expiresAt: START + 2_000 };
@@ -67,9 +66,7 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
   test("that was removed is refused", async () => {
     const { store, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);
-    const [failure] = await failures([store.connections.connect(shop.id, "token", TOKENS, [], START)]);
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ reason: "conflict" });
+    await expectConflict(store.connections.connect(shop.id, "token", TOKENS, [], START));
   });
 });
 
@@ -93,9 +90,7 @@ describe.each(engines())("$name: renewing tokens", (engine) => {
   });
 
   test("by two processes at the same time is begun by one of them", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     await store.connections.connect(shop.id, "refresh", PAIR, [], START);
     const begun = await Promise.all(
       [store, other].map((each, n) => each.connections.beginRenewal(shop.id, `p${n}`, START, START + 100)),

@@ -1,22 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { subscription } from "../support/records.ts";
-import { claim, dueShopIds, failed, LEASE, queueRewards, record, succeeded, WAITS } from "./delivery-fixtures.ts";
-import { engines, storeWithEvents, storeWithTwoShops } from "./engines.ts";
-import { addShop, chooseAllEvents, commit, HOUR, removeShop, URL } from "./fixtures.ts";
+import {
+  claim,
+  claimOne,
+  claimShares,
+  dueShopIds,
+  failed,
+  LEASE,
+  queueRewards,
+  record,
+  succeeded,
+} from "./delivery-fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithEvents, storeWithTwoShops } from "./engines.ts";
+import { chooseAllEvents, commit, HOUR, removeShop, shopWithEvents, URL } from "./fixtures.ts";
 
 describe.each(engines())("$name: shops with something to attempt", (engine) => {
   test("are the shops with a due attempt, ordered by id", async () => {
     const { store } = await engine.open();
-    const shops = [
-      await addShop(store, "c"),
-      await addShop(store, "b"),
-      await addShop(store, "a"),
-      await addShop(store, "idle"),
-    ];
-    for (const shop of shops) await chooseAllEvents(store, shop);
-    const [first, second, third] = shops;
-    if (first === undefined || second === undefined || third === undefined) throw new Error("no shops");
+    const [first, second] = [await shopWithEvents(store, "c"), await shopWithEvents(store, "b")];
+    const [third] = [await shopWithEvents(store, "a"), await shopWithEvents(store, "idle")];
     expect(await dueShopIds(store, START)).toEqual([]);
     for (const [shop, at] of [
       [first, 2],
@@ -37,26 +40,13 @@ describe.each(engines())("$name: shops with something to attempt", (engine) => {
 describe.each(engines())("$name: claiming deliveries", (engine) => {
   test("gives each shop its share, beginning with the longest due", async () => {
     const { store } = await engine.open();
-    const [alpha, beta, gamma] = [
-      await addShop(store, "alpha"),
-      await addShop(store, "beta"),
-      await addShop(store, "gamma"),
-    ];
-    for (const shop of [alpha, beta, gamma]) await chooseAllEvents(store, shop);
+    const [alpha, beta] = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta")];
+    const gamma = await shopWithEvents(store, "gamma");
     for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
     await queueRewards(store, beta, ["b1", "b2"]);
     await queueRewards(store, gamma, ["g1"]);
-    const { claimed: claims } = await store.deliveries.recordAndClaim(
-      [],
-      new Map([
-        [alpha.id, 2],
-        [beta.id, 1],
-        [gamma.id, 0],
-      ]),
-      START + 3,
-      START + LEASE,
-      WAITS,
-    );
+    const shares = [[alpha, 2] as const, [beta, 1] as const, [gamma, 0] as const];
+    const claims = await claimShares(store, shares, START + 3);
     const countOf = (shopId: number) => claims.filter((each) => each.shopId === shopId).length;
     expect([alpha, beta, gamma].map(({ id }) => countOf(id))).toEqual([2, 1, 0]);
     const times = claims.filter(({ shopId }) => shopId === alpha.id).map(({ body }) => JSON.parse(body).created_at);
@@ -100,9 +90,9 @@ describe.each(engines())("$name: claiming deliveries", (engine) => {
   test("marks test events, also after a retry by hand", async () => {
     const { store, shop } = await storeWithEvents(engine);
     const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data: {} }, START);
-    const [first] = await claim(store, shop);
+    const first = await claimOne(store, shop);
     expect(first).toMatchObject({ id, test: true });
-    await record(store, first === undefined ? [] : [failed(first)], []);
+    await record(store, [failed(first)], []);
     await store.deliveries.retry(shop.id, id, START + 1);
     await queueRewards(store, shop, [1], START + 1);
     expect((await claim(store, shop, { now: START + 1 })).map(({ test }) => test)).toEqual([true, false]);
@@ -110,25 +100,15 @@ describe.each(engines())("$name: claiming deliveries", (engine) => {
 
   test("names the newest secret of each shop, whatever signed the delivery", async () => {
     const { store, reopen } = await engine.open();
-    const shops = [await addShop(store, "alpha"), await addShop(store, "beta")];
-    for (const shop of shops) {
-      await chooseAllEvents(store, shop);
-      await queueRewards(store, shop, [1]);
-    }
-    const [alpha] = shops;
+    const [alpha, beta] = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta")];
+    for (const shop of [alpha, beta]) await queueRewards(store, shop, [1]);
     const other = await reopen();
     for (let version = 2; version <= 11; version += 1)
-      await other.webhooks.rotateSecret(alpha?.id ?? 0, START + version, version % 2 === 1 ? HOUR : 0);
-    const { claimed } = await store.deliveries.recordAndClaim(
-      [],
-      new Map(shops.map(({ id }) => [id, 5])),
-      START,
-      START + LEASE,
-      WAITS,
-    );
-    expect(claimed).toMatchObject([
-      { shopId: alpha?.id, secretVersion: 1, newestSecret: { version: 11, overlapEndsAt: START + 11 + HOUR } },
-      { shopId: shops[1]?.id, secretVersion: 1, newestSecret: { version: 1, overlapEndsAt: null } },
+      await other.webhooks.rotateSecret(alpha.id, START + version, version % 2 === 1 ? HOUR : 0);
+    const claims = await claimShares(store, [[alpha, 5] as const, [beta, 5] as const]);
+    expect(claims).toMatchObject([
+      { shopId: alpha.id, secretVersion: 1, newestSecret: { version: 11, overlapEndsAt: START + 11 + HOUR } },
+      { shopId: beta.id, secretVersion: 1, newestSecret: { version: 1, overlapEndsAt: null } },
     ]);
   });
 
@@ -140,13 +120,7 @@ describe.each(engines())("$name: claiming deliveries", (engine) => {
     for (;;) {
       const [due] = await store.deliveries.dueShops(START);
       if (due === undefined) break;
-      const { claimed } = await store.deliveries.recordAndClaim(
-        [],
-        new Map([[shop.id, 4]]),
-        START,
-        START + LEASE,
-        WAITS,
-      );
+      const claimed = await claimShares(store, [[shop, 4]]);
       seen.push([due.kind, ...claimed.map(({ kind }) => kind)]);
     }
     const [webhook, trigger] = ["webhook", "trigger"];
@@ -167,49 +141,40 @@ describe.each(engines())("$name: claiming deliveries", (engine) => {
   });
 
   test("gives a delivery to one process until its lease ends, and then again", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     await chooseAllEvents(store, shop);
     await queueRewards(store, shop, [1]);
-    const [first] = await claim(store, shop);
+    const first = await claimOne(store, shop);
     for (const now of [START, START + LEASE - 1]) expect(await claim(other, shop, { now })).toEqual([]);
-    const [second] = await claim(other, shop, { now: START + LEASE });
-    expect(second?.id).toBe(first?.id ?? "");
-    expect(second?.lease).not.toBe(first?.lease ?? "");
+    const second = await claimOne(other, shop, { now: START + LEASE });
+    expect(second.id).toBe(first.id);
+    expect(second.lease).not.toBe(first.lease);
   });
 
   test("by two processes at once gives each delivery to one of them", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     await chooseAllEvents(store, shop);
     await queueRewards(store, shop, [...Array(30).keys()]);
-    const claims = (
-      await Promise.all([store, other, store, other].map((each) => claim(each, shop, { share: 9 })))
-    ).flat();
-    expect(claims).toHaveLength(30);
-    expect(new Set(claims.map(({ id }) => id)).size).toBe(30);
+    const claims = await Promise.all([store, other, store, other].map((each) => claim(each, shop, { share: 9 })));
+    const ids = claims.flat().map(({ id }) => id);
+    expect([ids.length, new Set(ids).size]).toEqual([30, 30]);
   });
 
   test("comes after the ended attempts are recorded, so that a delivery that is due again can be claimed", async () => {
     const { store, shop } = await storeWithEvents(engine);
     await queueRewards(store, shop, [1]);
-    const [first] = await claim(store, shop);
-    if (first === undefined) throw new Error("nothing was claimed");
-    const [again] = await claim(store, shop, { now: START + 1_000, ended: [failed(first)] });
-    expect(again?.id).toBe(first.id);
+    const first = await claimOne(store, shop);
+    const again = await claimOne(store, shop, { now: START + 1_000, ended: [failed(first)] });
+    expect(again.id).toBe(first.id);
     expect(await store.deliveries.show(shop.id, first.id)).toMatchObject({ status: "retrying", attempts: 1 });
   });
 
   test("gives no delivery of a removed shop", async () => {
     const { store, shop } = await storeWithEvents(engine);
     await queueRewards(store, shop, [1]);
-    const [claimed] = await claim(store, shop);
+    const ended = [succeeded(await claimOne(store, shop))];
     await removeShop(store, shop.domain);
     expect(await dueShopIds(store, START + 2 * LEASE)).toEqual([]);
-    expect(
-      await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] }),
-    ).toEqual([]);
+    expect(await claim(store, shop, { now: START + 2 * LEASE, ended })).toEqual([]);
   });
 });

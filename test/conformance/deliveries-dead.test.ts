@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { nextTurn } from "../../src/lib/waits.ts";
 import type { Claim } from "../../src/store/port/deliveries.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { reward, subscription } from "../support/records.ts";
 import { claim, end, event, fill, queueRewards } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, storeWithShop } from "./engines.ts";
-import { addShop, commit, failures, HOUR, removeShop, shopWithEvents, URL } from "./fixtures.ts";
+import { addShop, commit, expectConflict, HOUR, removeShop, shopWithEvents, URL } from "./fixtures.ts";
 
 describe.each(engines())("$name: dead deliveries", (engine) => {
   test("are counted and retried by kind and by when they were queued", async () => {
@@ -127,9 +126,7 @@ describe.each(engines())("$name: a test event", (engine) => {
   test("of a shop that was removed is refused", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);
-    const [failure] = await failures([store.deliveries.queueTest(shop, event, START)]);
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ reason: "conflict" });
+    await expectConflict(store.deliveries.queueTest(shop, event, START));
     expect(await rows("deliveries")).toEqual([]);
   });
 });

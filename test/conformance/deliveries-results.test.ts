@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { AttemptResult } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
 import { customer } from "../support/records.ts";
-import { claim, dueShopIds, failed, LEASE, queueRewards, record, succeeded } from "./delivery-fixtures.ts";
+import { claim, claimOne, dueShopIds, failed, LEASE, queueRewards, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, storeWithTwoShops } from "./engines.ts";
 import { chooseAllEvents, commit, shopWithEvents, URL } from "./fixtures.ts";
 
@@ -12,18 +12,10 @@ describe.each(engines())("$name: an attempt that ended", (engine) => {
     await queueRewards(store, shop, [1]);
     const seen = [];
     for (const now of [START, START + 1_000, START + 11_000]) {
-      const [claimed] = await claim(store, shop, { now });
-      if (claimed === undefined) throw new Error(`nothing was due at ${now}`);
-      await record(store, [failed(claimed, now)]);
-      const [row] = await rows("deliveries");
-      seen.push([
-        row?.["status"],
-        row?.["next_attempt_at"],
-        row?.["claimable_at"],
-        row?.["ended_at"],
-        row?.["lease"],
-        row?.["round"],
-      ]);
+      await record(store, [failed(await claimOne(store, shop, { now }), now)]);
+      const [row = {}] = await rows("deliveries");
+      const columns = ["status", "next_attempt_at", "claimable_at", "ended_at", "lease", "round"];
+      seen.push(columns.map((column) => row[column]));
     }
     expect(seen).toEqual([
       ["retrying", START + 1_000, START + 1_000, null, null, 1],
@@ -69,27 +61,16 @@ describe.each(engines())("$name: an attempt that ended", (engine) => {
   test("with success clears the error of the attempt before", async () => {
     const { store, rows, shop } = await storeWithEvents(engine);
     await queueRewards(store, shop, [1]);
-    const [first] = await claim(store, shop);
-    if (first === undefined) throw new Error("nothing was claimed");
+    const first = await claimOne(store, shop);
     const outcome = { statusCode: null, error: "Could not connect to the endpoint: refused." };
-    const [second] = await claim(store, shop, { now: START + 1_000, ended: [{ ...failed(first), outcome }] });
-    expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
-      lastStatusCode: null,
-      error: outcome.error,
-    });
-    if (second === undefined) throw new Error("nothing was claimed");
+    const second = await claimOne(store, shop, { now: START + 1_000, ended: [{ ...failed(first), outcome }] });
+    const listed = () => store.deliveries.list(shop.id, { limit: 1 });
+    expect(await listed()).toMatchObject([{ lastStatusCode: null, error: outcome.error }]);
     await record(store, [succeeded(second, START + 1_000)]);
-    expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
-      status: "delivered",
-      attempts: 2,
-      lastStatusCode: 200,
-      error: null,
-    });
-    expect(
-      (await rows("attempts")).map((row) => [row["shop_id"], row["number"], row["status_code"], row["error"]]),
-    ).toEqual([
-      [shop.id, 1, null, outcome.error],
-      [shop.id, 2, 200, null],
+    expect(await listed()).toMatchObject([{ status: "delivered", attempts: 2, lastStatusCode: 200, error: null }]);
+    expect(await rows("attempts")).toMatchObject([
+      { shop_id: shop.id, number: 1, status_code: null, error: outcome.error },
+      { shop_id: shop.id, number: 2, status_code: 200, error: null },
     ]);
     expect((await rows("deliveries"))[0]).toMatchObject({ ended_at: START + 1_005 });
   });
@@ -97,9 +78,8 @@ describe.each(engines())("$name: an attempt that ended", (engine) => {
   test("is not recorded under a lease that another process took over", async () => {
     const { store, rows, shop } = await storeWithEvents(engine);
     await queueRewards(store, shop, [1]);
-    const [lost] = await claim(store, shop);
-    const [kept] = await claim(store, shop, { now: START + LEASE });
-    if (lost === undefined || kept === undefined) throw new Error("nothing was claimed");
+    const lost = await claimOne(store, shop);
+    const kept = await claimOne(store, shop, { now: START + LEASE });
     const before = await rows("deliveries");
     expect(await record(store, [succeeded(lost)])).toEqual([]);
     expect(await rows("deliveries")).toEqual(before);
@@ -117,8 +97,7 @@ describe.each(engines())("$name: an attempt that ended", (engine) => {
       await chooseAllEvents(store, shop);
       await queueRewards(store, shop, [1, 2]);
     }
-    const [claimed] = await claim(store, alpha, { share: 1 });
-    if (claimed === undefined) throw new Error("nothing was claimed");
+    const claimed = await claimOne(store, alpha);
     await claim(store, beta);
     const others = async () => (await rows("deliveries")).filter(({ id }) => id !== claimed.id);
     const before = await others();
@@ -157,9 +136,8 @@ describe.each(engines())("$name: deliveries planned after a given time", (engine
     const ids = [...Array(450).keys()];
     await queueRewards(store, shop, ids, START + 500);
     await queueRewards(store, shop, ["leased", "failed"]);
-    const [leased, other] = await claim(store, shop);
-    if (leased === undefined || other === undefined) throw new Error("too little was claimed");
-    await record(store, [failed(other)]);
+    await claimOne(store, shop);
+    await record(store, [failed(await claimOne(store, shop))]);
     const before = (await rows("deliveries")).slice(ids.length);
     expect(before.map((row) => row["claimable_at"])).toEqual([START + LEASE, START + 1_000]);
     expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(ids.length);

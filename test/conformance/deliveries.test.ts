@@ -121,11 +121,7 @@ describe.each(engines())("$name: retrying a delivery by hand", (engine) => {
     const before = await rows("deliveries");
     const id = claimed?.id ?? "";
     const [refused] = await failures([store.deliveries.retry(shop.id, id, START + LEASE - 1)]);
-    expect(refused).toMatchObject({
-      name: "SdsError",
-      code: "conflict",
-      message: `an attempt of ${id} is under way`,
-    });
+    expect(refused).toMatchObject({ name: "SdsError", code: "conflict", message: `an attempt of ${id} is under way` });
     expect(await rows("deliveries")).toEqual(before);
     const retried = { status: "pending", attempts: 0, nextAttemptAt: START + LEASE };
     expect(await store.deliveries.retry(shop.id, id, START + LEASE)).toMatchObject(retried);

@@ -36,6 +36,23 @@ export async function claim(
   return claims;
 }
 
+/** Claims one due delivery. @throws if nothing is due */
+export async function claimOne(store: Store, shop: ShopRef, options: Parameters<typeof claim>[2] = {}): Promise<Claim> {
+  const [claimed] = await claim(store, shop, { ...options, share: 1 });
+  if (claimed === undefined) throw new Error("nothing was claimed");
+  return claimed;
+}
+
+/** Claims for several shops in one transaction. @param shares how many deliveries each shop may have at most */
+export async function claimShares(
+  store: Store,
+  shares: readonly (readonly [ShopRef, number])[],
+  now = START,
+): Promise<Claim[]> {
+  const byShop = new Map(shares.map(([{ id }, share]) => [id, share]));
+  return (await store.deliveries.recordAndClaim([], byShop, now, START + LEASE, WAITS)).claimed;
+}
+
 /** Lists the ids of the shops with due deliveries. */
 export async function dueShopIds(store: Store, now: number): Promise<number[]> {
   return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);

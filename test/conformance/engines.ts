@@ -61,6 +61,13 @@ export async function storeWithEvents(engine: Engine): Promise<TestStore & { sho
   return { ...opened, shop: await shopWithEvents(opened.store) };
 }
 
+/** Opens a new database in two processes. The first one then adds a shop. */
+export async function storeInTwoProcesses(engine: Engine): Promise<TestStore & { second: Store; shop: Shop }> {
+  const opened = await engine.open();
+  const second = await opened.reopen();
+  return { ...opened, second, shop: await addShop(opened.store) };
+}
+
 async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<TestStore> {
   const folder = temporaryFolder();
   layEmptyDatabase(folder);

@@ -21,7 +21,18 @@ import {
   subscription,
 } from "../support/records.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
-import { addShop, apiKey, chooseAllEvents, commit, HOUR, receipt, removeShop, TOKENS, URL } from "./fixtures.ts";
+import {
+  addShop,
+  apiKey,
+  chooseAllEvents,
+  commit,
+  HOUR,
+  receipt,
+  receiveAll,
+  removeShop,
+  TOKENS,
+  URL,
+} from "./fixtures.ts";
 
 /** Calls each operation of the port at least once, with all its filters, on a shop with data in every table. */
 export async function everyOperation(store: Store): Promise<void> {
@@ -79,10 +90,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
 }
 
 async function mirror(store: Store, shop: Shop): Promise<void> {
-  await store.inbox.receive(
-    [receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })],
-    START,
-  );
+  await receiveAll(store, [receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })]);
   const [kept, settled] = await store.inbox.list(shop.id, { limit: 2 });
   const records = [
     customer(1),

@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import type { CommitResult } from "../../src/domain/decide/commit.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
@@ -11,6 +12,7 @@ import type { Shop, ShopRef } from "../../src/domain/shop.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { applySearched } from "../support/searched.ts";
 
@@ -132,6 +134,18 @@ export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
 export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises);
   return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));
+}
+
+/** Expects that each operation breaks a constraint. */
+export async function expectConflict(...operations: Promise<unknown>[]): Promise<void> {
+  const errors = await failures(operations);
+  for (const error of errors) expect(error).toBeInstanceOf(StoreError);
+  expect(errors).toMatchObject(errors.map(() => ({ reason: "conflict" })));
+}
+
+/** Receives platform webhooks. @returns whether each was new */
+export function receiveAll(store: Store, receipts: readonly Receipt[], now = START): Promise<boolean[]> {
+  return store.inbox.receive(receipts, now);
 }
 
 /** Reads a page of changes, and parses its rows. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
-import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, receipt, removeShop } from "./fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { addShop, receipt, receiveAll, removeShop } from "./fixtures.ts";
 import { queue, receive, subjectsOf } from "./received.ts";
 
 describe.each(engines())("$name: receiving platform webhooks", (engine) => {
@@ -51,10 +51,7 @@ describe.each(engines())("$name: receiving platform webhooks", (engine) => {
   test("stores a repeated webhook once, by its id in its shop, and returns the new ones", async () => {
     const { store, shop: alpha, other: beta } = await storeWithTwoShops(engine);
     expect(
-      await store.inbox.receive(
-        [receipt(alpha, "w1"), receipt(alpha, "w2"), receipt(alpha, "w1"), receipt(beta, "w1")],
-        START,
-      ),
+      await receiveAll(store, [receipt(alpha, "w1"), receipt(alpha, "w2"), receipt(alpha, "w1"), receipt(beta, "w1")]),
     ).toEqual([true, true, false, true]);
     expect(await store.inbox.receive([receipt(alpha, "w2"), receipt(alpha, "w3")], START + 1)).toEqual([false, true]);
     expect([await store.inbox.count(alpha.id), await store.inbox.count(beta.id)]).toMatchObject([
@@ -80,9 +77,7 @@ describe.each(engines())("$name: receiving platform webhooks", (engine) => {
   });
 
   test("by two processes at once stores each webhook once", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     const ids = Array.from({ length: 10 }, (_, n) => `w${n}`);
     const answers = await Promise.all(
       ids.flatMap((id) => [store, other].map((each) => each.inbox.receive([receipt(shop, id)], START))),
@@ -116,9 +111,9 @@ describe.each(engines())("$name: receiving platform webhooks", (engine) => {
   test("numbers the webhooks in the given order", async () => {
     const { store, shop: alpha, other: beta } = await storeWithTwoShops(engine);
     const ids = ["c", "a", "d", null, "b", "a", null];
-    await store.inbox.receive(
+    await receiveAll(
+      store,
       ids.flatMap((id, n) => [alpha, beta].map((shop) => receipt(shop, id, { subject: `s${n}` }))),
-      START,
     );
     for (const shop of [alpha, beta])
       expect(subjectsOf(await store.inbox.list(shop.id, { limit: 9 })).toReversed()).toEqual([
@@ -146,7 +141,8 @@ describe.each(engines())("$name: receiving platform webhooks", (engine) => {
     await store.inbox.forgetReceipts(START + 3);
     for (const shop of [alpha, beta]) {
       expect(
-        await store.inbox.receive(
+        await receiveAll(
+          store,
           ["w1", "w2", "w3"].map((id) => receipt(shop, id)),
           START + 10,
         ),

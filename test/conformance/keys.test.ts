@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { hashKey } from "../../src/domain/key.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, apiKey, failures, removeShop } from "./fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { apiKey, expectConflict, failures, removeShop } from "./fixtures.ts";
 
 describe.each(engines())("$name: API keys", (engine) => {
   test("are listed for each shop, oldest first, and keys of the same moment by id", async () => {
@@ -60,17 +59,13 @@ describe.each(engines())("$name: API keys", (engine) => {
   test("cannot be stored for a shop that was removed", async () => {
     const { store, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);
-    const [failure] = await failures([store.keys.add(shop.id, apiKey("a"), hashKey("secret a"))]);
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ reason: "conflict" });
+    await expectConflict(store.keys.add(shop.id, apiKey("a"), hashKey("secret a")));
   });
 });
 
 describe.each(engines())("$name: revoking an API key", (engine) => {
   test("by id or fingerprint ends it at once, for every process", async () => {
-    const { store, reopen, rows } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, rows, shop } = await storeInTwoProcesses(engine);
     for (const each of ["a", "b", "c"]) await store.keys.add(shop.id, apiKey(each), hashKey(each));
     expect(await store.keys.revoke(shop.id, "key_a", START + 5)).toEqual({ ...apiKey("a"), revokedAt: START + 5 });
     expect(await store.keys.revoke(shop.id, "cad_pk_b", START + 6)).toEqual({ ...apiKey("b"), revokedAt: START + 6 });

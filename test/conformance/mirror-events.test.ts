@@ -5,7 +5,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
 import { engines, storeWithEvents, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { chooseAllEvents, commit, receipt, shopWithEvents, TOKENS, URL } from "./fixtures.ts";
+import { chooseAllEvents, commit, receipt, receiveAll, shopWithEvents, TOKENS, URL } from "./fixtures.ts";
 
 /** What a shop can lack, how to take it away, and the topics that a new subscription then queues. */
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
@@ -122,10 +122,7 @@ describe.each(engines())("$name: events of a commit", (engine) => {
 describe.each(engines())("$name: inbox items", (engine) => {
   test("leave the inbox with the commit that processes them, and other items stay", async () => {
     const { store, rows, shop: alpha, other: beta } = await storeWithTwoShops(engine);
-    await store.inbox.receive(
-      [receipt(alpha, "a1"), receipt(alpha, "a2"), receipt(alpha, "a3"), receipt(beta, "b1")],
-      START,
-    );
+    await receiveAll(store, [receipt(alpha, "a1"), receipt(alpha, "a2"), receipt(alpha, "a3"), receipt(beta, "b1")]);
     const [first, second, , betas] = (await rows("inbox")).map(({ number }) => Number(number));
     const results = await store.mirror.applyRecords(
       [

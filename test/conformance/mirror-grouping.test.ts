@@ -9,7 +9,7 @@ import { cleanUp } from "../support/cleanup.ts";
 import { MemoryMirror } from "../support/memory-mirror.ts";
 import { applySearched } from "../support/searched.ts";
 import { engines, type TestStore } from "./engines.ts";
-import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
+import { addShop, chooseAllEvents, receipt, receiveAll } from "./fixtures.ts";
 
 /** Waiting platform webhooks. One names customer 1 by number; the other contains the digit 1, but not the customer. */
 const INBOX = [
@@ -31,9 +31,9 @@ function inGroups<T>(items: readonly T[], groupSizes: readonly number[]): T[][] 
 async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumbers: number[] }> {
   const shop = await addShop(store);
   await chooseAllEvents(store, shop);
-  await store.inbox.receive(
+  await receiveAll(
+    store,
     INBOX.map((body) => receipt(shop, null, { body })),
-    START,
   );
   const items = await store.inbox.list(shop.id, { limit: 10 });
   return { shop, inboxNumbers: items.map(({ number }) => number).sort((a, b) => a - b) };

@@ -8,7 +8,7 @@ import { applySearched } from "../support/searched.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { commit, receipt, shopWithEvents, URL } from "./fixtures.ts";
+import { commit, receipt, receiveAll, shopWithEvents, URL } from "./fixtures.ts";
 import { ADA, ada, adaWebhook, grace, redaction, tablesWith } from "./redactions.ts";
 
 describe.each(engines())("$name: a redaction", (engine) => {
@@ -113,10 +113,7 @@ describe.each(engines())("$name: a redaction", (engine) => {
   test("of two people in one commit redacts a text that names both", async () => {
     const { shop, ...opened } = await storeWithShop(engine);
     await commit(opened.store, shop, [ada, customer(2, { firstName: "Grace" })]);
-    await opened.store.inbox.receive(
-      [receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })],
-      START,
-    );
+    await receiveAll(opened.store, [receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })]);
     await commit(opened.store, shop, [redaction, { ...redaction, shopifyId: gid.customer(2) }]);
     expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
   });
@@ -141,10 +138,7 @@ describe.each(engines())("$name: a redaction", (engine) => {
       reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Ada" }),
     ]);
     await commit(store, beta, [ada, reward("r", { contact: ADA, milestone: 7 })]);
-    await store.inbox.receive(
-      [receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })],
-      START,
-    );
+    await receiveAll(store, [receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })]);
     const tables = ["occurrences", "deliveries", "inbox"] as const;
     const before = await Promise.all(tables.map(rows));
     await commit(store, alpha, [ada, redaction]);
@@ -175,14 +169,9 @@ describe.each(engines())("$name: a redaction", (engine) => {
   test("of a person whose number is longer than 2^53 keeps the other numbers of the texts exact", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     const person = gid.customer("9007199254740993");
-    await store.inbox.receive(
-      [
-        receipt(shop, "w1", {
-          body: `{"customer":{"id":9007199254740993,"email":"${ADA}"},"order":9007199254740995}`,
-        }),
-      ],
-      START,
-    );
+    await receiveAll(store, [
+      receipt(shop, "w1", { body: `{"customer":{"id":9007199254740993,"email":"${ADA}"},"order":9007199254740995}` }),
+    ]);
     await commit(store, shop, [{ ...redaction, shopifyId: person }]);
     expect((await rows("inbox"))[0]?.["body"]).toBe(
       '{"customer":{"id":"9007199254740993","email":null},"order":"9007199254740995"}',

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Submission } from "../../src/domain/decide/commit.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines, storeWithShop, storeWithTwoShops, type TestStore } from "./engines.ts";
-import { addShop, allRows, chooseAllEvents, commit, failures, receipt, removeShop } from "./fixtures.ts";
+import { addShop, allRows, chooseAllEvents, commit, expectConflict, receipt, removeShop } from "./fixtures.ts";
 
 const unknownContract = {
   field: "subscription",
@@ -122,9 +121,7 @@ describe.each(engines())("$name: a commit", (engine) => {
     const inboxNumbers = (await rows("inbox")).map(({ number }) => Number(number));
     const before = await Promise.all(TABLE_NAMES.map(rows));
     const submission: Submission = { shop, records: [subscription(1), order(1, 1), reward("r")], inboxNumbers };
-    const [failure] = await failures([store.mirror.applyRecords([submission], START, [])]);
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ reason: "conflict" });
+    await expectConflict(store.mirror.applyRecords([submission], START, []));
     expect(await Promise.all(TABLE_NAMES.map(rows))).toEqual(before);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, removeShop } from "./fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { removeShop } from "./fixtures.ts";
 
 const order = (number: number, json = "{}") => ({ gid: `gid://shopify/Order/${number}`, json });
 const line = (ofOrder: number, number: number, json = `{"n":${number}}`) => ({
@@ -46,9 +46,7 @@ describe.each(engines())("$name: staged orders", (engine) => {
   });
 
   test("that are added while another process removes their stage leave no row", async () => {
-    const { store, reopen, rows } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, rows, shop } = await storeInTwoProcesses(engine);
     for (let round = 0; round < 5; round += 1) {
       const stage = (await store.orderStages.begin(shop.id)) ?? 0;
       const adding = Array.from({ length: 8 }, (_, n) =>

@@ -2,7 +2,7 @@ import type { ShopRef } from "../../src/domain/shop.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
-import { receipt } from "./fixtures.ts";
+import { receipt, receiveAll } from "./fixtures.ts";
 
 /** Names a shop's queue of platform webhooks. */
 export const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
@@ -15,7 +15,8 @@ export async function receive(
   fields: Partial<Receipt> = {},
   now = START,
 ): Promise<number[]> {
-  await store.inbox.receive(
+  await receiveAll(
+    store,
     subjects.map((subject) => receipt(shop, null, { subject, ...fields })),
     now,
   );

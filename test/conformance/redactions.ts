@@ -5,7 +5,7 @@ import { START } from "../support/app.ts";
 import { customer, gid } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import type { TestStore } from "./engines.ts";
-import { receipt } from "./fixtures.ts";
+import { receipt, receiveAll } from "./fixtures.ts";
 
 export const ADA = "ada@example.com";
 export const redaction: RedactionRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
@@ -25,8 +25,8 @@ export async function tablesWith({ rows }: TestStore, text: string): Promise<str
  * Fills the inbox with other people's webhooks. The inbox is searched last, so that search takes several more turns.
  */
 export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
-  await store.inbox.receive(
+  await receiveAll(
+    store,
     Array.from({ length: 60 }, () => receipt(shop, null, { body: grace })),
-    START,
   );
 }

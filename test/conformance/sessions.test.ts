@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/actions/session.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
-import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, failures, HOUR, removeShop } from "./fixtures.ts";
+import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
+import { expectConflict, HOUR, removeShop } from "./fixtures.ts";
 
 const [LINK, OTHER_LINK] = [hashToken("link"), hashToken("other link")];
 const [SESSION, OTHER_SESSION] = [hashToken("session"), hashToken("other session")];
@@ -22,9 +21,7 @@ describe.each(engines())("$name: a sign-in link", (engine) => {
   });
 
   test("works for one of two processes that use it at once", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
     const begun = await Promise.all([
       store.sessions.begin(LINK, SESSION, START, START + HOUR),
@@ -56,17 +53,13 @@ describe.each(engines())("$name: a sign-in link", (engine) => {
   test("of a shop that was removed is refused", async () => {
     const { store, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);
-    const [failure] = await failures([store.sessions.addLink(shop.id, LINK, START + 10)]);
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ reason: "conflict" });
+    await expectConflict(store.sessions.addLink(shop.id, LINK, START + 10));
   });
 });
 
 describe.each(engines())("$name: a session", (engine) => {
   test("ends at its time, or when it is ended, for every process", async () => {
-    const { store, reopen } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, shop } = await storeInTwoProcesses(engine);
     for (const [link, session] of [
       [LINK, SESSION],
       [OTHER_LINK, OTHER_SESSION],
@@ -85,9 +78,7 @@ describe.each(engines())("$name: a session", (engine) => {
   });
 
   test("that begins while another process ends all sessions of its shop is ended too, or its link stays unused", async () => {
-    const { store, reopen, rows } = await engine.open();
-    const other = await reopen();
-    const shop = await addShop(store);
+    const { store, second: other, rows, shop } = await storeInTwoProcesses(engine);
     const names = Array.from({ length: 8 }, (_, n) => `${n}`);
     for (let round = 0; round < 5; round += 1) {
       for (const name of names) await store.sessions.addLink(shop.id, hashToken(name), START + HOUR);

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/actions/session.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { type Engine, engines, storeWithTwoShops } from "./engines.ts";
-import { addShop, failures, HOUR } from "./fixtures.ts";
+import { addShop, expectConflict, HOUR } from "./fixtures.ts";
 
 const [SESSION, OTHER_SESSION] = [hashToken("session"), hashToken("other session")];
 const FORM = hashToken("form");
@@ -26,12 +25,6 @@ async function opened(engine: Engine) {
   const shop = await addShop(all.store);
   for (const session of [SESSION, OTHER_SESSION]) await begin(all.store, shop.id, session);
   return { ...all, other, shop };
-}
-
-async function expectConflict(operation: Promise<unknown>): Promise<void> {
-  const [failure] = await failures([operation]);
-  expect(failure).toBeInstanceOf(StoreError);
-  expect(failure).toMatchObject({ reason: "conflict" });
 }
 
 describe.each(engines())("$name: a form", (engine) => {

@@ -51,11 +51,7 @@ describe.each(engines())("$name: shops", (engine) => {
       plan: "free+addon",
       currency: "EUR",
     });
-    await store.shops.set(shop.domain, {
-      creditTitle: "Crédit ☕",
-      triggers: ["subscription-created"],
-      retryDays: [],
-    });
+    await store.shops.set(shop.domain, { creditTitle: "Crédit ☕", triggers: ["subscription-created"], retryDays: [] });
     expect(await store.shops.settings(shop.id)).toEqual({
       planFixed: true,
       retryDays: [],

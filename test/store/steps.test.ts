@@ -21,12 +21,7 @@ async function opened() {
   const store = await open();
   const shop = await addShop(store);
   await store.webhooks.set(shop.id, { url: URL, topics: ["loyalty.reward_earned"] }, START);
-  return {
-    store,
-    shop,
-    open,
-    countOf: (table: "deliveries" | "platform_webhooks") => readRows(folder, table).length,
-  };
+  return { store, shop, open, countOf: (table: "deliveries" | "platform_webhooks") => readRows(folder, table).length };
 }
 
 /** Closes the database after the first step of the work, as a kill does: each step takes a turn of the event loop. */

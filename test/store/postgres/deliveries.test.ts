@@ -31,9 +31,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     expect((await claimWithin(other, shop, 4, 1)).claimed).toEqual([]);
     expect(
       await store.deliveries.recordAndClaim([], new Map([[unlimited.id, 9]]), START, START + LEASE, WAITS),
-    ).toMatchObject({
-      claimed: { length: 9 },
-    });
+    ).toMatchObject({ claimed: { length: 9 } });
     // Deliveries that are planned for later have no lease, so they do not count.
     await record(
       store,
