@@ -1,31 +1,26 @@
 import { expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { subscription } from "../support/records.ts";
-import { newestId, sending, settled } from "./sending.ts";
+import { newestId, retrying, sending, settled } from "./sending.ts";
 
 const MINUTE = 60_000;
 
 /** Makes a delivery that is dead after two attempts. */
 async function dead() {
-  const sent = await sending(["subscription.created"], { SDS_RETRY_WAITS: "1ms" });
-  sent.receiver.answer = () => new Response(null, { status: 500 });
-  await sent.intake(subscription(1));
-  await settled(sent.log, "retrying", 1);
-  sent.test.clock.ms += 1;
-  sent.test.app.sender.wake();
+  const sent = await retrying({ SDS_RETRY_WAITS: "1ms" });
+  sent.advance(1);
   await settled(sent.log, "dead", 2);
   return { ...sent, id: await newestId(sent.log) };
 }
 
 test("a dead delivery gets a new round of attempts; the count goes on, and body and signature stay", async () => {
-  const { test, receiver, log, id } = await dead();
+  const { test, receiver, log, id, advance } = await dead();
   const retried = await test.app.store.deliveries.retry(1, id, test.clock.ms);
   expect(retried).toMatchObject({ status: "pending", attempts: 2, nextAttemptAt: test.clock.ms });
   test.app.sender.wake();
   await settled(log, "retrying", 3);
   receiver.answer = () => new Response();
-  test.clock.ms += 1;
-  test.app.sender.wake();
+  advance(1);
   await settled(log, "delivered", 4);
   expect(new Set(receiver.received.map(({ body, signature }) => body + signature)).size).toBe(1);
 });
@@ -41,10 +36,7 @@ test("a delivered delivery is sent once more", async () => {
 });
 
 test("a retrying delivery is attempted now instead of at its planned time", async () => {
-  const { test, intake, receiver, log } = await sending(["subscription.created"]);
-  receiver.answer = () => new Response(null, { status: 500 });
-  await intake(subscription(1));
-  await settled(log, "retrying", 1);
+  const { test, log } = await retrying();
   test.clock.ms += 1_000;
   await test.app.store.deliveries.retry(1, await newestId(log), test.clock.ms);
   test.app.sender.wake();

@@ -3,18 +3,15 @@ import { START } from "../support/app.ts";
 import { contracts, FAILED, MINUTE, sendingSlowly } from "./slow-sending.ts";
 
 test("a clock that is set forward makes no second attempt of a delivery at the same time", async () => {
-  const { addShop, wake, settle, newAttempts, log, clock } = await sendingSlowly();
-  const shop = await addShop("a", 2);
-  await wake();
+  const { wake, newAttempts, log, clock, begin, end } = await sendingSlowly();
+  const shop = await begin("a", 2);
   const [first] = newAttempts();
-  first?.end();
-  await settle();
+  await end([first]);
   const [second] = newAttempts();
   clock.ms += 60 * MINUTE;
   await wake();
   expect(newAttempts()).toEqual([]);
-  second?.end();
-  await settle();
+  await end([second]);
   // The result counts under the lease that replaced the first lease.
   expect(await log(shop)).toMatchObject([
     { status: "delivered", attempts: 1 },
@@ -37,10 +34,9 @@ describe("a clock that was ahead", () => {
   });
 
   test("and is set back by a minute delays no first attempt, and a retry keeps its planned time", async () => {
-    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
+    const { addShop, wake, settle, newAttempts, clock, endNew, begin } = await sendingSlowly();
     clock.ms += MINUTE;
-    await addShop("a", 1);
-    await wake();
+    await begin("a", 1);
     await endNew(FAILED);
     await addShop("b", 1);
     clock.ms -= MINUTE;
@@ -50,10 +46,9 @@ describe("a clock that was ahead", () => {
   });
 
   test("and is set back delays no retry", async () => {
-    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
+    const { wake, settle, newAttempts, clock, endNew, begin } = await sendingSlowly();
     clock.ms += 60 * MINUTE;
-    await addShop("a", 1);
-    await wake();
+    await begin("a", 1);
     await endNew(FAILED);
     clock.ms -= 60 * MINUTE;
     await wake();
@@ -82,13 +77,12 @@ describe("a process that was paused", () => {
   });
 
   test("finishes an attempt under way, under the lease that it claimed late", async () => {
-    const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly({
+    const { deliveries, wake, newAttempts, clock, log, endNew, begin, end } = await sendingSlowly({
       isShared: true,
     });
     let ahead = 0;
     performance.now = () => START + ahead;
-    const shop = await addShop("a", 2);
-    await wake();
+    const shop = await begin("a", 2);
     await endNew();
     const [running] = newAttempts();
     // The lease ends.
@@ -102,8 +96,7 @@ describe("a process that was paused", () => {
     await wake();
     deliveries.recordAndClaim = recordAndClaim;
     expect(newAttempts()).toEqual([]);
-    running?.end();
-    await settle();
+    await end([running]);
     expect(await log(shop)).toMatchObject([
       { status: "delivered", attempts: 1 },
       { status: "delivered", attempts: 1 },

@@ -67,13 +67,12 @@ describe("an operator reads in the log", () => {
   });
 
   test("no result that came after another process had taken over the delivery", async () => {
-    const { shop, deliveries, wake, newAttempts, settle, lines, clock } = await failing([]);
+    const { shop, deliveries, wake, newAttempts, lines, clock, end } = await failing([]);
     await wake();
     const [attempt] = newAttempts();
     clock.ms += 15_000;
     await deliveries.recordAndClaim([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
-    attempt?.end(failure);
-    await settle();
+    await end([attempt], failure);
     expect(lines()).toEqual([]);
   });
 });

@@ -17,19 +17,16 @@ describe("a database that fails", () => {
   });
 
   test("keeps results for the next turn, which records each once, in order", async () => {
-    const { addShop, wake, settle, newAttempts, endPause, deliveries, log, logged, endNew } = await sendingSlowly();
-    const shop = await addShop("a", 5);
-    await wake();
+    const { settle, newAttempts, endPause, deliveries, log, logged, endNew, begin, end } = await sendingSlowly();
+    const shop = await begin("a", 5);
     await endNew();
     const running = newAttempts();
     const { recordAndClaim } = deliveries;
     const failure = Promise.withResolvers<never>();
     deliveries.recordAndClaim = () => failure.promise;
-    for (const attempt of running.slice(0, 2)) attempt.end();
-    await settle();
+    await end(running.slice(0, 2));
     // These attempts end while the failing turn still records the other results.
-    for (const attempt of running.slice(2)) attempt.end();
-    await settle();
+    await end(running.slice(2));
     failure.reject(new Error("disk I/O error"));
     await settle();
     expect(logged.filter((line) => line.includes("disk I/O error")).map((line) => JSON.parse(line).kept)).toEqual([4]);
@@ -77,10 +74,9 @@ describe("stop", () => {
   });
 
   test("tries once more to record results that could not be recorded", async () => {
-    const { sender, shop, attempts, settle, breakDatabase, log } = await running();
+    const { sender, shop, attempts, breakDatabase, log, end } = await running();
     const repair = breakDatabase();
-    for (const attempt of attempts) attempt.end();
-    await settle();
+    await end(attempts);
     repair();
     await sender.stop();
     expect(countDelivered(await log(shop))).toBe(5);

@@ -20,7 +20,7 @@ describe("attempts that end one after the other", () => {
   });
 
   test("are recorded at once if somebody asks for a turn", async () => {
-    const { addShop, sender, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
+    const { addShop, sender, wake, newAttempts, noteRecorded, end } = await sendingSlowly();
     for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
     await wake();
     const recorded = noteRecorded();
@@ -30,15 +30,14 @@ describe("attempts that end one after the other", () => {
     sender.wake();
     await nextRound();
     await nextRound();
-    second?.end();
-    await settle();
+    await end([second]);
     expect(recorded).toEqual([1, 1]);
   });
 });
 
 describe("the order of attempts", () => {
   test("takes shops in turn, and of each shop the oldest delivery first", async () => {
-    const { addShop, queue, wake, settle, newAttempts } = await sendingSlowly({ concurrency: 1 });
+    const { addShop, queue, wake, newAttempts, end } = await sendingSlowly({ concurrency: 1 });
     const shops = [await addShop("a", 1), await addShop("b", 1), await addShop("c", 1)];
     const order: string[] = [];
     async function attemptAll(count: number): Promise<void> {
@@ -46,8 +45,7 @@ describe("the order of attempts", () => {
       for (let n = 0; n < count; n += 1) {
         const running = newAttempts();
         order.push(...contracts(running));
-        for (const attempt of running) attempt.end();
-        await settle();
+        await end(running);
       }
     }
     // Now every endpoint has been tried.
@@ -58,13 +56,11 @@ describe("the order of attempts", () => {
   });
 
   test("gives one attempt to an endpoint that was never tried, then as many as a shop may have", async () => {
-    const { addShop, wake, settle, newAttempts } = await sendingSlowly();
-    await addShop("a", 9);
-    await wake();
+    const { newAttempts, begin, end } = await sendingSlowly();
+    await begin("a", 9);
     const first = newAttempts();
     expect(first).toHaveLength(1);
-    first[0]?.end();
-    await settle();
+    await end([first[0]]);
     expect(newAttempts()).toHaveLength(4);
   });
 
@@ -72,32 +68,27 @@ describe("the order of attempts", () => {
     ["times out", { statusCode: null, error: "The endpoint did not answer within 10 seconds.", timedOut: true }, 0],
     ["takes a second", {}, 1_000],
   ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
-    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
+    const { newAttempts, clock, endNew, begin, end } = await sendingSlowly();
     performance.now = () => clock.ms;
-    await addShop("a", 9);
-    await wake();
+    await begin("a", 9);
     await endNew();
     const [first, second, ...others] = newAttempts();
     clock.ms += durationMs;
-    for (const attempt of [first, second]) attempt?.end({ ...OK, ...outcome });
-    await settle();
+    await end([first, second], { ...OK, ...outcome });
     // Two attempts still run. They were started when the endpoint was quick.
     expect([others.length, newAttempts().length]).toEqual([2, 0]);
     clock.ms -= durationMs;
-    others[0]?.end({ ...OK, timedOut: true });
-    await settle();
+    await end([others[0]], { ...OK, timedOut: true });
     expect(newAttempts()).toHaveLength(0);
-    others[1]?.end({ ...OK, timedOut: true });
-    await settle();
+    await end([others[1]], { ...OK, timedOut: true });
     expect(newAttempts()).toHaveLength(1);
   });
 });
 
 describe("a turn", () => {
   test("claims nothing while no slot is free", async () => {
-    const { addShop, wake, newAttempts, deliveries, clock } = await sendingSlowly({ concurrency: 1 });
-    const shop = await addShop("a", 2);
-    await wake();
+    const { wake, newAttempts, deliveries, clock, begin } = await sendingSlowly({ concurrency: 1 });
+    const shop = await begin("a", 2);
     expect(newAttempts()).toHaveLength(1);
     let looked = 0;
     const { dueShops } = deliveries;
@@ -111,9 +102,8 @@ describe("a turn", () => {
   });
 
   test("records all results of one moment, and claims what comes next, in one transaction", async () => {
-    const { addShop, wake, deliveries, endNew } = await sendingSlowly();
-    await addShop("a", 9);
-    await wake();
+    const { deliveries, endNew, begin } = await sendingSlowly();
+    await begin("a", 9);
     await endNew();
     const turns: [number, number][] = [];
     const { recordAndClaim } = deliveries;
@@ -137,9 +127,8 @@ describe("a turn", () => {
     ["5 seconds", false, 15_000],
     ["10 seconds between nodes, whose clocks differ,", true, 20_000],
   ])("claims with a lease until %s after the timeout of the attempt", async (_name, isShared, leaseMs) => {
-    const { addShop, wake, deliveries, clock } = await sendingSlowly({ isShared });
-    const shop = await addShop("a", 1);
-    await wake();
+    const { deliveries, clock, begin } = await sendingSlowly({ isShared });
+    const shop = await begin("a", 1);
     expect(await deliveries.dueShops(clock.ms + leaseMs - 1)).toEqual([]);
     expect(await deliveries.dueShops(clock.ms + leaseMs)).toEqual([{ shopId: shop.id, kind: "webhook" }]);
   });
@@ -161,12 +150,11 @@ test("the history has the beginning of each attempt and its duration in whole mi
 });
 
 test("an attempt that fails by a defect of the program is made again after its lease, and does not count", async () => {
-  const { sender, addShop, wake, settle, newAttempts, log, logged, clock, endNew } = await sendingSlowly({
+  const { sender, addShop, wake, settle, newAttempts, log, logged, clock, endNew, begin, end } = await sendingSlowly({
     concurrency: 1,
   });
   const shop = await addShop("a", 1);
-  const other = await addShop("b", 1);
-  await wake();
+  const other = await begin("b", 1);
   newAttempts()[0]?.fail(new Error("the secret cannot be read"));
   await settle();
   expect(logged.join("")).toContain("the secret cannot be read");
@@ -174,8 +162,7 @@ test("an attempt that fails by a defect of the program is made again after its l
   // The failed attempt's slot is free for another shop.
   const [next] = newAttempts();
   expect(next?.claim.shopId).toBe(other.id);
-  next?.end();
-  await settle();
+  await end([next]);
   expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
   clock.ms += 15_000;
   await wake();
@@ -184,38 +171,34 @@ test("an attempt that fails by a defect of the program is made again after its l
 });
 
 test("a turn knows how many attempts of a shop may run in all processes", async () => {
-  const { addShop, wake, deliveries, endNew } = await sendingSlowly();
+  const { deliveries, endNew, begin } = await sendingSlowly();
   const { recordAndClaim } = deliveries;
   const limits: unknown[] = [];
   deliveries.recordAndClaim = (...args) => {
     limits.push(args[5]);
     return recordAndClaim(...args);
   };
-  const shop = await addShop("a", 9);
-  await wake();
+  const shop = await begin("a", 9);
   await endNew();
   expect([limits[0], limits[1]]).toEqual([new Map([[shop.id, 1]]), new Map([[shop.id, 4]])]);
 });
 
 test("a defect of the program says nothing about the endpoint", async () => {
-  const { addShop, wake, settle, newAttempts } = await sendingSlowly();
-  await addShop("a", 9);
-  await wake();
+  const { settle, newAttempts, begin } = await sendingSlowly();
+  await begin("a", 9);
   newAttempts()[0]?.fail(new Error("the secret cannot be read"));
   await settle();
   expect(newAttempts()).toHaveLength(1);
 });
 
 test("a pace is stored with the next result if its own result came too late to be recorded", async () => {
-  const { addShop, wake, settle, newAttempts, deliveries, clock, endNew } = await sendingSlowly();
-  const shop = await addShop("a", 1);
-  await wake();
+  const { wake, newAttempts, deliveries, clock, endNew, begin, end } = await sendingSlowly();
+  const shop = await begin("a", 1);
   const [late] = newAttempts();
   clock.ms += 15_000;
   // Another process takes over the delivery, and is killed.
   await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
-  late?.end();
-  await settle();
+  await end([late]);
   expect(await deliveries.listPaces()).toEqual([]);
   clock.ms += 15_000;
   await wake();
@@ -235,14 +218,13 @@ test("a restart does not forget that an endpoint hangs", async () => {
 });
 
 test("the platform's answers to workflow triggers say nothing about the endpoint", async () => {
-  const { addShop, chooseTriggers, queue, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+  const { addShop, chooseTriggers, queue, wake, newAttempts, deliveries, end } = await sendingSlowly();
   const shop = await addShop("a", 1);
   await chooseTriggers(shop);
   await queue(shop, 2, 3);
   /** Ends the running attempts. @returns the kinds of the attempts that begin next */
   const kindsAfter = async (outcome: AttemptOutcome) => {
-    for (const attempt of running) attempt.end(outcome);
-    await settle();
+    await end(running, outcome);
     running = newAttempts();
     return running.map(({ claim }) => claim.kind);
   };
@@ -257,9 +239,8 @@ test("the platform's answers to workflow triggers say nothing about the endpoint
 });
 
 test("an attempt that another process made in the meantime counts", async () => {
-  const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly();
-  const shop = await addShop("a", 2);
-  await wake();
+  const { deliveries, wake, newAttempts, clock, log, endNew, begin, end } = await sendingSlowly();
+  const shop = await begin("a", 2);
   await endNew();
   const [slow] = newAttempts();
   clock.ms += 15_000;
@@ -271,8 +252,7 @@ test("an attempt that another process made in the meantime counts", async () => 
   // The attempt that runs goes on under a new lease.
   await wake();
   expect(newAttempts()).toEqual([]);
-  slow?.end();
-  await settle();
+  await end([slow]);
   expect(await log(shop)).toMatchObject([
     { status: "delivered", attempts: 2 },
     { status: "delivered", attempts: 1 },

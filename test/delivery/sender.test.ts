@@ -5,7 +5,7 @@ import { nextTurn } from "../../src/lib/waits.ts";
 import { START } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
-import { newestId, sending, settled } from "./sending.ts";
+import { newestId, retrying, sending, settled } from "./sending.ts";
 
 const MINUTE = 60_000;
 
@@ -48,15 +48,14 @@ describe("nothing is queued", () => {
   });
 
   test("on a plan without access, but earlier deliveries are still sent", async () => {
-    const { test, intake, log, receiver } = await sending();
+    const { test, intake, log, receiver, advance } = await sending();
     receiver.answer = () => new Response(null, { status: 500 });
     await intake(subscription(1));
     await settled(log, "retrying", 1);
     await test.app.store.shops.set("alpha.myshopify.com", { plan: "free" });
     await intake(subscription(2));
     receiver.answer = () => new Response();
-    test.clock.ms += 2 * MINUTE;
-    test.app.sender.wake();
+    advance(2 * MINUTE);
     await settled(log, "delivered", 2);
     expect(await log()).toHaveLength(1);
   });
@@ -99,12 +98,8 @@ describe("an endpoint that fails", () => {
   });
 
   test("gets no attempt before the planned time", async () => {
-    const { test, intake, receiver, log } = await sending(["subscription.created"]);
-    receiver.answer = () => new Response(null, { status: 500 });
-    await intake(subscription(1));
-    await settled(log, "retrying", 1);
-    test.clock.ms += 2 * MINUTE - 1;
-    test.app.sender.wake();
+    const { intake, receiver, advance } = await retrying();
+    advance(2 * MINUTE - 1);
     await intake(subscription(2));
     await receiver.gets(2);
     expect(receiver.received.map(({ json }) => json.data["contract_id"])).toEqual([
@@ -114,12 +109,11 @@ describe("an endpoint that fails", () => {
   });
 
   test("and then succeeds has a delivered delivery, and both attempts in its history", async () => {
-    const { test, intake, receiver, log } = await sending(["subscription.created"]);
+    const { test, intake, receiver, log, advance } = await sending(["subscription.created"]);
     receiver.answer = () => new Response(null, { status: receiver.received.length === 1 ? 503 : 200 });
     await intake(subscription(1));
     await settled(log, "retrying", 1);
-    test.clock.ms += 2 * MINUTE;
-    test.app.sender.wake();
+    advance(2 * MINUTE);
     expect(await settled(log, "delivered", 2)).toMatchObject({ lastStatusCode: 200, error: null, nextAttemptAt: null });
     expect((await test.app.store.deliveries.show(1, await newestId(log))).history).toMatchObject([
       { number: 1, statusCode: 503, startedAt: START },
@@ -137,14 +131,10 @@ describe("an endpoint that fails", () => {
 });
 
 test("after a new secret, deliveries queued before keep their signature, and later ones are signed with the new secret", async () => {
-  const { test, shop, intake, receiver, secret, log } = await sending(["subscription.created"]);
-  receiver.answer = () => new Response(null, { status: 500 });
-  await intake(subscription(1));
-  await settled(log, "retrying", 1);
+  const { test, shop, intake, receiver, secret, log, advance } = await retrying();
   const rotated = await test.app.store.webhooks.rotateSecret(shop.id, START);
   receiver.answer = () => new Response();
-  test.clock.ms += 2 * MINUTE;
-  test.app.sender.wake();
+  advance(2 * MINUTE);
   await settled(log, "delivered", 2);
   expect(await receiver.allGenuine(secret)).toBe(true);
   receiver.received.splice(0);
@@ -155,7 +145,7 @@ test("after a new secret, deliveries queued before keep their signature, and lat
 });
 
 test("an attempt that a crash interrupted is made again when its lease has ended, and does not count", async () => {
-  const { test, shop, receiver, log } = await sending(["subscription.created"]);
+  const { test, shop, receiver, log, advance } = await sending(["subscription.created"]);
   await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)] }], START, []);
   // Another process claims the delivery and is killed.
   const {
@@ -163,22 +153,15 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   } = await test.app.store.deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, START + 15_000, []);
   if (claim === undefined) throw new Error("nothing was claimed");
   expect(claim.topic).toBe("subscription.created");
-  test.clock.ms += 14_999;
-  test.app.sender.wake();
+  advance(14_999);
   expect(await test.app.store.deliveries.dueShops(test.clock.ms)).toEqual([]);
-  test.clock.ms += 1;
-  test.app.sender.wake();
+  advance(1);
   await settled(log, "delivered", 1);
   expect(receiver.received).toHaveLength(1);
   // The other process was only suspended. It now records its result, too late.
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
-  await test.app.store.deliveries.recordAndClaim(
-    [{ claim, outcome, startedAt: START, duration: 1 }],
-    new Map(),
-    test.clock.ms,
-    0,
-    [],
-  );
+  const late = { claim, outcome, startedAt: START, duration: 1 };
+  await test.app.store.deliveries.recordAndClaim([late], new Map(), test.clock.ms, 0, []);
   expect(await log()).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
@@ -235,13 +218,12 @@ test("a test event arrives for any selected topics, and is marked in the log", a
 });
 
 test("delivered deliveries are removed after their time, and dead ones stay", async () => {
-  const { test, intake, receiver, log } = await sending(["subscription.created"], { SDS_RETRY_WAITS: "1ms" });
+  const { test, intake, receiver, log, advance } = await sending(["subscription.created"], { SDS_RETRY_WAITS: "1ms" });
   receiver.answer = ({ json }) =>
     new Response(null, { status: String(json.data["contract_id"]).endsWith("/1") ? 500 : 200 });
   await intake(subscription(1));
   await settled(log, "retrying", 1);
-  test.clock.ms += 1;
-  test.app.sender.wake();
+  advance(1);
   await settled(log, "dead", 2);
   await intake([subscription(2), subscription(3), customer(9)]);
   await eventually(async () => (await log()).filter(({ status }) => status === "delivered").length === 2);

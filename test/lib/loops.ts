@@ -48,6 +48,15 @@ export function countingLoop() {
   };
 }
 
+/** A counting loop whose first turn is under way until `release` is called. */
+export async function loopInTurn() {
+  const counting = countingLoop();
+  counting.hold();
+  counting.loop.wake();
+  await settle();
+  return counting;
+}
+
 /** Waits until every requested turn has run, except turns that are held or paused. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));

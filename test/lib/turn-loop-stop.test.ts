@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { countingLoop, eventOf, loopWith, settle } from "./loops.ts";
+import { countingLoop, eventOf, loopInTurn, loopWith, settle } from "./loops.ts";
 
 describe("stop", () => {
   test("of an idle loop makes no turn", async () => {
@@ -9,10 +9,7 @@ describe("stop", () => {
   });
 
   test("waits for the turn under way", async () => {
-    const { loop, state, hold, release } = countingLoop();
-    hold();
-    loop.wake();
-    await settle();
+    const { loop, state, release } = await loopInTurn();
     const stopped = eventOf(loop.stop());
     await settle();
     expect(stopped.happened).toBe(false);
@@ -111,10 +108,7 @@ describe("stop", () => {
   });
 
   test("may be called twice: both calls wait for the same end", async () => {
-    const { loop, state, hold, release } = countingLoop();
-    hold();
-    loop.wake();
-    await settle();
+    const { loop, state, release } = await loopInTurn();
     const stopped = [eventOf(loop.stop()), eventOf(loop.stop())];
     await settle();
     expect(stopped.map(({ happened }) => happened)).toEqual([false, false]);
@@ -126,10 +120,7 @@ describe("stop", () => {
   });
 
   test("ends the effect of wakes", async () => {
-    const { loop, state, hold, release } = countingLoop();
-    hold();
-    loop.wake();
-    await settle();
+    const { loop, state, release } = await loopInTurn();
     const stopping = loop.stop();
     expect(loop.stopping).toBe(true);
     loop.wake();

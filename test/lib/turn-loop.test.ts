@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { countingLoop, loopWith, settle } from "./loops.ts";
+import { countingLoop, loopInTurn, loopWith, settle } from "./loops.ts";
 
 describe("wake", () => {
   test("makes no turn at once, but a turn soon", async () => {
@@ -34,10 +34,7 @@ describe("wake", () => {
   });
 
   test("during a turn makes another turn after it", async () => {
-    const { loop, state, hold, release } = countingLoop();
-    hold();
-    loop.wake();
-    await settle();
+    const { loop, state, release } = await loopInTurn();
     loop.wake();
     loop.wake();
     await settle();

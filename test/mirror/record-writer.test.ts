@@ -61,88 +61,72 @@ class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   }
 }
 
-test("submissions that wait at the same time share a commit, and each gets its own result", async () => {
+/** Makes a record writer. @param isSlow whether searches wait for the test */
+function writing(isSlow = false) {
   const commits = new Commits();
+  commits.isSlow = isSlow;
   const recordWriter = createRecordWriter(commits, Date.now);
-  const answers = await Promise.all(
-    [1, 2, 3].map((n) => recordWriter.submit({ shop, records: [customer(n), customer(n + 10)] })),
-  );
+  const submit = (records: MirrorRecord[], to: ShopRef = shop) => recordWriter.submit({ shop: to, records });
+  return { commits, recordWriter, submit };
+}
+
+test("submissions that wait at the same time share a commit, and each gets its own result", async () => {
+  const { commits, submit } = writing();
+  const answers = await Promise.all([1, 2, 3].map((n) => submit([customer(n), customer(n + 10)])));
   expect(commits.groups).toEqual([3]);
   expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
 });
 
 test("a commit has a largest size, and a larger submission gets a commit of its own", async () => {
-  const commits = new Commits();
-  const recordWriter = createRecordWriter(commits, Date.now);
+  const { commits, submit } = writing();
   const many = Array.from({ length: 1500 }, (_, n) => customer(n));
-  await Promise.all([
-    recordWriter.submit({ shop, records: many }),
-    recordWriter.submit({ shop, records: many }),
-    recordWriter.submit({ shop, records: [...many, ...many] }),
-    recordWriter.submit({ shop, records: [] }),
-  ]);
+  await Promise.all([submit(many), submit(many), submit([...many, ...many]), submit([])]);
   expect(commits.groups).toEqual([1, 1, 1, 1]);
 });
 
 test("a redaction counts like many records, so that a commit has few redactions", async () => {
-  const commits = new Commits();
-  const recordWriter = createRecordWriter(commits, Date.now);
+  const { commits, submit } = writing();
   const shops = Array.from({ length: 24 }, (_, n) => ({ ...shop, id: n + 1 }));
-  await Promise.all(shops.map((each) => recordWriter.submit({ shop: each, records: [redactionOf(1)] })));
+  await Promise.all(shops.map((each) => submit([redactionOf(1)], each)));
   expect(commits.groups.every((size) => size <= 10)).toBe(true);
   expect(commits.groups.reduce((sum, size) => sum + size, 0)).toBe(24);
 });
 
 test("a commit has 250 records at most, and fewer with many line items", async () => {
-  const commits = new Commits();
-  const recordWriter = createRecordWriter(commits, Date.now);
-  const submitAll = (all: MirrorRecord[]) =>
-    Promise.all(all.map((record) => recordWriter.submit({ shop, records: [record] })));
+  const { commits, submit } = writing();
+  const submitAll = (all: MirrorRecord[]) => Promise.all(all.map((record) => submit([record])));
   await submitAll(Array.from({ length: 600 }, (_, n) => customer(n)));
   await submitAll(Array.from({ length: 20 }, (_, n) => subscription(n, { lines: new Array(240).fill(line) })));
   expect(commits.groups).toEqual([250, 250, 100, 10, 10]);
 });
 
 test("a failed commit rejects all its submissions and no later ones", async () => {
-  const commits = new Commits();
-  const recordWriter = createRecordWriter(commits, Date.now);
+  const { commits, submit } = writing();
   commits.failure = new StoreError("lost", new Error("disk full"));
-  const failed = await Promise.allSettled([
-    recordWriter.submit({ shop, records: [] }),
-    recordWriter.submit({ shop, records: [] }),
-  ]);
+  const failed = await Promise.allSettled([submit([]), submit([])]);
   expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect(await recordWriter.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
+  expect(await submit([])).toEqual({ accepted: 0, changed: 0, events: 0 });
 });
 
 test("a submission that cannot be applied fails alone", async () => {
-  const commits = new Commits();
-  const recordWriter = createRecordWriter(commits, Date.now);
+  const { submit } = writing();
   const broken = { ...customer(1), shopifyId: "broken" };
-  const results = await Promise.allSettled([
-    recordWriter.submit({ shop, records: [customer(1)] }),
-    recordWriter.submit({ shop, records: [broken] }),
-    recordWriter.submit({ shop, records: [customer(2)] }),
-  ]);
+  const results = await Promise.allSettled([submit([customer(1)]), submit([broken]), submit([customer(2)])]);
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
 test("a broken constraint fails only the submission that broke it", async () => {
-  const commits = new Commits();
-  const writer = createRecordWriter(commits, Date.now);
+  const { commits, submit } = writing();
   commits.failure = new StoreError("conflict", new Error("constraint failed"));
-  const results = await Promise.allSettled([
-    writer.submit({ shop, records: [] }),
-    writer.submit({ shop, records: [] }),
-  ]);
+  const results = await Promise.allSettled([submit([]), submit([])]);
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   expect(commits.groups).toEqual([2, 1, 1]);
 });
 
 test("drain waits for all submissions", async () => {
-  const recordWriter = createRecordWriter(new Commits(), Date.now);
+  const { recordWriter, submit } = writing();
   let answered = false;
-  void recordWriter.submit({ shop, records: [] }).then(() => {
+  void submit([]).then(() => {
     answered = true;
   });
   await recordWriter.drain();
@@ -152,13 +136,11 @@ test("drain waits for all submissions", async () => {
 
 describe("a redaction", () => {
   test("is committed when its search has ended, and other submissions do not wait for the search", async () => {
-    const commits = new Commits();
-    commits.isSlow = true;
-    const recordWriter = createRecordWriter(commits, Date.now);
-    const redacting = recordWriter.submit({ shop, records: [redactionOf(1)] });
+    const { commits, submit } = writing(true);
+    const redacting = submit([redactionOf(1)]);
     await eventually(() => commits.searches.length === 1);
-    await recordWriter.submit({ shop, records: [customer(1)] });
-    await recordWriter.submit({ shop: { ...shop, id: 2 }, records: [customer(1)] });
+    await submit([customer(1)]);
+    await submit([customer(1)], { ...shop, id: 2 });
     expect(commits.used).toEqual([[], []]);
     commits.searches[0]?.end.resolve();
     await redacting;
@@ -167,15 +149,12 @@ describe("a redaction", () => {
   });
 
   test("that waits while its shop is searched shares the next search with at most ten others", async () => {
-    const commits = new Commits();
-    commits.isSlow = true;
-    const recordWriter = createRecordWriter(commits, Date.now);
+    const { commits, submit } = writing(true);
     const order: number[] = [];
-    const submit = (n: number) =>
-      recordWriter.submit({ shop, records: [redactionOf(n)] }).then(() => void order.push(n));
-    const all = [submit(0)];
+    const redact = (n: number) => submit([redactionOf(n)]).then(() => void order.push(n));
+    const all = [redact(0)];
     await eventually(() => commits.searches.length === 1);
-    for (let n = 1; n <= 12; n += 1) all.push(submit(n));
+    for (let n = 1; n <= 12; n += 1) all.push(redact(n));
     for (let n = 0; n < 3; n += 1) {
       await eventually(() => commits.searches.length === n + 1);
       commits.searches[n]?.end.resolve();
@@ -187,14 +166,10 @@ describe("a redaction", () => {
   });
 
   test("of a shop waits while four other shops are searched", async () => {
-    const commits = new Commits();
-    commits.isSlow = true;
-    const recordWriter = createRecordWriter(commits, Date.now);
-    const all = [1, 2, 3, 4, 5, 6].map((id) =>
-      recordWriter.submit({ shop: { ...shop, id }, records: [redactionOf(1)] }),
-    );
+    const { commits, submit } = writing(true);
+    const all = [1, 2, 3, 4, 5, 6].map((id) => submit([redactionOf(1)], { ...shop, id }));
     await eventually(() => commits.searches.length === 4);
-    await recordWriter.submit({ shop, records: [] });
+    await submit([]);
     expect(commits.searches.map(({ shopId }) => shopId)).toEqual([1, 2, 3, 4]);
     for (let n = 0; n < 6; n += 1) {
       await eventually(() => commits.searches.length > n);
@@ -205,26 +180,22 @@ describe("a redaction", () => {
   });
 
   test("whose search or commit fails is rejected, and the next redaction starts a new search", async () => {
-    const commits = new Commits();
-    const recordWriter = createRecordWriter(commits, Date.now);
-    const submit = () => recordWriter.submit({ shop, records: [redactionOf(1)] });
-    commits.isSlow = true;
-    const first = submit();
+    const { commits, submit } = writing(true);
+    const redact = () => submit([redactionOf(1)]);
+    const first = redact();
     await eventually(() => commits.searches.length === 1);
     commits.searches[0]?.end.reject(new StoreError("busy", new Error("database is locked")));
     await expect(first).rejects.toThrow("database is locked");
     commits.isSlow = false;
     commits.failure = new StoreError("lost", new Error("disk full"));
-    await expect(submit()).rejects.toThrow("disk full");
-    expect(await submit()).toEqual({ accepted: 1, changed: 0, events: 0 });
+    await expect(redact()).rejects.toThrow("disk full");
+    expect(await redact()).toEqual({ accepted: 1, changed: 0, events: 0 });
     expect([commits.searches.length, commits.open]).toEqual([3, 0]);
   });
 
   test("under way delays drain", async () => {
-    const commits = new Commits();
-    commits.isSlow = true;
-    const recordWriter = createRecordWriter(commits, Date.now);
-    void recordWriter.submit({ shop, records: [redactionOf(1)] });
+    const { commits, submit, recordWriter } = writing(true);
+    void submit([redactionOf(1)]);
     await eventually(() => commits.searches.length === 1);
     const drained = recordWriter.drain();
     commits.searches[0]?.end.resolve();
