@@ -1,5 +1,6 @@
 import { PARTITIONS, partitionOf } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
+import { addTo } from "../lib/slots.ts";
 import type { NodeStore } from "../store/port/nodes.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
@@ -139,14 +140,11 @@ function createRunning() {
   return {
     /** @returns a function that ends the work; may be called twice */
     add(partition: number): () => void {
-      counts.set(partition, (counts.get(partition) ?? 0) + 1);
+      addTo(counts, partition, 1);
       let isEnded = false;
       return () => {
-        if (isEnded) return;
+        if (!isEnded) addTo(counts, partition, -1);
         isEnded = true;
-        const left = (counts.get(partition) ?? 1) - 1;
-        if (left > 0) counts.set(partition, left);
-        else counts.delete(partition);
       };
     },
     partitions: (): ReadonlySet<number> => new Set(counts.keys()),

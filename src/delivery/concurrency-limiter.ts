@@ -1,5 +1,5 @@
 import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
-import { createRotation, type Rotation } from "../lib/slots.ts";
+import { addTo, createRotation, type Rotation } from "../lib/slots.ts";
 import type { DueShop } from "../store/port/deliveries.ts";
 import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
 
@@ -175,10 +175,4 @@ function take(state: LimiterState, shopId: number, kind: DeliveryKind, url: stri
     addTo(takenByShop, shopId, -1);
     return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
   };
-}
-
-function addTo(counts: Map<number, number>, shopId: number, difference: number): void {
-  const count = (counts.get(shopId) ?? 0) + difference;
-  if (count === 0) counts.delete(shopId);
-  else counts.set(shopId, count);
 }

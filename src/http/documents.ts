@@ -2,7 +2,7 @@ import { CryptoHasher } from "bun";
 import { type Bytes, type Encoding, encodingFor } from "./encoding.ts";
 import { hasTag } from "./entity-tags.ts";
 import { newRequestId } from "./respond.ts";
-import { queryOf } from "./route.ts";
+import { queryOf } from "./routes.ts";
 
 /** A file that the program serves unchanged. */
 export interface Document {

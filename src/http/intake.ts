@@ -12,7 +12,7 @@ import type { IntakeResult } from "./answers.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
 import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
-import type { RouteHandler } from "./route.ts";
+import type { RouteHandler } from "./routes.ts";
 
 /** How many characters of records are checked in one turn of the event loop. The largest body takes up to 20 ms. */
 const SLICE_CHARACTERS = 128 * 1024;

@@ -4,7 +4,7 @@ import type { Log } from "../lib/log.ts";
 import type { Awaitable } from "../lib/waits.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
-import { type Method, type Route, type RouteContext, urlPathOf } from "./route.ts";
+import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
 
 /** A connection is closed after this many seconds without a byte. */
 const IDLE_TIMEOUT_S = 30;

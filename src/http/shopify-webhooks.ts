@@ -9,7 +9,7 @@ import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
 import { respond } from "./respond.ts";
-import type { RouteHandler } from "./route.ts";
+import type { RouteHandler } from "./routes.ts";
 
 /** The platform's largest payloads have some megabytes, such as an order with many lines. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };

@@ -32,6 +32,13 @@ export function createSlots(count: number): Slots {
   };
 }
 
+/** Adds to the count of a key, and removes the key at 0. */
+export function addTo(counts: Map<number, number>, key: number, difference: number): void {
+  const count = (counts.get(key) ?? 0) + difference;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
 /** A round robin over keys that can change: the key that was served last comes last in the next round. */
 export interface Rotation {
   /** @param items sorted by ascending keys @returns the items after the last served key, then the other items */

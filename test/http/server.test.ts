@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { BunRequest } from "bun";
 import { createClients } from "../../src/http/client-network.ts";
 import { respond } from "../../src/http/respond.ts";
-import type { RouteHandler } from "../../src/http/route.ts";
+import type { RouteHandler } from "../../src/http/routes.ts";
 import { createHttpApp } from "../../src/http/server.ts";
 import { createLog } from "../../src/lib/log.ts";
 

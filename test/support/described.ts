@@ -8,7 +8,7 @@ import {
   responseOf,
 } from "../../src/http/openapi/parts.ts";
 import { STATUS } from "../../src/http/respond.ts";
-import { urlPathOf } from "../../src/http/route.ts";
+import { urlPathOf } from "../../src/http/routes.ts";
 import { isWrittenDate } from "../../src/lib/time.ts";
 import { createCompiler } from "./document-schemas.ts";
 

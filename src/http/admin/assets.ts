@@ -1,6 +1,6 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import { createDocument, respondVersioned, versionedAddress } from "../documents.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../routes.ts";
 import style from "./admin.css" with { type: "text" };
 import script from "./admin.js" with { type: "text" };
 

@@ -1,6 +1,6 @@
 import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../actions/session.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { RouteContext } from "../route.ts";
+import type { RouteContext } from "../routes.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 
 const COOKIE = "sds_session";

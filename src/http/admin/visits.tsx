@@ -5,7 +5,7 @@ import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
-import { queryOf, type RouteContext, type RouteHandler, urlPathOf } from "../route.ts";
+import { queryOf, type RouteContext, type RouteHandler, urlPathOf } from "../routes.ts";
 import {
   type AdminDependencies,
   type AdminPage,

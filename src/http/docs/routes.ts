@@ -2,7 +2,7 @@ import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, respondDocument, respondVersioned } from "../documents.ts";
-import { queryOf, type Route, type RouteHandler } from "../route.ts";
+import { queryOf, type Route, type RouteHandler } from "../routes.ts";
 import { STYLE_PATH, styleDocument } from "./layout.tsx";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";

@@ -4,7 +4,7 @@ import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
 import { ErrorBody, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
 import { createDocument, type Document, respondDocument } from "../documents.ts";
 import { apiError } from "../respond.ts";
-import type { RouteHandler } from "../route.ts";
+import type { RouteHandler } from "../routes.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
 import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";

@@ -10,6 +10,7 @@ import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.
 import {
   type JsonSchema,
   jsonBody,
+  type Media,
   type OpenApiDocument,
   type OpenApiOperation,
   type OpenApiParameter,
@@ -72,12 +73,7 @@ function listOperation(resource: Resource): OpenApiOperation {
       IF_NONE_MATCH,
     ],
     responses: {
-      200: {
-        description: `A page of ${resource}.`,
-        headers: headerRefs(PAGE_HEADERS),
-        content: jsonBody(`${type}Page`, samplePage(resource)),
-      },
-      304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(PAGE_HEADERS) },
+      ...answers(`A page of ${resource}.`, PAGE_HEADERS, jsonBody(`${type}Page`, samplePage(resource))),
       ...refusalRefs(["BadPageRequest", ...REFUSALS]),
     },
   };
@@ -103,14 +99,17 @@ function rowOperation(resource: Resource): OpenApiOperation {
       IF_NONE_MATCH,
     ],
     responses: {
-      200: {
-        description: `The ${one}.`,
-        headers: headerRefs(ROW_HEADERS),
-        content: jsonBody(type, sampleRows()[one]),
-      },
-      304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(ROW_HEADERS) },
+      ...answers(`The ${one}.`, ROW_HEADERS, jsonBody(type, sampleRows()[one])),
       ...refusalRefs(["StrictParameter", "NotFound", ...REFUSALS]),
     },
+  };
+}
+
+function answers(description: string, names: readonly HeaderName[], content: Record<string, Media>) {
+  const headers = headerRefs(names);
+  return {
+    200: { description, headers, content },
+    304: { description: "Nothing changed since the answer with that `ETag`.", headers },
   };
 }
 

@@ -1,3 +1,4 @@
+import { addTo } from "../../lib/slots.ts";
 import type { Awaitable } from "../../lib/waits.ts";
 import { type Bytes, compressLater, type Encoding } from "../encoding.ts";
 import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
@@ -42,10 +43,8 @@ export function createLargePages({
   let unsent = 0;
 
   function count(shopId: number, bytes: number): void {
-    const ofShop = (unsentByShop.get(shopId) ?? 0) + bytes;
     unsent += bytes;
-    if (ofShop > 0) unsentByShop.set(shopId, ofShop);
-    else unsentByShop.delete(shopId);
+    addTo(unsentByShop, shopId, bytes);
   }
 
   /** Counts bytes. @returns a function that ends the count, and may be called twice; 503 if too many bytes wait */

@@ -5,7 +5,7 @@ import type { KeyOwner } from "../../store/port/keys.ts";
 import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "../encoding.ts";
 import { type EntityTags, hasTag } from "../entity-tags.ts";
 import { type HeaderFields, lastingHeaders, respond, respondAgain, respondRateLimited } from "../respond.ts";
-import { type RouteContext, targetOf } from "../route.ts";
+import { type RouteContext, targetOf } from "../routes.ts";
 import type { AnswerCache } from "./answer-cache.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import type { KeyLimits } from "./key-limits.ts";

@@ -8,7 +8,7 @@ import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
 import type { PageInfo } from "../answers.ts";
 import { refusals } from "../refusals.ts";
 import { respondNotFound } from "../respond.ts";
-import { queryOf, type RouteHandler, urlPathOf } from "../route.ts";
+import { queryOf, type RouteHandler, urlPathOf } from "../routes.ts";
 import { checkNoParameters, isStrict, type ListQuery, readListQuery } from "./list-query.ts";
 import type { Content, ReadApi } from "./read-api.ts";
 
