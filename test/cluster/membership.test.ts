@@ -42,7 +42,7 @@ test("the weights never change, because nodes of two versions must agree", () =>
   expect(partitionOf(513)).toBe(1);
 });
 
-/** Opens nodes on one database. The test moves their clock. */
+/** Opens up to three nodes on one database. The test moves their clock. */
 async function openNodes(engine: Engine, count: number) {
   const { store, reopen } = await engine.open();
   const stores: Store[] = [store];
@@ -53,7 +53,8 @@ async function openNodes(engine: Engine, count: number) {
   const members = nodes.map((each, index) =>
     createMember({ nodes: each, clock: () => clock.ms, log, onGained: () => gained.push(index) }),
   );
-  return { stores, nodes, members, clock, gained };
+  const [a, b, c] = members as [Membership, Membership, Membership];
+  return { stores, nodes, a, b, c, clock, gained };
 }
 
 /** Returns the partitions that the node works for, as one shop of each. */
@@ -63,16 +64,14 @@ function owned(member: Membership): number[] {
 
 describe.each(shared)("nodes on one database: $name", (engine) => {
   test("the only node works for every shop after its first beat", async () => {
-    const { members, gained } = await openNodes(engine, 1);
-    const [a] = members as [Membership];
+    const { a, gained } = await openNodes(engine, 1);
     expect([owned(a).length, a.isLeader]).toEqual([0, false]);
     await a.beat();
     expect([owned(a).length, a.isLeader, gained]).toEqual([PARTITIONS, true, [0]]);
   });
 
   test("several nodes divide the shops: each shop has one node, even while the nodes disagree", async () => {
-    const { members, nodes } = await openNodes(engine, 3);
-    const [a, b, c] = members as [Membership, Membership, Membership];
+    const { a, b, c, nodes } = await openNodes(engine, 3);
     await a.beat();
     await b.beat();
     // b knows a. But a does not know b yet, and keeps all partitions.
@@ -89,8 +88,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("a partition does not move before its work ends", async () => {
-    const { members } = await openNodes(engine, 2);
-    const [a, b] = members as [Membership, Membership];
+    const { a, b } = await openNodes(engine, 2);
     await a.beat();
     const ends = owned(a).map((shop) => a.beginUnlessMoving(shop));
     for (let beat = 0; beat < 3; beat += 1) {
@@ -110,8 +108,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("work that ran while another node had the shop must end before the node takes the shop back", async () => {
-    const { members, nodes, clock } = await openNodes(engine, 2);
-    const [a] = members as [Membership];
+    const { a, nodes, clock } = await openNodes(engine, 2);
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     const end = a.beginUnlessMoving(7);
@@ -127,8 +124,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("work that goes on during a hand-over must end before the node takes the shop back", async () => {
-    const { members } = await openNodes(engine, 2);
-    const [a, b] = members as [Membership, Membership];
+    const { a, b } = await openNodes(engine, 2);
     await a.beat();
     const ends = owned(a).map((shop) => a.beginAlways(shop));
     for (let beat = 0; beat < 2; beat += 1) for (const member of [a, b]) await member.beat();
@@ -144,8 +140,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("partitions that were handed over no longer count as leased, even if the database's answer is lost", async () => {
-    const { members, nodes } = await openNodes(engine, 2);
-    const [a, b] = members as [Membership, Membership];
+    const { a, b, nodes } = await openNodes(engine, 2);
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     await b.beat();
@@ -171,8 +166,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("a node that cannot reach the database stops before its leases end", async () => {
-    const { members, nodes, clock } = await openNodes(engine, 1);
-    const [a] = members as [Membership];
+    const { a, nodes, clock } = await openNodes(engine, 1);
     await a.beat();
     const [node] = nodes as [NodeStore];
     node.beat = async () => {
@@ -186,8 +180,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("a node that leaves hands over all partitions at once", async () => {
-    const { members } = await openNodes(engine, 2);
-    const [a, b] = members as [Membership, Membership];
+    const { a, b } = await openNodes(engine, 2);
     await a.beat();
     await a.leave();
     await b.beat();
@@ -211,8 +204,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
   });
 
   test("operators see the nodes, and the number of shops of each node", async () => {
-    const { stores, nodes, members } = await openNodes(engine, 2);
-    const [a, b] = members as [Membership, Membership];
+    const { a, b, stores, nodes } = await openNodes(engine, 2);
     for (const name of ["a", "b", "c"])
       await stores[0]?.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, 1);
     for (const [index, node] of nodes.entries()) {
