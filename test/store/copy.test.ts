@@ -50,6 +50,15 @@ function change(data: string, ...statements: string[]): void {
   db.close(true);
 }
 
+/** Copies a stored data folder to a new PostgreSQL database, after statements have changed the folder. */
+async function copiedToServer(...statements: string[]) {
+  const { data, answers } = await storedFolder();
+  change(data, ...statements);
+  const url = await emptyDatabase();
+  const { rows } = await copy({ folder: data }, atServer(url));
+  return { data, answers, url, rows };
+}
+
 /** Reads all rows of a table, in the order of its primary key. */
 function allRows(data: string, table: string): unknown[] {
   using db = new Database(join(data, "sds.db"), { readonly: true });
@@ -100,9 +109,7 @@ describe("the list of what is copied", () => {
   });
 
   test.skipIf(!hasPostgres())("has every column of every PostgreSQL table, with its type", async () => {
-    const { data } = await storedFolder();
-    const url = await emptyDatabase();
-    await copy({ folder: data }, atServer(url));
+    const { url } = await copiedToServer();
     const real = await ask<{ table_name: string; column_name: string; data_type: string }>(
       url,
       `SELECT table_name, column_name, data_type FROM information_schema.columns
@@ -129,13 +136,12 @@ describe("the list of what is copied", () => {
 
 describe.skipIf(!hasPostgres())("a copy", () => {
   test("to PostgreSQL and back keeps every row of every table, and never reuses a number", async () => {
-    const { data } = await storedFolder();
-    // The row with the highest number was deleted. The next number must still be higher.
-    change(data, "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)");
-    change(data, "UPDATE sqlite_sequence SET seq = 900 WHERE name = 'inbox'");
-    const url = await emptyDatabase();
+    const { data, url, rows } = await copiedToServer(
+      // The row with the highest number was deleted. The next number must still be higher.
+      "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)",
+      "UPDATE sqlite_sequence SET seq = 900 WHERE name = 'inbox'",
+    );
     const back = join(temporaryFolder(), "back");
-    const { rows } = await copy({ folder: data }, atServer(url));
     expect(await copy(atServer(url), { folder: back })).toMatchObject({ rows });
     expect(rows).toBe(COPIED.reduce((sum, table) => sum + readRows(data, table).length, 0));
     let filled = 0;
@@ -170,18 +176,14 @@ describe.skipIf(!hasPostgres())("a copy", () => {
   });
 
   test("answers like the original, with the original's keys and cursors", async () => {
-    const { data, answers } = await storedFolder();
-    const url = await emptyDatabase();
-    await copy({ folder: data }, atServer(url));
+    const { data, answers, url } = await copiedToServer();
     expect(answers.requests.some(({ path }) => path.includes("cursor="))).toBeTrue();
     await expectStoredAnswers(await openOnPostgres(url, data), answers);
   });
 
   test("back from PostgreSQL keeps changes that a node of the previous version made", async () => {
-    const { data, answers } = await storedFolder();
-    const url = await emptyDatabase();
+    const { data, answers, url } = await copiedToServer();
     const back = join(temporaryFolder(), "back");
-    await copy({ folder: data }, atServer(url));
     // A node of an older version counts changes, but does not store their times.
     await ask(url, "UPDATE shop_changes SET change_count = change_count + 1 WHERE shop_id = 1");
     await copy(atServer(url), { folder: back });
@@ -202,12 +204,9 @@ describe.skipIf(!hasPostgres())("a copy", () => {
   });
 
   test("to PostgreSQL accepts a later change in the half minute that the copy has noted already", async () => {
-    const { data, answers } = await storedFolder();
-    change(data, "UPDATE shops SET change_span = 0 WHERE id = 1");
+    const { data, answers, url } = await copiedToServer("UPDATE shops SET change_span = 0 WHERE id = 1");
     const spans = readRows(data, "change_spans").filter(({ shop_id }) => shop_id === 1);
     const last = Math.max(...spans.map(({ span }) => Number(span)));
-    const url = await emptyDatabase();
-    await copy({ folder: data }, atServer(url));
     const store = await openOnPostgres(url, data);
     const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
     const records = [customer(9_000, { email: "new@example.com" })];
@@ -216,11 +215,8 @@ describe.skipIf(!hasPostgres())("a copy", () => {
   });
 
   test("includes a shop whose removal has begun, with its remaining rows", async () => {
-    const { data } = await storedFolder();
-    change(data, "UPDATE shops SET removal_started_at = 5 WHERE id = 1");
-    const url = await emptyDatabase();
+    const { data, url } = await copiedToServer("UPDATE shops SET removal_started_at = 5 WHERE id = 1");
     const back = join(temporaryFolder(), "back");
-    await copy({ folder: data }, atServer(url));
     await copy(atServer(url), { folder: back });
     for (const table of COPIED) expect(readRows(back, table)).toEqual(readRows(data, table));
   });
@@ -259,15 +255,11 @@ describe.skipIf(!hasPostgres())("a copy", () => {
   });
 
   test("reads large rows a few at a time, from both engines", async () => {
-    const { data } = await storedFolder();
-    change(
-      data,
+    const { data, url } = await copiedToServer(
       `INSERT INTO customers (shop_id, created_at, id, json, change_number)
        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
        SELECT 1, i, 'cus_large' || i, '{"pad":"' || hex(randomblob(131072)) || '"}', i FROM n`,
     );
-    const url = await emptyDatabase();
-    await copy({ folder: data }, atServer(url));
     const customers = COPIED_TABLES.find(({ name }) => name === "customers") as CopiedTable;
     for (const side of [
       await openSqliteSource(data, UPGRADE),
