@@ -9,7 +9,6 @@ const MAX_FUNCTION_LINES = 70;
 /** Types that two files may both declare, with the reason. */
 const SHARED_NAMES: Record<string, string> = {
   Dependencies: "what the factory of the file takes; never exported",
-  ContractReadRow: "the same row in both engines",
   DuePosition: "the same position in both engines",
   PageQueryRow: "the same row in both engines",
   TextColumns: "the same columns in both engines",

@@ -14,3 +14,20 @@ export function afterRead({ beganAt, orders }: ContractRead, before: StoredRead 
   const all = Object.entries({ ...Object.fromEntries(earlier), ...now }).toSorted(([, a], [, b]) => b - a);
   return { beganAt, orders: Object.fromEntries(all.slice(0, MAX_ORDERS)) };
 }
+
+export interface ContractReadRow {
+  contract: string;
+  beganAt: number;
+  /** JSON of `StoredRead.orders`. */
+  orders: string;
+}
+
+/** Returns stored readings by the contract's gid. */
+export function storedReads(rows: readonly ContractReadRow[]): Map<string, StoredRead> {
+  return new Map(
+    rows.map(({ contract, beganAt, orders }) => [
+      contract,
+      { beganAt, orders: JSON.parse(orders) as StoredRead["orders"] },
+    ]),
+  );
+}

@@ -1,6 +1,7 @@
 import type { ShopState } from "../../domain/decide/commit.ts";
 import type { Topic } from "../../domain/events/event.ts";
 import type { TriggerHandle } from "../../domain/events/trigger.ts";
+import type { Resource } from "../../domain/resources.ts";
 import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/rows.ts";
 import type { Plan } from "../../domain/shop.ts";
 import { isoUtc } from "../../lib/time.ts";
@@ -72,7 +73,7 @@ export function writtenRow(row: Row): WrittenRow {
 /** SQLite returns 0 or 1 for booleans. */
 type Flag = number | boolean;
 
-export interface StoredCustomer {
+interface StoredCustomer {
   json: string;
   profile_as_of: number | null;
   consent_as_of: number | null;
@@ -88,7 +89,7 @@ export interface StoredSubscription {
   last_order_status: SubscriptionRow["lastOrderStatus"];
 }
 
-export interface StoredOrder {
+interface StoredOrder {
   json: string;
   attempt_count: number;
   reason: string | null;
@@ -99,7 +100,15 @@ export interface StoredOrder {
   platform_attempts: number;
 }
 
-export function customerRow(stored: StoredCustomer): CustomerRow {
+export type StoredRow = StoredCustomer | StoredSubscription | StoredOrder;
+
+/** Converts a stored row of a table, with the columns `MIRROR_COLUMNS.values`. */
+export function mirroredRow(table: Resource, row: StoredRow): Row {
+  if (table === "customers") return customerRow(row as StoredCustomer);
+  return table === "subscriptions" ? subscriptionRow(row as StoredSubscription) : orderRow(row as StoredOrder);
+}
+
+function customerRow(stored: StoredCustomer): CustomerRow {
   return {
     kind: "customer",
     resource: JSON.parse(stored.json),
@@ -108,7 +117,7 @@ export function customerRow(stored: StoredCustomer): CustomerRow {
   };
 }
 
-export function subscriptionRow(stored: StoredSubscription): SubscriptionRow {
+function subscriptionRow(stored: StoredSubscription): SubscriptionRow {
   return {
     kind: "subscription",
     resource: JSON.parse(stored.json),
@@ -121,7 +130,7 @@ export function subscriptionRow(stored: StoredSubscription): SubscriptionRow {
   };
 }
 
-export function orderRow(stored: StoredOrder): OrderRow {
+function orderRow(stored: StoredOrder): OrderRow {
   return {
     kind: "order",
     resource: JSON.parse(stored.json),

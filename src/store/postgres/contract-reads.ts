@@ -1,13 +1,7 @@
 import type { ContractRead } from "../../domain/decide/commit.ts";
-import { afterRead } from "../engine/contract-reads.ts";
+import { afterRead, type ContractReadRow, storedReads } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
-import type { Queries } from "./database.ts";
-
-interface ContractReadRow {
-  contract: string;
-  beganAt: number;
-  orders: string;
-}
+import { columnArrays, type Queries } from "./database.ts";
 
 /** Returns the stored readings of contracts, by gid. */
 export async function contractReads(
@@ -21,12 +15,7 @@ export async function contractReads(
      WHERE shop_id = $1::bigint AND contract = ANY($2::text[])`,
     [shopId, contractGids],
   );
-  return new Map(
-    rows.map(({ contract, beganAt, orders }) => [
-      contract,
-      { beganAt, orders: JSON.parse(orders) as Record<string, number> },
-    ]),
-  );
+  return storedReads(rows);
 }
 
 /** Stores readings in their order, in the transaction of their records. @param before the stored readings */
@@ -44,12 +33,7 @@ export async function noteReads(
     `INSERT INTO contract_reads (shop_id, contract, began_at, orders)
      SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::text[])
      ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at, orders = excluded.orders`,
-    [
-      shopId,
-      [...after.keys()],
-      Array.from(after.values(), ({ beganAt }) => beganAt),
-      Array.from(after.values(), ({ orders }) => JSON.stringify(orders)),
-    ],
+    [shopId, ...columnArrays([...after], ([gid, { beganAt, orders }]) => [gid, beganAt, JSON.stringify(orders)])],
   );
 }
 

@@ -3,10 +3,9 @@ import { type CommitKeys, needsFields } from "../../domain/decide/commit-keys.ts
 import { type LoadedRows, noRows } from "../../domain/decide/snapshot.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import type { FieldValues } from "../../domain/fields/value.ts";
-import { type StoredSubscription, subscriptionRow } from "../engine/mirrored-rows.ts";
-import { pipeline, type Queries } from "./database.ts";
-import { SUBSCRIPTION_COLUMNS } from "./rows.ts";
-import { joinedTexts, splitTexts } from "./text-lists.ts";
+import { mirroredRow, type StoredSubscription } from "../engine/mirrored-rows.ts";
+import { columnArrays, pipeline, type Queries } from "./database.ts";
+import { joinedTexts, splitTexts, storedColumns } from "./rows.ts";
 
 export type LoadedFields = Pick<LoadedRows, "rows" | "fields" | "fieldValues">;
 
@@ -33,7 +32,7 @@ export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promi
     for (const id of customFields) loaded.get(shop.id)?.fieldValues.set(id, {});
   for (const { shopId, id, json } of values) loaded.get(shopId)?.fieldValues.set(id, JSON.parse(json) as FieldValues);
   for (const { shopId, id, fields, ...row } of redacted) {
-    loaded.get(shopId)?.rows.set(id, subscriptionRow(row));
+    loaded.get(shopId)?.rows.set(id, mirroredRow("subscriptions", row));
     loaded.get(shopId)?.fieldValues.set(id, JSON.parse(fields) as FieldValues);
   }
   return loaded;
@@ -52,7 +51,7 @@ async function valuesOf(
        SELECT json FROM subscription_fields AS fields
        WHERE fields.shop_id = wanted.shop_id AND fields.id = wanted.id LIMIT 1
      ) AS found`,
-    [wanted.map(({ shopId }) => shopId), wanted.map(({ id }) => id)],
+    columnArrays(wanted, ({ shopId, id }) => [shopId, id]),
   );
 }
 
@@ -68,7 +67,7 @@ async function subscriptionsOfRedacted(
     `SELECT wanted.shop_id::float8 AS "shopId", found.*
      FROM unnest($1::bigint[], $2::text[]) AS wanted (shop_id, customer)
      CROSS JOIN LATERAL (
-       SELECT subscriptions.id, fields.json AS fields, ${SUBSCRIPTION_COLUMNS}
+       SELECT subscriptions.id, fields.json AS fields, ${storedColumns("subscriptions")}
        FROM subscriptions CROSS JOIN LATERAL (
          SELECT json FROM subscription_fields
          WHERE subscription_fields.shop_id = subscriptions.shop_id AND subscription_fields.id = subscriptions.id
@@ -76,7 +75,7 @@ async function subscriptionsOfRedacted(
        ) AS fields
        WHERE subscriptions.shop_id = wanted.shop_id AND customer_id = wanted.customer
      ) AS found`,
-    [people.map(({ shopId }) => shopId), people.map(({ id }) => id)],
+    columnArrays(people, ({ shopId, id }) => [shopId, id]),
   );
 }
 
@@ -86,40 +85,33 @@ export async function writeFields(
   shopId: number,
   { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">,
 ): Promise<void> {
-  const [filled, empty] = [true, false].map((hasValues) =>
-    customFields.filter(({ values }) => Object.keys(values).length > 0 === hasValues),
-  ) as [typeof customFields, typeof customFields];
-  await pipeline([
-    ...(filled.length === 0
-      ? []
-      : [
-          tx.run(
-            `INSERT INTO subscription_fields (shop_id, id, started_at, json)
-             SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], ${splitTexts(4)})
-             ON CONFLICT (shop_id, id) DO UPDATE SET json = excluded.json`,
-            [
-              shopId,
-              filled.map(({ subscriptionId }) => subscriptionId),
-              filled.map(({ startedAt }) => startedAt),
-              joinedTexts(filled.map(({ values }) => JSON.stringify(values))),
-            ],
-          ),
-        ]),
-    ...(empty.length === 0
-      ? []
-      : [
-          tx.run("DELETE FROM subscription_fields WHERE shop_id = $1::bigint AND id = ANY($2::text[])", [
-            shopId,
-            empty.map(({ subscriptionId }) => subscriptionId),
-          ]),
-        ]),
-    ...(fields === null
-      ? []
-      : [
-          tx.run("UPDATE custom_fields SET definitions = $2::text WHERE shop_id = $1::bigint", [
-            shopId,
-            JSON.stringify(fields),
-          ]),
-        ]),
-  ]);
+  const filled = customFields.filter(({ values }) => Object.keys(values).length > 0);
+  const empty = customFields.filter(({ values }) => Object.keys(values).length === 0);
+  const writes: Promise<number>[] = [];
+  if (filled.length > 0)
+    writes.push(
+      tx.run(
+        `INSERT INTO subscription_fields (shop_id, id, started_at, json)
+         SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], ${splitTexts(4)})
+         ON CONFLICT (shop_id, id) DO UPDATE SET json = excluded.json`,
+        [
+          shopId,
+          ...columnArrays(filled, ({ subscriptionId, startedAt }) => [subscriptionId, startedAt]),
+          joinedTexts(filled.map(({ values }) => JSON.stringify(values))),
+        ],
+      ),
+    );
+  if (empty.length > 0) {
+    const ids = empty.map(({ subscriptionId }) => subscriptionId);
+    writes.push(
+      tx.run("DELETE FROM subscription_fields WHERE shop_id = $1::bigint AND id = ANY($2::text[])", [shopId, ids]),
+    );
+  }
+  if (fields !== null) {
+    const definitions = JSON.stringify(fields);
+    writes.push(
+      tx.run("UPDATE custom_fields SET definitions = $2::text WHERE shop_id = $1::bigint", [shopId, definitions]),
+    );
+  }
+  await pipeline(writes);
 }

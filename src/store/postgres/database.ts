@@ -7,7 +7,7 @@ import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf
 import { type Queries, queriesOf, send } from "./queries.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
-export { type Parameter, pipeline, type Queries } from "./queries.ts";
+export { columnArrays, type Parameter, pipeline, type Queries } from "./queries.ts";
 
 /** @throws StoreError from every method */
 export interface Database extends Queries {

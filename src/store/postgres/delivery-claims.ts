@@ -1,6 +1,6 @@
 import type { NewestSecret } from "../../domain/deliveries/delivery.ts";
 import type { Claim } from "../port/deliveries.ts";
-import type { Queries } from "./database.ts";
+import { columnArrays, type Queries } from "./database.ts";
 
 /** The claims to make for one shop. */
 interface ShopClaims {
@@ -71,14 +71,7 @@ export async function claimDeliveries(
        test, secret_version::float8 AS "secretVersion", attempts::float8 AS attempts, round::float8 AS round,
        deliveries.lease, chosen.version::float8 AS version, chosen.overlap_ends_at::float8 AS "overlapEndsAt",
        (SELECT url FROM webhook_endpoints WHERE webhook_endpoints.shop_id = deliveries.shop_id) AS url`,
-    [
-      asked.map(({ shopId }) => shopId),
-      asked.map(({ count }) => count),
-      asked.map(({ limit }) => limit),
-      asked.map(({ lease }) => lease),
-      now,
-      leaseUntil,
-    ],
+    [...columnArrays(asked, ({ shopId, count, limit, lease }) => [shopId, count, limit, lease]), now, leaseUntil],
   );
   const indexes = new Map(asked.map(({ shopId }, index) => [shopId, index]));
   const indexOf = ({ shopId }: { shopId: number }) => indexes.get(shopId) ?? 0;

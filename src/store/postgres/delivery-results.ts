@@ -1,7 +1,7 @@
 import { afterAttempt } from "../../domain/deliveries/delivery.ts";
 import { changeableBody } from "../../domain/deliveries/event-queue.ts";
 import type { AttemptResult, EndpointPace } from "../port/deliveries.ts";
-import type { Queries } from "./database.ts";
+import { columnArrays, type Queries } from "./database.ts";
 
 /**
  * Records ended attempts if this process still has their lease.
@@ -17,9 +17,11 @@ export async function recordResults(
   // the transaction is retried.
   const ended = results.toSorted((a, b) => a.claim.shopId - b.claim.shopId || a.claim.number - b.claim.number);
   // While a process has the lease, the delivery does not change, so the claim is still correct.
-  const after = ended.map(({ claim, outcome, startedAt, duration }) => {
-    const state = afterAttempt(claim, outcome, startedAt, waits);
-    return { ...state, endedAt: state.nextAttemptAt === null ? startedAt + duration : null };
+  const columns = columnArrays(ended, ({ claim, outcome, startedAt, duration }) => {
+    const { status, attempts, round, nextAttemptAt } = afterAttempt(claim, outcome, startedAt, waits);
+    const endedAt = nextAttemptAt === null ? startedAt + duration : null;
+    const after = [status, attempts, round, nextAttemptAt, outcome.statusCode, outcome.error, endedAt];
+    return [claim.shopId, claim.number, claim.lease, ...after, startedAt, duration, outcome.url ?? null];
   });
   const recorded = await tx.all<{ place: number }>(
     `WITH ended AS (
@@ -43,19 +45,7 @@ export async function recordResults(
      )
      SELECT place::float8 AS place FROM recorded`,
     [
-      ended.map(({ claim }) => claim.shopId),
-      ended.map(({ claim }) => claim.number),
-      ended.map(({ claim }) => claim.lease),
-      after.map(({ status }) => status),
-      after.map(({ attempts }) => attempts),
-      after.map(({ round }) => round),
-      after.map(({ nextAttemptAt }) => nextAttemptAt),
-      ended.map(({ outcome }) => outcome.statusCode),
-      ended.map(({ outcome }) => outcome.error),
-      after.map(({ endedAt }) => endedAt),
-      ended.map(({ startedAt }) => startedAt),
-      ended.map(({ duration }) => duration),
-      ended.map(({ outcome }) => outcome.url ?? null),
+      ...columns,
       // As JSON, because the driver quotes long texts in an array character by character.
       JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
       JSON.stringify(ended.map(({ claim }) => changeableBody(claim))),
@@ -76,18 +66,12 @@ export async function keepPaces(tx: Queries, recorded: readonly AttemptResult[])
     paces.set(key, { shopId, url, pace: pace.pace, timedOutAt: pace.timedOutAt ?? paces.get(key)?.timedOutAt ?? null });
   }
   if (paces.size === 0) return;
-  const known = [...paces.values()];
   await tx.run(
     `UPDATE webhook_endpoints
      SET pace = known.pace, timed_out_at = coalesce(known.timed_out_at, webhook_endpoints.timed_out_at)
      FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS known (shop_id, url, pace, timed_out_at)
      WHERE webhook_endpoints.shop_id = known.shop_id AND webhook_endpoints.url = known.url
        AND (webhook_endpoints.pace IS DISTINCT FROM known.pace OR known.timed_out_at IS NOT NULL)`,
-    [
-      known.map(({ shopId }) => shopId),
-      known.map(({ url }) => url),
-      known.map(({ pace }) => pace),
-      known.map(({ timedOutAt }) => timedOutAt),
-    ],
+    columnArrays([...paces.values()], ({ shopId, url, pace, timedOutAt }) => [shopId, url, pace, timedOutAt]),
   );
 }

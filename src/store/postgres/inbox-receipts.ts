@@ -1,5 +1,5 @@
 import { dueAtOf, type Receipt } from "../port/inbox.ts";
-import type { Database } from "./database.ts";
+import { columnArrays, type Database } from "./database.ts";
 
 /**
  * Stores new platform webhooks, numbered in their order. Uses one statement, so it needs one round trip. `FOR KEY
@@ -34,15 +34,10 @@ export async function receiveWebhooks(db: Database, receipts: readonly Receipt[]
      SELECT place::float8 AS place FROM taken`,
     [
       [...new Set(first.map(({ receipt }) => receipt.shopId))],
-      first.map(({ place }) => place),
-      first.map(({ receipt }) => receipt.shopId),
-      first.map(({ receipt }) => receipt.webhookId),
-      first.map(({ receipt }) => receipt.topic),
-      first.map(({ receipt }) => receipt.subject),
-      first.map(({ receipt }) => receipt.needsPlatform),
-      first.map(({ receipt }) => receipt.body),
-      first.map(({ receipt }) => receipt.triggeredAt),
-      first.map(({ receipt }) => dueAtOf(receipt, now)),
+      ...columnArrays(first, ({ receipt, place }) => {
+        const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt } = receipt;
+        return [place, shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, dueAtOf(receipt, now)];
+      }),
       now,
     ],
   );

@@ -1,6 +1,6 @@
 import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { StoredState } from "../engine/mirrored-rows.ts";
-import { pipeline, type Queries } from "./database.ts";
+import { columnArrays, pipeline, type Queries } from "./database.ts";
 
 type CountNames = "changeCount" | "spanNumber" | "previousSpanCount" | "customers" | "subscriptions" | "orders";
 type Settings = Omit<StoredState, CountNames>;
@@ -49,20 +49,20 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
-     SELECT * FROM unnest($1::bigint[], $2::bigint[], $2::bigint[], $6::bigint[], $3::bigint[], $4::bigint[],
-       $5::bigint[])
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+       $6::bigint[])
      ON CONFLICT (shop_id) DO UPDATE SET change_count = excluded.change_count,
        noted_count = excluded.noted_count, change_span = excluded.change_span,
        customer_count = excluded.customer_count, subscription_count = excluded.subscription_count,
        order_count = excluded.order_count`,
-    [
-      changes.map(({ shop }) => shop.id),
-      changes.map(({ changeCount }) => changeCount),
-      changes.map(({ counts }) => counts.customers),
-      changes.map(({ counts }) => counts.subscriptions),
-      changes.map(({ counts }) => counts.orders),
-      changes.map(({ spanNumber }) => spanNumber),
-    ],
+    columnArrays(changes, ({ shop, changeCount, spanNumber, counts: { customers, subscriptions, orders } }) => [
+      shop.id,
+      changeCount,
+      spanNumber,
+      customers,
+      subscriptions,
+      orders,
+    ]),
   );
 }
 
@@ -74,10 +74,6 @@ export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): P
     `INSERT INTO change_spans (shop_id, span, number)
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
      ON CONFLICT (shop_id, span) DO UPDATE SET number = least(change_spans.number, excluded.number)`,
-    [
-      noted.map(({ shop }) => shop.id),
-      noted.map(({ spanNumber }) => spanNumber),
-      noted.map(({ countBeforeSpan }) => countBeforeSpan),
-    ],
+    columnArrays(noted, ({ shop, spanNumber, countBeforeSpan }) => [shop.id, spanNumber, countBeforeSpan]),
   );
 }

@@ -17,11 +17,10 @@ import { stateOf } from "../engine/mirrored-rows.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
 import { type LoadedFields, loadFields, writeFields } from "./custom-fields.ts";
-import { type Database, pipeline, type Queries } from "./database.ts";
+import { columnArrays, type Database, pipeline, type Queries } from "./database.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
-import { loadRows, writeRows } from "./rows.ts";
-import { joinedTexts, splitTexts } from "./text-lists.ts";
+import { joinedTexts, loadRows, splitTexts, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
 import { removeAnswers, writeTexts } from "./texts.ts";
 
@@ -215,18 +214,20 @@ async function insertDeliveries(
     `INSERT INTO deliveries
        (shop_id, id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
      SELECT $1::bigint, id, kind, topic, test, body, secret_version, 'pending', $2::bigint, $2::bigint, $2::bigint
-     FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[], ${splitTexts(7)}, $8::bigint[]) WITH ORDINALITY
-       AS new (id, kind, topic, test, body, secret_version, place)
+     FROM unnest(${splitTexts(3)}, $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[]) WITH ORDINALITY
+       AS new (body, id, kind, topic, test, secret_version, place)
      ORDER BY place`,
     [
       shopId,
       now,
-      deliveries.map(({ id }) => id),
-      deliveries.map(({ kind }) => kind),
-      deliveries.map(({ topic }) => topic),
-      deliveries.map(({ isTest }) => isTest),
       joinedTexts(deliveries.map(({ body }) => body)),
-      deliveries.map(({ secretVersion }) => secretVersion),
+      ...columnArrays(deliveries, ({ id, kind, topic, isTest, secretVersion }) => [
+        id,
+        kind,
+        topic,
+        isTest,
+        secretVersion,
+      ]),
     ],
   );
 }
@@ -237,12 +238,6 @@ async function insertDataRequests(tx: Queries, shopId: number, requests: readonl
   await tx.run(
     `INSERT INTO data_requests (shop_id, id, customer, requested_at, due_at)
      SELECT $1::bigint, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`,
-    [
-      shopId,
-      requests.map(({ id }) => id),
-      requests.map(({ customer }) => customer),
-      requests.map(({ requestedAt }) => requestedAt),
-      requests.map(({ dueAt }) => dueAt),
-    ],
+    [shopId, ...columnArrays(requests, ({ id, customer, requestedAt, dueAt }) => [id, customer, requestedAt, dueAt])],
   );
 }

@@ -3,8 +3,7 @@ import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } fro
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Database } from "./database.ts";
-import { changeScan, hasRow, listScan, rowWithFields, scan } from "./row-scans.ts";
-import { CHANGE_COUNT } from "./shop-counts.ts";
+import { CHANGE_COUNT, changeScan, hasRow, listScan, rowWithFields, scan } from "./row-scans.ts";
 
 interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;

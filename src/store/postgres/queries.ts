@@ -2,7 +2,8 @@ import type { SQL } from "bun";
 import { isConsequence } from "./errors.ts";
 
 /** A parameter of a statement. The statement's text casts it: `$1::bigint`. */
-export type Parameter = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
+export type Parameter = Scalar | Uint8Array | readonly Scalar[];
+type Scalar = string | number | boolean | null;
 
 /**
  * Runs statements. Each connection prepares each text once. So values are parameters with a cast, and never part of the
@@ -39,6 +40,12 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
  */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
+}
+
+/** Turns rows into an array for each column, for `unnest`. There must be a row. */
+export function columnArrays<R>(rows: readonly R[], valuesOf: (row: R) => readonly Scalar[]): Scalar[][] {
+  const values = rows.map(valuesOf);
+  return (values[0] ?? []).map((_, column) => values.map((each) => each[column] ?? null));
 }
 
 export function queriesOf(ask: Ask): Queries {

@@ -5,7 +5,10 @@ import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
-import { CHANGE_COUNT } from "./shop-counts.ts";
+
+/** SQL of the number of a shop's last change, in the snapshot of the statement. The shop is $1. */
+export const CHANGE_COUNT = `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8
+  AS "changeCount"`;
 
 /** A SELECT of `at`, `id`, `json`, and its order. The shop is $1. */
 interface ScanText {

@@ -1,20 +1,16 @@
 import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/decide/snapshot.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import type { OccurrenceType, Row } from "../../domain/rows.ts";
 import {
-  customerRow,
   MIRROR_COLUMNS,
   type MirrorTable,
   type MirrorValue,
-  orderRow,
-  type StoredCustomer,
-  type StoredOrder,
-  type StoredSubscription,
-  subscriptionRow,
+  mirroredRow,
+  type StoredRow,
   writtenRow,
 } from "../engine/mirrored-rows.ts";
-import { pipeline, type Queries } from "./database.ts";
-import { joinedTexts, splitTexts } from "./text-lists.ts";
+import { columnArrays, pipeline, type Queries } from "./database.ts";
 
 /** A row to write, with its change number. */
 export interface NumberedRow {
@@ -23,20 +19,8 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/** Columns of a subscription that a commit needs. */
-export const SUBSCRIPTION_COLUMNS = `subscriptions.json, revision, churn_type, cycles_given, renewals::float8,
-  last_order_at::float8, last_order_status`;
-
 /** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
-const FOUND = {
-  customers: lookUp("customers", "json, profile_as_of::float8, consent_as_of::float8"),
-  subscriptions: lookUp("subscriptions", SUBSCRIPTION_COLUMNS),
-  orders: lookUp(
-    "orders",
-    `json, attempt_count::float8, reason, next_retry_at::float8, retries_exhausted, declined, charged,
-     platform_attempts::float8`,
-  ),
-};
+const FOUND = { customers: lookUp("customers"), subscriptions: lookUp("subscriptions"), orders: lookUp("orders") };
 const FOUND_OCCURRENCES = `SELECT place::int4 AS place
   FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
   CROSS JOIN LATERAL (
@@ -59,9 +43,7 @@ const UPSERTS = {
 export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
   const loaded = new Map(keys.map(({ shop }) => [shop.id, noRows()]));
   await pipeline([
-    load(tx, "subscriptions", loaded, keys, ({ subscriptions }) => subscriptions),
-    load(tx, "orders", loaded, keys, ({ orders }) => orders),
-    load(tx, "customers", loaded, keys, ({ customers }) => customers),
+    ...RESOURCES.map((table) => load(tx, table, loaded, keys, (each) => each[table])),
     loadOccurrences(tx, loaded, keys),
   ]);
   const missing = new Map([...loaded].map(([shopId, rows]) => [shopId, missingCustomers(rows)]));
@@ -93,7 +75,7 @@ export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Prom
 /** Loads the rows with these ids. Notes missing rows as null. */
 async function load(
   tx: Queries,
-  table: keyof typeof FOUND,
+  table: Resource,
   loaded: ReadonlyMap<number, LoadedRows>,
   keys: readonly CommitKeys[],
   idsOf: (keys: CommitKeys) => Iterable<string>,
@@ -108,15 +90,10 @@ async function load(
     }
   }
   if (ids.length === 0) return;
-  const found = await tx.all<{ place: number }>(FOUND[table], [shopIds, ids]);
+  const found = await tx.all<StoredRow & { place: number }>(FOUND[table], [shopIds, ids]);
   for (const { place, ...stored } of found) {
-    loaded.get(shopIds[place - 1] ?? 0)?.rows.set(ids[place - 1] ?? "", rowOf(table, stored));
+    loaded.get(shopIds[place - 1] ?? 0)?.rows.set(ids[place - 1] ?? "", mirroredRow(table, stored));
   }
-}
-
-function rowOf(table: keyof typeof FOUND, stored: object): Row {
-  if (table === "customers") return customerRow(stored as StoredCustomer);
-  return table === "subscriptions" ? subscriptionRow(stored as StoredSubscription) : orderRow(stored as StoredOrder);
 }
 
 async function loadOccurrences(
@@ -129,21 +106,25 @@ async function loadOccurrences(
     types.flatMap((type) => Array.from(occurrences[type], (id) => ({ shopId: shop.id, type, id }))),
   );
   if (wanted.length === 0) return;
-  const found = await tx.all<{ place: number }>(FOUND_OCCURRENCES, [
-    wanted.map(({ shopId }) => shopId),
-    wanted.map(({ type }) => type),
-    wanted.map(({ id }) => id),
-  ]);
+  const columns = columnArrays(wanted, ({ shopId, type, id }) => [shopId, type, id]);
+  const found = await tx.all<{ place: number }>(FOUND_OCCURRENCES, columns);
   const places = new Set(found.map(({ place }) => place));
   for (const [index, { shopId, type, id }] of wanted.entries())
     loaded.get(shopId)?.occurrences.set(occurrenceKey(type, id), places.has(index + 1));
 }
 
-function lookUp(table: "customers" | "subscriptions" | "orders", columns: string): string {
+/** Returns SQL of the columns of a `StoredRow`. */
+export function storedColumns(table: Resource): string {
+  const columns: readonly string[] = MIRROR_COLUMNS[table].values;
+  return columns.map((column) => `${table}.${column}${typeOf(column) === "bigint" ? "::float8" : ""}`).join(", ");
+}
+
+function lookUp(table: Resource): string {
   return `SELECT place::int4 AS place, found.*
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS wanted (shop_id, id, place)
     CROSS JOIN LATERAL (
-      SELECT ${columns} FROM ${table} WHERE ${table}.shop_id = wanted.shop_id AND ${table}.id = wanted.id LIMIT 1
+      SELECT ${storedColumns(table)} FROM ${table}
+      WHERE ${table}.shop_id = wanted.shop_id AND ${table}.id = wanted.id LIMIT 1
     ) AS found`;
 }
 
@@ -171,6 +152,19 @@ function upsert(table: MirrorTable): string {
 
 function typeOf(column: string): string {
   if (["cycles_given", "retries_exhausted", "declined", "charged"].includes(column)) return "boolean";
-  const texts = ["id", "type", "gid", "revision", "churn_type", "last_order_status", "reason"];
+  const texts = ["json", "id", "type", "gid", "revision", "churn_type", "last_order_status", "reason"];
   return texts.includes(column) ? "text" : "bigint";
+}
+
+/**
+ * Joins JSON texts by line breaks to one parameter. The driver quotes an array character by character, which takes
+ * three times as long. Our JSON contains no line break, because strings escape it.
+ */
+export function joinedTexts(texts: readonly string[]): string {
+  return texts.join("\n");
+}
+
+/** Returns SQL that splits such a parameter. The list must not be empty. @param parameter the parameter's number */
+export function splitTexts(parameter: number): string {
+  return `string_to_array($${parameter}::text, E'\\n')`;
 }

@@ -1,7 +1,7 @@
 import type { TextChange } from "../../domain/decide/commit.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import { type Parameter, pipeline, type Queries } from "./database.ts";
+import { columnArrays, type Parameter, pipeline, type Queries } from "./database.ts";
 
 export type TextKey = string | number;
 
@@ -90,9 +90,8 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
     TEXT_PLACES.map(async (place) => {
       const changed = changes.filter(({ before }) => before.place === place);
       if (changed.length === 0) return;
-      const before = changed.map((each) => each.before.key);
-      const after = changed.map((each) => each.after.key);
-      await tx.run(STATEMENTS[place].write, [shopId, before, after, changed.map((each) => each.after.text)]);
+      const columns = columnArrays(changed, ({ before, after }) => [before.key, after.key, after.text]);
+      await tx.run(STATEMENTS[place].write, [shopId, ...columns]);
     }),
   );
 }

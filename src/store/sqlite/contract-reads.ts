@@ -1,13 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { ContractRead } from "../../domain/decide/commit.ts";
-import { afterRead } from "../engine/contract-reads.ts";
+import { afterRead, type ContractReadRow, storedReads } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
-
-interface ContractReadRow {
-  contract: string;
-  beganAt: number;
-  orders: string;
-}
 
 export function contractReads(db: Database) {
   const find = db.prepare<ContractReadRow, [number, string]>(
@@ -27,13 +21,7 @@ export function contractReads(db: Database) {
   );
 
   function of(shopId: number, contractGids: readonly string[]): Map<string, StoredRead> {
-    const rows = find.all(shopId, JSON.stringify(contractGids));
-    return new Map(
-      rows.map(({ contract, beganAt, orders }) => [
-        contract,
-        { beganAt, orders: JSON.parse(orders) as Record<string, number> },
-      ]),
-    );
+    return storedReads(find.all(shopId, JSON.stringify(contractGids)));
   }
 
   return {

@@ -4,7 +4,7 @@ import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import type { FieldValues } from "../../domain/fields/value.ts";
-import { type StoredSubscription, subscriptionRow } from "../engine/mirrored-rows.ts";
+import { MIRROR_COLUMNS, mirroredRow, type StoredSubscription } from "../engine/mirrored-rows.ts";
 
 /** Reads and writes custom fields in the caller's transaction. */
 interface CustomFields {
@@ -22,7 +22,7 @@ export function customFields(db: Database): CustomFields {
     "SELECT json FROM subscription_fields WHERE shop_id = ? AND started_at = ? AND id = ?",
   );
   const ofCustomer = db.prepare<StoredSubscription & { id: string }, [number, string]>(
-    `SELECT link.id, subscriptions.json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status
+    `SELECT link.id, ${MIRROR_COLUMNS.subscriptions.values.map((column) => `subscriptions.${column}`)}
      FROM customer_subscriptions AS link
      CROSS JOIN subscription_fields AS fields
        ON fields.shop_id = link.shop_id AND fields.started_at = link.started_at AND fields.id = link.id
@@ -46,7 +46,7 @@ export function customFields(db: Database): CustomFields {
       if (stored !== null) fields.push(...(JSON.parse(stored.definitions) as FieldDefinition[]));
       for (const gid of redactedPeople) {
         for (const { id, ...row } of ofCustomer.all(shop.id, ids.customer(gid))) {
-          rows.set(id, subscriptionRow(row));
+          rows.set(id, mirroredRow("subscriptions", row));
           customFields.add(id);
         }
       }

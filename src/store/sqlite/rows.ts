@@ -2,18 +2,14 @@ import type { Database } from "bun:sqlite";
 import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/decide/snapshot.ts";
-import type { Order, Subscription } from "../../domain/resources.ts";
+import { type Order, RESOURCES, type Resource, type Subscription } from "../../domain/resources.ts";
 import type { OccurrenceType, Row } from "../../domain/rows.ts";
 import {
-  customerRow,
   MIRROR_COLUMNS,
   type MirrorTable,
   type MirrorValue,
-  orderRow,
-  type StoredCustomer,
-  type StoredOrder,
-  type StoredSubscription,
-  subscriptionRow,
+  mirroredRow,
+  type StoredRow,
   writtenRow,
 } from "../engine/mirrored-rows.ts";
 import type { MirroredContract } from "../port/mirror.ts";
@@ -33,18 +29,11 @@ export interface MirrorRows {
 
 /** Makes the tables' operations. Uses raw statements, because an import spends most of its time here. */
 export function mirrorRows(db: Database): MirrorRows {
-  const customer = db.prepare<StoredCustomer, [number, string]>(
-    "SELECT json, profile_as_of, consent_as_of FROM customers WHERE shop_id = ? AND id = ?",
-  );
-  const subscription = db.prepare<StoredSubscription, [number, string]>(
-    `SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions
-     WHERE shop_id = ? AND id = ?`,
-  );
-  const order = db.prepare<StoredOrder, [number, string]>(
-    `SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts
-       FROM orders
-     WHERE shop_id = ? AND id = ?`,
-  );
+  const stored = {
+    customers: selectStatement(db, "customers"),
+    subscriptions: selectStatement(db, "subscriptions"),
+    orders: selectStatement(db, "orders"),
+  };
   const occurrence = db.prepare<{ 1: number }, [number, OccurrenceType, string]>(
     "SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?",
   );
@@ -63,14 +52,17 @@ export function mirrorRows(db: Database): MirrorRows {
   const updates = perTable((table) => updateStatement(db, table));
   const list = rowLister(db);
 
+  function find(table: Resource, shopId: number, id: string): Row | null {
+    const row = stored[table].get(shopId, id);
+    return row === null ? null : mirroredRow(table, row);
+  }
+
   return {
     load({ shop, ...keys }) {
       const loaded = noRows();
       const { rows } = loaded;
-      for (const id of keys.subscriptions) rows.set(id, found(subscription.get(shop.id, id), subscriptionRow));
-      for (const id of keys.orders) rows.set(id, found(order.get(shop.id, id), orderRow));
-      for (const id of keys.customers) rows.set(id, found(customer.get(shop.id, id), customerRow));
-      for (const id of missingCustomers(loaded)) rows.set(id, found(customer.get(shop.id, id), customerRow));
+      for (const table of RESOURCES) for (const id of keys[table]) rows.set(id, find(table, shop.id, id));
+      for (const id of missingCustomers(loaded)) rows.set(id, find("customers", shop.id, id));
       for (const type of ["reward", "cancel_flow"] as const) {
         for (const id of keys.occurrences[type])
           loaded.occurrences.set(occurrenceKey(type, id), occurrence.get(shop.id, type, id) !== null);
@@ -101,9 +93,9 @@ export function mirrorRows(db: Database): MirrorRows {
   };
 }
 
-/** Maps a stored row; returns null if the table does not have the row. */
-function found<S, T>(stored: S | null, row: (stored: S) => T): T | null {
-  return stored === null ? null : row(stored);
+function selectStatement(db: Database, table: Resource) {
+  const columns = MIRROR_COLUMNS[table].values;
+  return db.prepare<StoredRow, [number, string]>(`SELECT ${columns} FROM ${table} WHERE shop_id = ? AND id = ?`);
 }
 
 function perTable<T>(make: (table: MirrorTable) => T): Record<MirrorTable, T> {
