@@ -18,8 +18,8 @@ export interface Membership {
    */
   beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
-   * Begins work that continues while the shop's partition is handed over. From then on, its commits are refused. This
-   * node takes the partition back only after the work has ended: otherwise its commits would be accepted again.
+   * Begins work that continues while the shop's partition is handed over. From then on, commits of this work are
+   * refused. This node takes the partition back only after the work has ended: its commits would be accepted again.
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
@@ -60,9 +60,9 @@ interface MemberDependencies {
 
 /**
  * Creates the membership of one of several nodes on a database. Each beat, once a second, reads which nodes are alive.
- * From this list, every node computes which node should work for which partition. It works only under a lease from the
- * database, so two nodes never work for a partition at the same time. Without the database, it stops before the lease
- * ends.
+ * From this list, every node computes which node should work for which partition. A node works only under a lease from
+ * the database, so two nodes never work for a partition at the same time. Without the database, a node stops before its
+ * leases end.
  */
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions that this node has leased. */

@@ -12,8 +12,8 @@ export type CheckedEndpoint =
   | { unresolved: string };
 
 /**
- * Checks whether webhooks may go to an endpoint (docs/webhooks.md). One refused address of its name is enough to refuse
- * it. Send the request to one of the returned addresses, because another look-up could give other addresses.
+ * Checks whether webhooks may go to an endpoint (docs/webhooks.md). All addresses of its name must be allowed. Send the
+ * request to one of the returned addresses, because another look-up could give other addresses.
  * @param parse may cache its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */

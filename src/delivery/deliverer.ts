@@ -30,7 +30,7 @@ interface Keys {
 
 /**
  * Returns a function that attempts a claimed delivery, and rejects if a secret cannot be read. X-Service-Signature uses
- * the version of the secret of the time when the webhook was queued, webhook-signature the current versions.
+ * the secret that was current when the webhook was queued. webhook-signature uses the versions that are current now.
  */
 export function createDeliverer(
   { webhooks, connect, startWorkflow, now }: Dependencies,

@@ -43,33 +43,23 @@ export const GUIDES: readonly GuideGroup[] = [
   {
     name: "Start",
     entries: [
-      {
-        topic: "quick-start",
-        name: "Quick start",
-        summary: "from an address and a key to all rows, in TypeScript and Python",
-        text: quickStart,
-      },
+      guide(
+        "quick-start",
+        "Quick start",
+        "from an address and a key to all rows, in TypeScript and Python",
+        quickStart,
+      ),
     ],
   },
   {
     name: "Read data",
     entries: [
-      { topic: "api", name: "The API", summary: "endpoints, fields, ids and answers", text: api },
+      guide("api", "The API", "endpoints, fields, ids and answers", api),
       section("authentication", "Authentication", "the key, and how to rotate it", "api"),
       section("pagination", "Pagination", "pages, limits and cursors", "api"),
       section("filters", "Filters", "rows of a customer, of a contract, with a status", "api"),
-      {
-        topic: "copies",
-        name: "Keeping a copy current",
-        summary: "what changed since a checkpoint, with a complete program",
-        text: copies,
-      },
-      {
-        topic: "client",
-        name: "The typed client",
-        summary: "for TypeScript and JavaScript, also for webhooks",
-        text: client,
-      },
+      guide("copies", "Keeping a copy current", "what changed since a checkpoint, with a complete program", copies),
+      guide("client", "The typed client", "for TypeScript and JavaScript, also for webhooks", client),
       section("errors", "Errors", "every status and code, and what to do", "api"),
       section("limits", "Limits", "rows, sizes and times", "api"),
     ],
@@ -77,37 +67,36 @@ export const GUIDES: readonly GuideGroup[] = [
   {
     name: "Receive webhooks",
     entries: [
-      {
-        topic: "receivers",
-        name: "A webhook receiver",
-        summary: "a complete program, in two languages",
-        text: receivers,
-      },
-      { topic: "webhooks", name: "Webhooks", summary: "topics, data, endpoint and workflow triggers", text: webhooks },
+      guide("receivers", "A webhook receiver", "a complete program, in two languages", receivers),
+      guide("webhooks", "Webhooks", "topics, data, endpoint and workflow triggers", webhooks),
       section("verifying", "Verifying a signature", "in five languages", "webhooks", "signature"),
-      { topic: "replay", name: "Retries and replay", summary: "when a receiver was down", text: replay },
+      guide("replay", "Retries and replay", "when a receiver was down", replay),
     ],
   },
   {
     name: "Send data",
-    entries: [{ topic: "records", name: "Records", summary: "the intake, the import and every field", text: records }],
+    entries: [guide("records", "Records", "the intake, the import and every field", records)],
   },
   {
     name: "Run it",
     entries: [
-      { topic: "operating", name: "Operating", summary: "settings, commands, backup, privacy", text: operating },
-      { topic: "connecting", name: "Connecting a shop", summary: "step by step", text: connecting },
-      { topic: "scaling", name: "Several machines", summary: "PostgreSQL, nodes and failover", text: scaling },
+      guide("operating", "Operating", "settings, commands, backup, privacy", operating),
+      guide("connecting", "Connecting a shop", "step by step", connecting),
+      guide("scaling", "Several machines", "PostgreSQL, nodes and failover", scaling),
     ],
   },
   {
     name: "Changes",
     entries: [
-      { topic: "versioning", name: "Versions", summary: "what may change within v1", text: versioning },
-      { topic: "changelog", name: "Changelog", summary: "what is new", text: changelog },
+      guide("versioning", "Versions", "what may change within v1", versioning),
+      guide("changelog", "Changelog", "what is new", changelog),
     ],
   },
 ];
+
+function guide(topic: string, name: string, summary: string, text: string): Guide {
+  return { topic, name, summary, text };
+}
 
 function section(topic: string, name: string, summary: string, guide: string, anchor = topic): GuideSection {
   return { topic, name, summary, guide, anchor };

@@ -31,7 +31,7 @@ export function encodingFor(request: Request, bytes: Bytes): Encoding | undefine
     : acceptedEncoding(request.headers.get("accept-encoding"));
 }
 
-/** Returns the best encoding that a client accepts (RFC 9110, 12.5.3); undefined if it accepts none of ours. */
+/** Returns the encoding that a client prefers (RFC 9110, 12.5.3); undefined if it accepts neither zstd nor gzip. */
 export function acceptedEncoding(header: string | null): Encoding | undefined {
   if (header === null) return undefined;
   const weights = new Map(header.split(",").map(readWeight));

@@ -93,7 +93,7 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
   return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
-/** Responds to an error of a handler. Only an SdsError is shown. Others are logged under the answer's request id. */
+/** Responds to an error of a handler. Only an SdsError is shown. Any other is logged with the request id. */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, HEADERS_OF[thrown.code]);

@@ -30,9 +30,9 @@ export async function readForm(
 }
 
 /**
- * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site to https and localhost, and
- * it decides there. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy. So only an Origin with
- * another host is refused there; for all other forms, the form's token decides.
+ * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site only to https and localhost.
+ * Elsewhere, our own forms have `Origin: null`, because of our Referrer-Policy. So only an Origin with another host is
+ * refused, and otherwise the form's token decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

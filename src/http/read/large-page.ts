@@ -20,8 +20,8 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
 export interface LargePages {
   /**
-   * Sends a page, with an encoding after compressing it. During the compression, the page counts with its full size.
-   * Then the bytes to send count until they are sent or the connection is closed.
+   * Sends a page. With an encoding, compresses it first: until then, it counts with its full size. The bytes to send
+   * count until they are sent or the connection is closed.
    * @returns 503 if too many bytes wait already
    */
   respond(

@@ -124,7 +124,7 @@ function send(
   return respond(200, isLate ? streamOf(bytes) : bytes, sent);
 }
 
-/** Returns the parts of a request on which its answer depends. Only a strict request is refused for its parameters. */
+/** Returns what an answer depends on: a strict request can be refused where another request is answered. */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
   return isStrict(request) ? `strict ${target}` : target;
