@@ -10,8 +10,6 @@ const MAX_FUNCTION_LINES = 70;
 const SHARED_NAMES: Record<string, string> = {
   Dependencies: "what the factory of the file takes; never exported",
   DuePosition: "the same position in both engines",
-  PageQueryRow: "the same row in both engines",
-  TextColumns: "the same columns in both engines",
   Customer: "the client's own copy, because it imports nothing",
   LineItem: "the client's own copy, because it imports nothing",
   Order: "the client's own copy, because it imports nothing",

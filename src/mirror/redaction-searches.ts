@@ -8,18 +8,6 @@ const MAX_SEARCHES = 4;
 /** The most people in one search. One commit redacts as many. */
 const PEOPLE_PER_SEARCH = 10;
 
-/**
- * Searches for the stored texts about people before their redactions are committed. So other commits do not wait for
- * the search.
- */
-export interface RedactionSearches {
-  /**
-   * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because a search for
-   * many people takes as long as a search for one. Redactions of a shop keep their order.
-   */
-  withSearch<T>(shop: ShopRef, people: ReadonlySet<string>, use: (search: TextSearch) => Promise<T>): Promise<T>;
-}
-
 /** A search that several redactions use. The last user ends the search. */
 interface SharedSearch {
   search: TextSearch;
@@ -32,10 +20,14 @@ interface ShopQueue {
   users: number;
 }
 
+/**
+ * Searches for the stored texts about people before their redactions are committed. So other commits do not wait for
+ * the search.
+ */
 export function createRedactionSearches(
   store: Pick<MirrorStore, "searchTexts">,
   failsAll: (thrown: unknown) => boolean,
-): RedactionSearches {
+) {
   const slots = createSlots(MAX_SEARCHES);
   const queues = new Map<number, ShopQueue>();
 
@@ -55,7 +47,15 @@ export function createRedactionSearches(
   }
 
   return {
-    async withSearch(shop, people, use) {
+    /**
+     * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because a search for
+     * many people takes as long as a search for one. Redactions of a shop keep their order.
+     */
+    async withSearch<T>(
+      shop: ShopRef,
+      people: ReadonlySet<string>,
+      use: (search: TextSearch) => Promise<T>,
+    ): Promise<T> {
       const queue = queues.get(shop.id) ?? createQueue(shop);
       queues.set(shop.id, queue);
       queue.users += 1;

@@ -53,10 +53,7 @@ export async function backupStore(request: CopyRequest): Promise<{ bytes: number
   return backupDatabase(request);
 }
 
-/**
- * Checks a restore before the command asks the user.
- * @throws SdsError `not_found`, `invalid`, `failed`
- */
+/** Checks a restore before the command asks the user. @throws SdsError `not_found`, `invalid`, `failed` */
 export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void {
   checkRestorable(request);
 }

@@ -62,10 +62,7 @@ export function isRowName(resource: Resource, text: string): boolean {
   return INTERNAL_ID[resource].test(text) || GID[resource].test(text);
 }
 
-/**
- * Reads the value of a filter.
- * @returns undefined for a value that no row of this resource can have
- */
+/** Reads the value of a filter. @returns undefined for a value that no row of this resource can have */
 export function readFilter(resource: Resource, name: FilterName, text: string, domain: string): RowFilter | undefined {
   switch (name) {
     case "shopifyId":

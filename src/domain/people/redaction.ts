@@ -12,9 +12,7 @@ import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person
 export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
 
-/**
- * A stored text that may name a person. `key` is the number of a delivery or an inbox item, or the id of a reward.
- */
+/** A stored text that may name a person. `key` is the number of a delivery or an inbox item, or the id of a reward. */
 export interface StoredText {
   place: TextPlace;
   key: string | number;

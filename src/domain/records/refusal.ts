@@ -17,10 +17,7 @@ export function refuse(field: string, reason: string): { refused: Refusal } {
   return { refused: { field, reason } };
 }
 
-/**
- * Says why a value does not match the schema of a record.
- * @param lineFields the allowed fields of a line item
- */
+/** Says why a value does not match the schema of a record. @param lineFields the allowed fields of a line item */
 export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: readonly string[]): Refusal {
   const first = check.Errors(value).First();
   if (first === undefined) return { field: "", reason: "is not valid" };

@@ -30,10 +30,7 @@ function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }
 
-/**
- * Loads all orders of a contract, by cycle.
- * @param load loads those orders of the given ids that exist
- */
+/** Loads all orders of a contract, by cycle. @param load loads those orders of the given ids that exist */
 export async function contractOrders(
   domain: string,
   contractGid: string,

@@ -28,6 +28,15 @@ const ID_START = '{"id":"'.length;
 const ID_LENGTH = 28;
 const DATE_LENGTH = "2026-01-31T00:00:00.000Z".length;
 
+/** The result of the query for a page. */
+export interface PageQueryRow {
+  rows: Uint8Array<ArrayBuffer> | null;
+  /** Number of rows read, and number of rows joined. */
+  n: number;
+  joined: number;
+  changeCount: number;
+}
+
 /** What an engine read for a page, its extra rows included. */
 export interface JoinedRows {
   /** The rows' JSON joined by commas; null without rows. */

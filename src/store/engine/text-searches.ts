@@ -1,5 +1,22 @@
 import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
+import type { TextPlace } from "../../domain/people/redaction.ts";
 import type { TextSearch } from "../port/mirror.ts";
+
+export interface TextColumns {
+  table: string;
+  key: string;
+  keyType: "text" | "bigint";
+  text: string;
+  /** SQL condition on the index columns between the shop and the key. */
+  where: string;
+}
+
+/** The columns with texts that may contain personal data. */
+export const TEXT_COLUMNS: Record<TextPlace, TextColumns> = {
+  delivery: { table: "deliveries", key: "number", keyType: "bigint", text: "body", where: "kind = 'webhook'" },
+  reward: { table: "occurrences", key: "id", keyType: "text", text: "json", where: "type = 'reward'" },
+  inbox: { table: "inbox", key: "number", keyType: "bigint", text: "body", where: "true" },
+};
 
 /**
  * Returns a shop's searches for the people whom a commit redacts.

@@ -1,4 +1,5 @@
 import { SdsError } from "../../domain/error.ts";
+import type { Awaitable } from "../../lib/waits.ts";
 import { openMasterKey } from "./master-key.ts";
 
 const NONCE_BYTES = 12;
@@ -15,6 +16,29 @@ export interface Vault {
   open(sealed: Uint8Array, purpose: string): Promise<string>;
   /** Like `open`, but caches the last secret of each purpose: comparing costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
+}
+
+/** The fingerprint of the master key that a database stores. */
+export interface StoredFingerprint {
+  /** Returns undefined for a new database. */
+  read(): Awaitable<string | undefined>;
+  /** Keeps a fingerprint that is stored already. */
+  add(fingerprint: string): Awaitable<unknown>;
+}
+
+/** Opens the vault with the key whose fingerprint a database stores. Stores it in a new database. */
+export async function openVaultOf(
+  stored: StoredFingerprint,
+  path: string,
+  random: (bytes: number) => Uint8Array,
+): Promise<Vault> {
+  const expected = await stored.read();
+  const vault = await openVault(path, expected, random);
+  if (expected !== undefined) return vault;
+  await stored.add(vault.fingerprint);
+  // Another process may have stored another key's fingerprint in the meantime.
+  const added = await stored.read();
+  return added === vault.fingerprint ? vault : openVault(path, added, random);
 }
 
 /**

@@ -15,10 +15,7 @@ export interface WebhookStore {
   set(shopId: number, change: Partial<WebhookSettings>, now: number): Promise<WebhookSettings>;
   /** Removes URL and topics. Keeps the secrets for queued deliveries. */
   clear(shopId: number): Promise<void>;
-  /**
-   * Returns the current secret. The first call makes it.
-   * @throws SdsError `not_found` for a removed shop
-   */
+  /** Returns the current secret. The first call makes it. @throws SdsError `not_found` for a removed shop */
   secret(shopId: number, now: number): Promise<string>;
   /** @throws SdsError `failed` for an unknown version */
   secretOf(shopId: number, version: number): Promise<string>;

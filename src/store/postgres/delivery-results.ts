@@ -3,10 +3,7 @@ import { changeableBody } from "../../domain/deliveries/event-queue.ts";
 import type { AttemptResult, EndpointPace } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
-/**
- * Records ended attempts if this process still has their lease.
- * @returns the recorded attempts
- */
+/** Records ended attempts if this process still has their lease. @returns the recorded attempts */
 export async function recordResults(
   tx: Queries,
   results: readonly AttemptResult[],

@@ -18,10 +18,7 @@ export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<bo
   return alive.length > 0;
 }
 
-/**
- * Refuses a node's commit for shops whose lease it lost to another node.
- * @throws StoreError `conflict`
- */
+/** Refuses a node's commit for shops whose lease it lost to another node. @throws StoreError `conflict` */
 export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
   if (shopIds.length === 0) return;
   const partitions = [...new Set(shopIds.map(partitionOf))];

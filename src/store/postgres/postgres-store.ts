@@ -6,7 +6,7 @@ import { unfinishedCopy } from "../copy/copy.ts";
 import { UNFINISHED_COPY } from "../copy/tables.ts";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { makeFolder } from "../files/data-folder.ts";
-import { openVault, type Vault } from "../files/vault.ts";
+import { openVaultOf, type Vault } from "../files/vault.ts";
 import type { Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
@@ -105,23 +105,14 @@ export function noData(name: string): SdsError {
   );
 }
 
-/**
- * Opens the vault with the key whose fingerprint the database stores. A new database has no fingerprint yet. Then this
- * reads or makes the key file, and stores the key's fingerprint.
- */
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
-  const expected = await readMeta(db, "master_key");
+  const read = () => readMeta(db, "master_key");
   // The data folder is needed only for a new key. Another folder is never made, because its path may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
-  if (expected === undefined && isWithin && !existsSync(file)) makeFolder(folder);
-  const vault = await openVault(file, expected, random);
-  if (expected !== undefined) return vault;
-  await db.run("INSERT INTO meta (name, value) VALUES ('master_key', $1::text) ON CONFLICT DO NOTHING", [
-    vault.fingerprint,
-  ]);
-  const named = await readMeta(db, "master_key");
-  // Another process may have stored another key's fingerprint in the meantime.
-  return named === vault.fingerprint ? vault : openVault(file, named, random);
+  if (isWithin && !existsSync(file) && (await read()) === undefined) makeFolder(folder);
+  const add = (fingerprint: string) =>
+    db.run("INSERT INTO meta (name, value) VALUES ('master_key', $1::text) ON CONFLICT DO NOTHING", [fingerprint]);
+  return openVaultOf({ read, add }, file, random);
 }
 
 function storeOf(

@@ -1,36 +1,15 @@
 import type { TextChange } from "../../domain/decide/commit.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
+import { TEXT_COLUMNS, type TextColumns } from "../engine/text-searches.ts";
 import { columnArrays, type Parameter, pipeline, type Queries } from "./database.ts";
 
 export type TextKey = string | number;
 
-interface TextColumns {
-  table: string;
-  key: string;
-  keyType: "text" | "bigint";
-  text: string;
-  /** SQL condition on the index columns between the shop and the key. */
-  where: string;
-}
-
-/** The columns with texts that may contain personal data. */
-const PLACES: Record<TextPlace, TextColumns> = {
-  delivery: {
-    table: "deliveries",
-    key: "number",
-    keyType: "bigint",
-    text: "body",
-    where: "kind = 'webhook'",
-  },
-  reward: { table: "occurrences", key: "id", keyType: "text", text: "json", where: "type = 'reward'" },
-  inbox: { table: "inbox", key: "number", keyType: "bigint", text: "body", where: "true" },
-};
-
 const STATEMENTS = {
-  delivery: statementsOf(PLACES.delivery),
-  reward: statementsOf(PLACES.reward),
-  inbox: statementsOf(PLACES.inbox),
+  delivery: statementsOf(TEXT_COLUMNS.delivery),
+  reward: statementsOf(TEXT_COLUMNS.reward),
+  inbox: statementsOf(TEXT_COLUMNS.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
 /** A range of keys after `above`, up to and including `upTo`, with changes after `changedAfter`. */

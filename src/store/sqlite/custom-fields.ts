@@ -7,14 +7,7 @@ import type { FieldValues } from "../../domain/fields/value.ts";
 import { MIRROR_COLUMNS, mirroredRow, type StoredSubscription } from "../engine/mirrored-rows.ts";
 
 /** Reads and writes custom fields in the caller's transaction. */
-interface CustomFields {
-  /** Loads definitions and values, and the subscriptions of redacted people that have values. */
-  load(keys: CommitKeys, loaded: LoadedRows): void;
-  /** Writes values, and definitions that have their first value. */
-  write(shopId: number, changes: Pick<ShopChanges, "customFields" | "fields">): void;
-}
-
-export function customFields(db: Database): CustomFields {
+export function customFields(db: Database) {
   const definitions = db.prepare<{ definitions: string }, [number]>(
     "SELECT definitions FROM custom_fields WHERE shop_id = ?",
   );
@@ -40,7 +33,8 @@ export function customFields(db: Database): CustomFields {
   const writeFields = db.prepare("UPDATE custom_fields SET definitions = ? WHERE shop_id = ?");
 
   return {
-    load(keys, { rows, fields, fieldValues }) {
+    /** Loads definitions and values, and the subscriptions of redacted people that have values. */
+    load(keys: CommitKeys, { rows, fields, fieldValues }: LoadedRows): void {
       const { shop, ids, customFields, redactedPeople } = keys;
       const stored = definitions.get(shop.id);
       if (stored !== null) fields.push(...(JSON.parse(stored.definitions) as FieldDefinition[]));
@@ -58,7 +52,8 @@ export function customFields(db: Database): CustomFields {
       }
     },
 
-    write(shopId, { customFields, fields }) {
+    /** Writes values, and definitions that have their first value. */
+    write(shopId: number, { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">): void {
       for (const { subscriptionId, startedAt, values } of customFields) {
         if (Object.keys(values).length === 0) removeValues.run(shopId, startedAt, subscriptionId);
         else writeValues.run(shopId, startedAt, subscriptionId, JSON.stringify(values));

@@ -7,9 +7,7 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf, needsFields } from "../../domain/decide/commit-keys.ts";
-import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
-import type { DataRequest } from "../../domain/people/data-request.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
 import { searchesOf } from "../engine/text-searches.ts";
@@ -66,27 +64,7 @@ export function createCommitWriter(
   random: (bytes: number) => Uint8Array,
   { rows, fields, texts, reads }: CommitParts = partsOf(db),
 ): CommitWriter {
-  const insertDelivery = deliveryInserter(db);
-  const insertDataRequest = dataRequestInserter(db);
-  const shopState = db.prepare<StoredState, [number]>(
-    `SELECT plan, url, topics, triggers, change_count AS changeCount, change_span AS spanNumber,
-       change_count AS previousSpanCount,
-       customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
-       (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
-       EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
-     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
-     WHERE shops.id = +? AND removal_started_at IS NULL`,
-  );
-  const setCounts = db.prepare(
-    `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
-     WHERE id = ?`,
-  );
-  // After `sds copy` the span may exist already (copy/tables.ts).
-  const noteSpan = db.prepare(
-    `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
-     ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,
-  );
-  const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
+  const statements = statementsOf(db);
 
   /**
    * Loads the shops of a commit. Leaves out shops that were removed since the caller found them, or whose removal has
@@ -96,7 +74,7 @@ export function createCommitWriter(
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {
       const { shop } = shopKeys;
-      const stored = shopState.get(shop.id);
+      const stored = statements.shopState.get(shop.id);
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
       if (needsFields(shopKeys)) fields.load(shopKeys, loaded);
@@ -113,12 +91,14 @@ export function createCommitWriter(
     rows.write(shop.id, changedRows);
     fields.write(shop.id, more);
     if (changedRows.length > 0)
-      setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
-    if (more.countBeforeSpan !== null) noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
-    for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
-    for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
+      statements.setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
+    if (more.countBeforeSpan !== null) statements.noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
+    for (const { id, kind, topic, isTest, body, secretVersion } of deliveries)
+      statements.insertDelivery.run(id, shop.id, kind, topic, isTest, body, secretVersion, now, now, now);
+    for (const number of inboxNumbers) statements.removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);
-    for (const request of more.dataRequests) insertDataRequest(shop.id, request);
+    for (const { id, customer, requestedAt, dueAt } of more.dataRequests)
+      statements.insertDataRequest.run(shop.id, id, customer, requestedAt, dueAt);
     for (const change of more.texts) texts.write(shop.id, change);
     for (const number of more.redactedDeliveries) texts.removeAnswers(shop.id, number);
   }
@@ -132,24 +112,35 @@ export function createCommitWriter(
   };
 }
 
-/** Makes a function that inserts a new delivery, due now, in the caller's transaction. */
-function deliveryInserter(db: Database): (shopId: number, delivery: NewDelivery, now: number) => void {
-  const insert = db.prepare(
-    `INSERT INTO deliveries
-       (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
-  );
-  return (shopId, { id, kind, topic, isTest, body, secretVersion }, now) => {
-    insert.run(id, shopId, kind, topic, isTest, body, secretVersion, now, now, now);
-  };
-}
-
-/** Makes a function that adds a data request in the caller's transaction. It skips a request that exists already. */
-function dataRequestInserter(db: Database): (shopId: number, request: DataRequest) => void {
-  const insert = db.prepare(
-    "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",
-  );
-  return (shopId, { id, customer, requestedAt, dueAt }) => {
-    insert.run(shopId, id, customer, requestedAt, dueAt);
+/** Prepares the statements of a commit that are not for rows, texts or readings. */
+function statementsOf(db: Database) {
+  return {
+    shopState: db.prepare<StoredState, [number]>(
+      `SELECT plan, url, topics, triggers, change_count AS changeCount, change_span AS spanNumber,
+         change_count AS previousSpanCount,
+         customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
+         (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
+         EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
+       FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+       WHERE shops.id = +? AND removal_started_at IS NULL`,
+    ),
+    setCounts: db.prepare(
+      `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
+       WHERE id = ?`,
+    ),
+    // After `sds copy` the span may exist already (copy/tables.ts).
+    noteSpan: db.prepare(
+      `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
+       ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,
+    ),
+    removeFromInbox: db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?"),
+    insertDelivery: db.prepare(
+      `INSERT INTO deliveries
+         (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
+    ),
+    insertDataRequest: db.prepare(
+      "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",
+    ),
   };
 }

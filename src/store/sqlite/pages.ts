@@ -1,17 +1,16 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
-import { cutPage, edgeRowCount, FIRST_POSITION, PAGE_SORT, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
+import {
+  cutPage,
+  edgeRowCount,
+  FIRST_POSITION,
+  PAGE_SORT,
+  type PageQueryRow,
+  SMALL_ROW_BYTES,
+} from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 import { rowScans, rowWithFields } from "./row-scans.ts";
-
-interface PageQueryRow {
-  rows: Uint8Array<ArrayBuffer> | null;
-  /** Number of rows read, and number of rows joined. */
-  n: number;
-  joined: number;
-  changeCount: number;
-}
 
 type PageParameters = [shopId: number, at: number, id: string, read: number];
 

@@ -14,21 +14,11 @@ import {
 } from "../engine/mirrored-rows.ts";
 import type { MirroredContract } from "../port/mirror.ts";
 
-/** Reads and writes the mirror's tables as rows of the domain, in the caller's transaction. */
-export interface MirrorRows {
-  /** Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Does not load texts. */
-  load(keys: CommitKeys): LoadedRows;
-  /** Returns the orders with these ids that exist. */
-  orders(shopId: number, ids: readonly string[]): Order[];
-  contract(shopId: number, contractId: string): MirroredContract | undefined;
-  /**
-   * Inserts new rows and updates existing rows. The sort date of a row is part of its primary key and never changes.
-   */
-  write(shopId: number, rows: ShopChanges["rows"]): void;
-}
-
-/** Makes the tables' operations. Uses raw statements, because an import spends most of its time here. */
-export function mirrorRows(db: Database): MirrorRows {
+/**
+ * Reads and writes the mirror's tables as rows of the domain, in the caller's transaction. Uses raw statements, because
+ * an import spends most of its time here.
+ */
+export function mirrorRows(db: Database) {
   const stored = {
     customers: selectStatement(db, "customers"),
     subscriptions: selectStatement(db, "subscriptions"),
@@ -58,7 +48,8 @@ export function mirrorRows(db: Database): MirrorRows {
   }
 
   return {
-    load({ shop, ...keys }) {
+    /** Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Does not load texts. */
+    load({ shop, ...keys }: CommitKeys): LoadedRows {
       const loaded = noRows();
       const { rows } = loaded;
       for (const table of RESOURCES) for (const id of keys[table]) rows.set(id, find(table, shop.id, id));
@@ -70,17 +61,19 @@ export function mirrorRows(db: Database): MirrorRows {
       return loaded;
     },
 
-    orders(shopId, ids) {
+    /** Returns the orders with these ids that exist. */
+    orders(shopId: number, ids: readonly string[]): Order[] {
       return orders.all(shopId, JSON.stringify(ids)).map(({ json }) => JSON.parse(json) as Order);
     },
 
-    contract(shopId, contractId) {
+    contract(shopId: number, contractId: string): MirroredContract | undefined {
       const found = contract.get(shopId, contractId);
       if (found === null) return undefined;
       return { subscription: JSON.parse(found.json) as Subscription, customerGid: found.customerGid };
     },
 
-    write(shopId, rows) {
+    /** Inserts new rows and updates existing rows. A row's sort date is part of its primary key and never changes. */
+    write(shopId: number, rows: ShopChanges["rows"]): void {
       for (const { row, isNew, changeNumber } of rows) {
         const { table, values } = writtenRow(row);
         const statement = (isNew ? inserts : updates)[table];

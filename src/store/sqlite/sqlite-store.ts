@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { removeDrafts } from "../files/drafts.ts";
-import { openVault, type Vault } from "../files/vault.ts";
+import { openVaultOf, type StoredFingerprint, type Vault } from "../files/vault.ts";
 import { EPOCH_BYTES, type Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
@@ -37,7 +37,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     // Safe, because no restore writes a draft while we share the folder.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
-    const vault = await openOwnVault(db, masterKeyFile, random);
+    const vault = await openVaultOf(fingerprintIn(db), masterKeyFile, random);
     return storeOf(db, vault, lock, options);
   } catch (thrown) {
     db?.close(true);
@@ -46,15 +46,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/**
- * Opens the vault with the database's key. For a new database, reads or makes the key file and records its fingerprint.
- */
-async function openOwnVault(db: Database, file: string, random: SqliteOptions["random"]): Promise<Vault> {
-  const vault = await openVault(file, sealedWith(db), random);
-  if (sealedWith(db) === undefined)
-    db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
-  // Another process may have recorded another key in the meantime.
-  return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
+function fingerprintIn(db: Database): StoredFingerprint {
+  return {
+    read: () => sealedWith(db),
+    add: (fingerprint) => db.run("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)", [fingerprint]),
+  };
 }
 
 /** Returns the epoch. The first process that opens a new or restored database makes it. */

@@ -3,30 +3,8 @@ import type { ShopChanges, TextChange } from "../../domain/decide/commit.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/waits.ts";
+import { TEXT_COLUMNS, type TextColumns } from "../engine/text-searches.ts";
 import type { TextSearch } from "../port/mirror.ts";
-
-/** Searches and redacts stored texts that may contain personal data. */
-export interface MentioningTexts {
-  /**
-   * Searches texts about these people. Redactions are rare, so this reads every text of the shop and needs no index. It
-   * works in slices, so that other work can run in between.
-   */
-  search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
-  /**
-   * Reads the texts to redact, in the caller's transaction: the current texts of a shop's searches, and matching texts
-   * stored since.
-   */
-  read(searches: readonly TextSearch[]): StoredText[];
-  /** Replaces a text, and a reward's key, in the caller's transaction. */
-  write(shopId: number, change: TextChange): void;
-  /**
-   * Removes receivers' answers to a delivery, in the caller's transaction.
-   * @param number the delivery's number
-   */
-  removeAnswers(shopId: number, number: number): void;
-  /** Tells the open searches what this process committed. */
-  noteCommit(changes: ShopChanges): void;
-}
 
 /** A search whose `end` was not called yet. */
 interface OpenSearch {
@@ -53,27 +31,12 @@ const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "",
 
 type TextRow = { key: string | number; text: string };
 
-export function mentioningTexts(db: Database): MentioningTexts {
+/** Searches and redacts stored texts that may contain personal data. */
+export function mentioningTexts(db: Database) {
   const statements = {
-    // The index has the kind before the number, so the query names the kind.
-    delivery: statementsOf(db, {
-      table: "deliveries",
-      key: "number",
-      text: "body",
-      where: "kind = 'webhook'",
-    }),
-    reward: statementsOf(db, {
-      table: "occurrences",
-      key: "id",
-      text: "json",
-      where: "type = 'reward'",
-    }),
-    inbox: statementsOf(db, {
-      table: "inbox",
-      key: "number",
-      text: "body",
-      where: "true",
-    }),
+    delivery: statementsOf(db, TEXT_COLUMNS.delivery),
+    reward: statementsOf(db, TEXT_COLUMNS.reward),
+    inbox: statementsOf(db, TEXT_COLUMNS.inbox),
   } satisfies Statements;
   const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
   const emptyAnswers = db.prepare(
@@ -82,7 +45,11 @@ export function mentioningTexts(db: Database): MentioningTexts {
   const open = new Map<TextSearch, OpenSearch>();
 
   return {
-    async search(shop, people) {
+    /**
+     * Searches texts about these people. Redactions are rare, so this reads every text of the shop and needs no index.
+     * It works in slices, so that other work can run in between.
+     */
+    async search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
       const search: TextSearch = { shop, people, end: () => void open.delete(search) };
       const { run, ...opened } = createSearch(statements, shop, people, () => changeCount.get(shop.id)?.n ?? 0);
       open.set(search, opened);
@@ -95,7 +62,11 @@ export function mentioningTexts(db: Database): MentioningTexts {
       }
     },
 
-    read(searches) {
+    /**
+     * Reads the texts to redact, in the caller's transaction: the current texts of a shop's searches, and matching
+     * texts stored since.
+     */
+    read(searches: readonly TextSearch[]): StoredText[] {
       const texts = new Map<string, StoredText>();
       for (const search of searches) {
         const opened = open.get(search);
@@ -105,15 +76,18 @@ export function mentioningTexts(db: Database): MentioningTexts {
       return [...texts.values()];
     },
 
-    write(shopId, { before, after }) {
+    /** Replaces a text, and a reward's key, in the caller's transaction. */
+    write(shopId: number, { before, after }: TextChange): void {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
 
-    removeAnswers(shopId, number) {
+    /** Removes receivers' answers to the delivery with a number, in the caller's transaction. */
+    removeAnswers(shopId: number, number: number): void {
       emptyAnswers.run(shopId, number);
     },
 
-    noteCommit(changes) {
+    /** Tells the open searches what this process committed. */
+    noteCommit(changes: ShopChanges): void {
       for (const each of open.values()) if (each.shop.id === changes.shop.id) each.noteCommit(changes);
     },
   };
@@ -190,13 +164,6 @@ function createSearch(
       for (const { after } of texts) if (after.place === "reward") newRewards.add(after.key);
     },
   };
-}
-
-interface TextColumns {
-  table: string;
-  key: string;
-  text: string;
-  where: string;
 }
 
 function statementsOf(db: Database, { table, key, text, where }: TextColumns) {
