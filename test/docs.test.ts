@@ -262,7 +262,7 @@ describe("docs/records.md", () => {
 
   test("shows a record of every type, and the records of all pages are accepted", () => {
     expect(new Set(shown.map(({ type }) => type))).toEqual(
-      new Set(["customer", "subscription", "order", "reward", "cancel_flow"]),
+      new Set(["customer", "subscription", "order", "reward", "cancel_flow", "custom_field"]),
     );
     expect(shown.map(parseRecord).filter((result) => "refused" in result)).toEqual([]);
   });

@@ -3,6 +3,7 @@ import changelog from "./changelog.md" with { type: "text" };
 import client from "./client.md" with { type: "text" };
 import connecting from "./connecting.md" with { type: "text" };
 import copies from "./copies.md" with { type: "text" };
+import fields from "./fields.md" with { type: "text" };
 import operating from "./operating.md" with { type: "text" };
 import quickStart from "./quick-start.md" with { type: "text" };
 import receivers from "./receivers.md" with { type: "text" };
@@ -60,6 +61,7 @@ export const GUIDES: readonly GuideGroup[] = [
       section("filters", "Filters", "rows of a customer, of a contract, with a status", "api"),
       guide("copies", "Keeping a copy current", "what changed since a checkpoint, with a complete program", copies),
       guide("client", "The typed client", "for TypeScript and JavaScript, also for webhooks", client),
+      guide("fields", "Custom fields", "the shop's own data beside each subscription", fields),
       section("errors", "Errors", "every status and code, and what to do", "api"),
       section("limits", "Limits", "rows, sizes and times", "api"),
     ],

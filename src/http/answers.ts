@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { API_ERROR_CODES } from "../domain/error.ts";
+import type { FieldValues } from "../domain/fields/value.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 
 /** The schema of `page`, which goes with the rows of a page (docs/api.md, "Pagination"). */
@@ -14,8 +15,27 @@ export const PageInfo = Type.Object(
 );
 export type PageInfo = Static<typeof PageInfo>;
 
-/** The schema of a row, by resource. */
-export const ROW_SCHEMAS = { subscriptions: Subscription, customers: Customer, orders: Order } as const;
+/** Values of custom fields (docs/fields.md). A date is text. */
+export const CustomFields = Type.Unsafe<FieldValues>({
+  type: "object",
+  additionalProperties: Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+  description:
+    "Values of the shop's own fields by their keys, in the order of the fields. A field without a value is absent. " +
+    "Only with `include=customFields`.",
+});
+
+/**
+ * The schema of a row, by resource. One schema has both forms of a subscription: of two schemas, client generators
+ * make a type whose fields nobody can read without a check.
+ */
+export const ANSWER_SCHEMAS = {
+  subscriptions: Type.Object(
+    { ...Subscription.properties, customFields: Type.Optional(CustomFields) },
+    { title: "Subscription", description: Subscription.description ?? "" },
+  ),
+  customers: Customer,
+  orders: Order,
+} as const;
 
 /** An error in JSON (docs/api.md, "Errors"). */
 export const ErrorBody = Type.Object(

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
-import { ErrorBody, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
+import { ANSWER_SCHEMAS, ErrorBody, Health, IntakeResult, PageInfo } from "../answers.ts";
 import { createDocument, type Document, respondDocument } from "../documents.ts";
 import { apiError } from "../respond.ts";
 import type { RouteHandler } from "../routes.ts";
@@ -96,9 +96,9 @@ export function openApiDocument(serverUrl: string): OpenApiDocument {
 
 function schemas(): Record<string, JsonSchema> {
   const { subscription, customer, order } = sampleRows();
-  const { subscriptions: Subscription, customers: Customer, orders: Order } = ROW_SCHEMAS;
+  const { subscriptions: Subscription, customers: Customer, orders: Order } = ANSWER_SCHEMAS;
   const all: TSchema[] = [
-    { ...Subscription, examples: [subscription] },
+    { ...Subscription, examples: [subscription, { ...subscription, customFields: { gift_note: "Happy birthday!" } }] },
     { ...Customer, examples: [customer] },
     { ...Order, examples: [order] },
     Subscription.properties.lines.items,

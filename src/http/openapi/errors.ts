@@ -1,5 +1,5 @@
 import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
-import { checkNoParameters, readListQuery } from "../read/list-query.ts";
+import { readListQuery, readRowQuery } from "../read/list-query.ts";
 import { DATABASE_BUSY, INTAKE_LIMIT, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
@@ -46,8 +46,12 @@ const BAD_CHECKPOINT: ErrorCase = {
   error: refusals.badCheckpoint(),
 };
 const STRICT_PARAMETER: ErrorCase = {
-  when: "The request has a parameter, and `Prefer: handling=strict`. Without that, all parameters are ignored.",
-  error: thrownBy(() => checkNoParameters("limit=1", true)),
+  when: "The request has an unknown parameter, and `Prefer: handling=strict`. Without that, they are ignored.",
+  error: thrownBy(() => readRowQuery("limit=1", "orders", true)),
+};
+const BAD_INCLUDE: ErrorCase = {
+  when: "`include` has another value than `customFields`, is given twice, or belongs to another resource.",
+  error: thrownBy(() => readRowQuery("include=lines", "subscriptions", false)),
 };
 const TOO_MANY_RECORDS: ErrorCase = {
   when: "The message says which limit was passed.",
@@ -62,7 +66,7 @@ const WRONG_SIGNATURE: ErrorCase = {
 /** Error responses shared by operations, by component name. */
 const SHARED = {
   BadPageRequest: { cases: [ERROR_CASES.bad_cursor, BAD_CHECKPOINT, ERROR_CASES.bad_parameter] },
-  StrictParameter: { cases: [STRICT_PARAMETER] },
+  BadRowRequest: { cases: [BAD_INCLUDE, STRICT_PARAMETER] },
   BadRecord: { cases: [ERROR_CASES.bad_record] },
   Unauthorized: { cases: [ERROR_CASES.unauthorized], headers: ["WWW-Authenticate"] },
   WrongSignature: { cases: [WRONG_SIGNATURE], headers: ["WWW-Authenticate"] },

@@ -27,13 +27,20 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
     if (typeof format === "string") Object.assign(written, FORMATS[format] ?? { format });
     if (properties !== undefined) written["properties"] = mapValues(properties as Record<string, TSchema>, refer);
     if (items !== undefined) written["items"] = refer(items as TSchema);
-    if (additionalProperties !== undefined) written["additionalProperties"] = additionalProperties !== false;
+    if (additionalProperties !== undefined) written["additionalProperties"] = others(additionalProperties);
     return ordered(written);
   }
 
   function refer(schema: TSchema): JsonSchema {
     const { title } = schema;
     return title !== undefined && isNamed(title) ? { $ref: `#/components/schemas/${title}` } : define(schema);
+  }
+
+  /** Writes the schema of other fields. Most records allow anything there. */
+  function others(schema: unknown): boolean | JsonSchema {
+    if (typeof schema === "boolean") return schema;
+    const written = define(schema as TSchema);
+    return Object.keys(written).length === 0 || written;
   }
 
   function union(members: readonly TSchema[]): JsonSchema {

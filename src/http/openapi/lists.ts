@@ -3,8 +3,8 @@ import { formatCursor } from "../../domain/pages/cursor.ts";
 import { FILTERS, type FilterName, STATUSES } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
-import { PageInfo, ROW_SCHEMAS } from "../answers.ts";
-import { DEFAULT_LIMIT } from "../read/list-query.ts";
+import { ANSWER_SCHEMAS, PageInfo } from "../answers.ts";
+import { DEFAULT_LIMIT, INCLUDED } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
 import {
@@ -32,7 +32,7 @@ const REFUSALS: readonly SharedRefusal[] = ["Unauthorized", "PlanRequired", "Rat
 export function pageSchemas(): TObject[] {
   return RESOURCES.map((resource) =>
     Type.Object(
-      { data: Type.Array(ROW_SCHEMAS[resource], { maxItems: MAX_PAGE_ROWS }), page: PageInfo },
+      { data: Type.Array(ANSWER_SCHEMAS[resource], { maxItems: MAX_PAGE_ROWS }), page: PageInfo },
       { title: `${NAMES[resource].type}Page`, description: `A page of ${resource}.` },
     ),
   );
@@ -69,6 +69,7 @@ function listOperation(resource: Resource): OpenApiOperation {
       query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it."),
       query("updatedSince", UPDATED_SINCE, { type: "string", format: "date-time" }),
       ...filters(resource),
+      ...includes(resource),
       PREFER,
       IF_NONE_MATCH,
     ],
@@ -95,12 +96,13 @@ function rowOperation(resource: Resource): OpenApiOperation {
         schema: { type: "string" },
         example: sampleRows()[one].id,
       },
+      ...includes(resource),
       PREFER,
       IF_NONE_MATCH,
     ],
     responses: {
       ...answers(`The ${one}.`, ROW_HEADERS, jsonBody(type, sampleRows()[one])),
-      ...refusalRefs(["StrictParameter", "NotFound", ...REFUSALS]),
+      ...refusalRefs(["BadRowRequest", "NotFound", ...REFUSALS]),
     },
   };
 }
@@ -137,6 +139,11 @@ function filters(resource: Resource): OpenApiParameter[] {
     status: { of: "with this status", schema: { type: "string", enum: STATUSES[resource] } },
   };
   return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
+}
+
+function includes(resource: Resource): OpenApiParameter[] {
+  const description = "Adds `customFields` to each row: the values of the shop's own fields.";
+  return resource === "subscriptions" ? [query("include", description, { type: "string", enum: [INCLUDED] })] : [];
 }
 
 function query(name: string, description: string, schema: JsonSchema = { type: "string" }): OpenApiParameter {

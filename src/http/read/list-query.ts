@@ -2,11 +2,13 @@ import { SdsError } from "../../domain/error.ts";
 import { FILTERS, type FilterName, type RowFilter, readFilter, STATUSES } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { parseUtc } from "../../lib/time.ts";
-import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
+import { MAX_PAGE_ROWS, type RowForm } from "../../store/port/pages.ts";
 
 export const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
-const KNOWN: readonly string[] = [...PAGING, ...new Set(RESOURCES.flatMap((resource) => FILTERS[resource]))];
+/** The only value of `include`, which only subscriptions have. */
+export const INCLUDED = "customFields";
+const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
 /** The known parameters by their plain spelling. A refusal names the parameter that a request misspelt. */
 const SPELLINGS = new Map([...KNOWN.map((name) => [plain(name), name] as const), ["pagesize", "limit"]]);
 
@@ -20,7 +22,10 @@ export interface ListQuery {
   updatedSince: number | undefined;
   /** undefined for all rows. */
   filter: RowFilter | undefined;
+  form: RowForm;
 }
+
+const ALL_ROWS = { since: undefined, updatedSince: undefined, filter: undefined };
 
 /** The query that clients usually send. Only the colons of its cursor need decoding. */
 const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
@@ -35,9 +40,10 @@ export function readListQuery(text: string, resource: Resource, domain: string, 
   const [, usualLimit, usualCursor] = USUAL_QUERY.exec(text) ?? [];
   if (usualLimit !== undefined) {
     const cursor = usualCursor?.replaceAll("%3A", ":");
-    return { limit: readLimit(usualLimit), cursor, since: undefined, updatedSince: undefined, filter: undefined };
+    return { ...ALL_ROWS, limit: readLimit(usualLimit), cursor, form: resource };
   }
-  const query = new Map(new URLSearchParams(text));
+  const parameters = new URLSearchParams(text);
+  const query = new Map(parameters);
   for (const name of query.keys()) checkName(name, resource, isStrict);
   if (query.has("since") && query.has("updatedSince"))
     throw new SdsError("bad_parameter", "send since or updatedSince, not both");
@@ -47,6 +53,7 @@ export function readListQuery(text: string, resource: Resource, domain: string, 
     since: query.get("since"),
     updatedSince: readTime(query.get("updatedSince")),
     filter: readFilters(query, resource, domain),
+    form: readForm(parameters, resource),
   };
 }
 
@@ -56,20 +63,57 @@ export function isStrict(request: Request): boolean {
   return preferences !== null && /(^|,)\s*handling\s*=\s*("strict"|strict)\s*(;|,|$)/i.test(preferences);
 }
 
-/** Checks the query of an address without parameters. @throws SdsError `bad_parameter` only for a strict request */
-export function checkNoParameters(text: string, isStrictRequest: boolean): void {
-  const [name] = isStrictRequest ? new URLSearchParams(text).keys() : [];
-  if (name !== undefined) throw unknown(name, "this address has no parameters");
+/**
+ * Reads the query of one row. Its only parameter is `include`, of subscriptions. Other parameters are ignored, or
+ * refused if the request is strict.
+ * @throws SdsError `bad_parameter`
+ */
+export function readRowQuery(text: string, resource: Resource, isStrictRequest: boolean): RowForm {
+  if (text === "") return resource;
+  const parameters = new URLSearchParams(text);
+  const hasInclude = parametersOf(resource).includes("include");
+  for (const name of parameters.keys()) {
+    const near = nearestTo(name);
+    if (hasInclude && name === "include") continue;
+    if (hasInclude && near === "include") throw unknown(name, "it is spelt include");
+    if (isStrictRequest || near === "include")
+      throw unknown(name, hasInclude ? "one row has only include" : "this address has no parameters");
+  }
+  return readForm(parameters, resource);
+}
+
+function parametersOf(resource: Resource): readonly string[] {
+  return [...PAGING, ...FILTERS[resource], ...(resource === "subscriptions" ? ["include"] : [])];
 }
 
 function checkName(name: string, resource: Resource, isStrictRequest: boolean): void {
-  const names: readonly string[] = [...PAGING, ...FILTERS[resource]];
+  const names = parametersOf(resource);
   if (names.includes(name)) return;
-  // If we ignored this filter, the client would get all rows without noticing.
-  if (KNOWN.includes(name)) throw unknown(name, `${resource} have ${names.join(", ")}`);
-  const near = SPELLINGS.get(plain(name));
-  if (near !== undefined) throw unknown(name, `it is spelt ${near}`);
-  if (isStrictRequest) throw unknown(name, `${resource} have ${names.join(", ")}`);
+  const near = nearestTo(name);
+  if (near !== undefined && near !== name && names.includes(near)) throw unknown(name, `it is spelt ${near}`);
+  // If we ignored a filter that only other lists have, the client would get all rows without noticing.
+  if (near !== undefined || isStrictRequest) throw unknown(name, `${resource} have ${names.join(", ")}`);
+}
+
+/**
+ * Returns the known parameter that is spelt like a name, but for case, punctuation or one letter.
+ * @returns undefined if none is near
+ */
+function nearestTo(name: string): string | undefined {
+  const text = plain(name);
+  const same = SPELLINGS.get(text);
+  if (same !== undefined) return same;
+  for (const [spelling, known] of SPELLINGS) if (differByOneLetter(text, spelling)) return known;
+  return undefined;
+}
+
+/** Whether one text becomes the other if one letter is added, removed or replaced. */
+function differByOneLetter(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  let equal = 0;
+  while (equal < short.length && short[equal] === long[equal]) equal += 1;
+  const isReplaced = short.length === long.length;
+  return short.slice(isReplaced ? equal + 1 : equal) === long.slice(equal + 1);
 }
 
 function unknown(name: string, known: string): SdsError {
@@ -100,6 +144,15 @@ function readTime(text: string | undefined): number | undefined {
     "bad_parameter",
     `the parameter updatedSince is ${shown(text)}: it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z`,
   );
+}
+
+function readForm(parameters: URLSearchParams, resource: Resource): RowForm {
+  const [value, second] = parameters.getAll("include");
+  if (value === undefined) return resource;
+  if (second !== undefined) throw new SdsError("bad_parameter", "the parameter include is given twice");
+  if (value !== INCLUDED)
+    throw new SdsError("bad_parameter", `the parameter include is ${shown(value)}: it must be ${INCLUDED}`);
+  return "subscriptionsWithFields";
 }
 
 function readFilters(query: ReadonlyMap<string, string>, resource: Resource, domain: string): RowFilter | undefined {

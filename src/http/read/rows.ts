@@ -9,7 +9,7 @@ import type { PageInfo } from "../answers.ts";
 import { refusals } from "../refusals.ts";
 import { respondNotFound } from "../respond.ts";
 import { queryOf, type RouteHandler, urlPathOf } from "../routes.ts";
-import { checkNoParameters, isStrict, type ListQuery, readListQuery } from "./list-query.ts";
+import { isStrict, type ListQuery, readListQuery, readRowQuery } from "./list-query.ts";
 import type { Content, ReadApi } from "./read-api.ts";
 
 const BEGIN = '{"data":[';
@@ -26,13 +26,13 @@ export function createListHandler(
   function readList(
     url: string,
     { shopId }: KeyOwner,
-    { limit, filter }: ListQuery,
+    { limit, filter, form }: ListQuery,
     after: Position | null,
   ): Awaitable<Content> {
     const found =
       filter === undefined
-        ? pages.list(shopId, resource, limit, after)
-        : pages.listFiltered(shopId, resource, filter, limit, after);
+        ? pages.list(shopId, form, limit, after)
+        : pages.listFiltered(shopId, form, filter, limit, after);
     return andThen(found, (page) => {
       if (page === undefined) throw refusals.badCursor();
       const nextCursor = page.end === null ? null : formatCursor(page.end);
@@ -44,10 +44,10 @@ export function createListHandler(
   function readChanges(
     url: string,
     { shopId }: KeyOwner,
-    { limit, filter = {} }: ListQuery,
+    { limit, filter = {}, form }: ListQuery,
     after: number,
   ): Awaitable<Content> {
-    return andThen(pages.changes(shopId, resource, filter, limit, after), (page) => {
+    return andThen(pages.changes(shopId, form, filter, limit, after), (page) => {
       // Only a restored database has fewer changes.
       if (after > page.changeCount) throw refusals.badCheckpoint();
       const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
@@ -89,10 +89,10 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
     const { id: name } = context;
     if (!isRowName(resource, name)) return respondNotFound();
     return api.answer(request, context, ({ domain }) => {
-      checkNoParameters(queryOf(request.url), isStrict(request));
+      const form = readRowQuery(queryOf(request.url), resource, isStrict(request));
       const named = namedRow(resource, name, domain) ?? {};
       return ({ shopId }) =>
-        andThen(pages.find(shopId, resource, named), (row) => {
+        andThen(pages.find(shopId, form, named), (row) => {
           if (row === undefined) throw refusals.noRow(resource);
           return { body: encoder.encode(row.json), changeCount: row.changeCount, headers: {} };
         });
