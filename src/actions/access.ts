@@ -2,13 +2,21 @@ import { SdsError } from "../domain/error.ts";
 import { hasAccess, type Plan } from "../domain/shop.ts";
 
 /** A feature of a plan, in the words of our messages. */
-type Feature = "API access" | "webhooks" | "workflow triggers" | "API access, webhooks or workflow triggers";
+type Feature =
+  | "API access"
+  | "webhooks"
+  | "workflow triggers"
+  | "API access, webhooks or workflow triggers"
+  | "custom fields"
+  | "widget style";
 
 /**
  * Who runs an action. The plan limits a merchant, who uses the settings page. It does not limit the operator, who uses
  * the command line: the operator may prepare a shop before its plan allows that, and gets a warning.
  */
 export type Actor = "merchant" | "operator";
+
+const SINGULAR: readonly Feature[] = ["API access", "widget style"];
 
 const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
@@ -20,7 +28,7 @@ export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WI
 
 /** Message that a plan does not include a feature, for the API, the command line and the settings page. */
 export function noAccess(feature: Feature): string {
-  return `this shop's plan has no ${feature}: ${feature === "API access" ? "it comes" : "they come"} ${PLANS}`;
+  return `this shop's plan has no ${feature}: ${SINGULAR.includes(feature) ? "it comes" : "they come"} ${PLANS}`;
 }
 
 /** Refuses a shop whose plan does not include the feature. @throws SdsError `plan_required` */

@@ -21,6 +21,7 @@ import { addPullCommand } from "./pull/pull-command.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
 import { addStatusCommand } from "./status.ts";
+import { addStyleCommands } from "./style.ts";
 import { addSyncCommand } from "./sync.ts";
 import { addWebhookCommands } from "./webhook.ts";
 
@@ -73,6 +74,7 @@ export function buildProgram(): SdsCommand {
   addInboxCommands(program);
   addCustomerCommands(program);
   addFieldCommands(program);
+  addStyleCommands(program);
   addPlatformCommands(program);
   addBackupCommands(program);
   addCopyCommand(program);

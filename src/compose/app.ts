@@ -23,6 +23,7 @@ import { createReadiness } from "../http/readiness.ts";
 import { createRoutes } from "../http/routes.ts";
 import { createHttpApp } from "../http/server.ts";
 import { createPlatformWebhookHandler } from "../http/shopify-webhooks.ts";
+import { createWidgetStyleHandler } from "../http/storefront.ts";
 import { createDescriptorReserve, reservedFetch } from "../lib/descriptor-reserve.ts";
 import { createReaderQueue } from "../lib/reader-queue.ts";
 import { createSteadyTime } from "../lib/time.ts";
@@ -125,6 +126,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),
+    widgetStyle: createWidgetStyleHandler(store.styles, log),
     admin: adminRoutes({
       store,
       bodies,

@@ -51,6 +51,9 @@ export interface ShopSettings {
   triggers: TriggerHandle[];
 }
 
+/** Maximum size of a storefront widget's stylesheet. */
+export const MAX_STYLE_BYTES = 65_536;
+
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})+$`);
 

@@ -35,6 +35,7 @@ export interface RouteHandlers {
   intake: RouteHandler;
   platformWebhook: RouteHandler;
   openApi: RouteHandler;
+  widgetStyle: RouteHandler;
   /** The pages and forms below /admin. */
   admin: readonly Route[];
   /** The pages and files below /docs. */
@@ -45,7 +46,7 @@ export interface RouteHandlers {
 
 /** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
-  const { list, row, intake, platformWebhook, openApi, admin, docs, notReady } = handlers;
+  const { list, row, intake, platformWebhook, openApi, widgetStyle, admin, docs, notReady } = handlers;
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -61,6 +62,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
     { path: "/intake", methods: { POST: intake } },
     { path: "/platform/webhooks", methods: { POST: platformWebhook } },
     { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
+    { path: "/storefront/:row/widget.css", methods: { GET: widgetStyle, HEAD: widgetStyle } },
     ...admin,
     ...docs,
     { path: "/healthz", methods: { GET: health, HEAD: health } },

@@ -67,7 +67,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
   await fields.update(shop.id, (all) => archiveField(all, "note", START));
   await fields.update(shop.id, (all) => restoreField(all, "note"));
-  await styles.set(shop.id, { source: "p{}", css: "p{}", hash: "a" });
+  await styles.set(shop.id, { source: "p{}", hash: "a" });
   await Promise.all([fields.list(shop.id), styles.shopOf(shop.domain), styles.find(shop.id), styles.clear(shop.id)]);
   await Promise.all([
     webhooks.settings(shop.id),

@@ -157,7 +157,7 @@ describe.each(engines())("$name: custom fields", (engine) => {
     await commit(store, other, [subscription(1)]);
     expect(await store.fields.list(other.id)).toEqual([]);
     expect(await shownFields(store, other)).toEqual({ 1: {} });
-    await store.styles.set(shop.id, { source: "p{}", css: "p{}", hash: "a" });
+    await store.styles.set(shop.id, { source: "p{}", hash: "a" });
     expect(await store.styles.shopOf(shop.domain)).toEqual({ shopId: shop.id, plan: "pro", hash: "a" });
     expect(await store.styles.shopOf(other.domain)).toEqual({ shopId: other.id, plan: "pro", hash: null });
     await removeShop(store, shop.domain);

@@ -25,7 +25,7 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
   await store.syncs.save(shop.id, "full", run);
   await store.fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
-  await store.styles.set(shop.id, { source: "p{}", css: "p{}", hash: "a" });
+  await store.styles.set(shop.id, { source: "p{}", hash: "a" });
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);

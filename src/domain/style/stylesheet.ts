@@ -1,11 +1,11 @@
 import { type Declaration, generate, ident, OffsetToLocation, walk } from "css-tree/dist/csstree.esm";
+import { MAX_STYLE_BYTES } from "../shop.ts";
 import { checkDeclaration, checkDescriptors, checkPosition, PREFIX } from "./declaration.ts";
 import { keyframesName, prefixKeyframesNames } from "./keyframes.ts";
 import { type OuterRule, scopeSelectors, WIDGET } from "./selector.ts";
 import { type AtRuleItem, type RuleItem, readStyle, type StyleItem } from "./syntax-tree.ts";
 import { readTokens, StyleRefusal, TOO_LARGE } from "./tokens.ts";
 
-const MAX_STYLE_BYTES = 65_536;
 /** Each selector grows by a few words, so 64 KiB of selectors would become a megabyte. */
 const MAX_SCOPED_CHARACTERS = 262_144;
 
@@ -34,7 +34,7 @@ export type ScopedStylesheet = { css: string } | { refused: StylesheetRefusal };
  * CSS that could do anything else is refused as a whole: README.md has the rules. The result has at most 256 Ki
  * characters, no comments and no `</`, so that it may stand in a style element.
  *
- * Import this module only where a style is saved: css-tree takes 50 ms to load.
+ * Import this module only when a style is scoped: css-tree takes 50 ms to load.
  */
 export function scopeStylesheet(source: string): ScopedStylesheet {
   const text = source.startsWith("\ufeff") ? source.slice(1) : source;

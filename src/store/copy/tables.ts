@@ -120,7 +120,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { sqlite: { order: ["shop_id", "started_at", "id"] } },
   ),
   table("custom_fields", "shop_id", { number: "shop_id", text: "definitions hidden_keys" }),
-  table("widget_styles", "shop_id", { number: "shop_id", text: "source css hash" }),
+  table("widget_styles", "shop_id", { number: "shop_id", text: "source hash" }),
   table("occurrences", "shop_id type id", { number: "shop_id change_number", text: "type id json" }),
   table("contract_reads", "shop_id contract", { number: "shop_id began_at", text: "contract orders" }),
   table("webhook_endpoints", "shop_id", { number: "shop_id timed_out_at", text: "url topics pace" }),

@@ -5,9 +5,7 @@ import type { Awaitable } from "../../lib/waits.ts";
 export interface WidgetStyle {
   /** As the merchant wrote it. */
   source: string;
-  /** As it is served. */
-  css: string;
-  /** SHA-256 of `css`, base64url. */
+  /** SHA-256 of `source`, base64url. */
   hash: string;
 }
 
@@ -15,7 +13,7 @@ export interface WidgetStyle {
 export interface StyledShop {
   shopId: number;
   plan: Plan;
-  /** Hash of the stylesheet; null if the shop has none. */
+  /** Hash of the stylesheet's source; null if the shop has none. */
   hash: string | null;
 }
 

@@ -11,13 +11,13 @@ export function styleStore(db: QuietDatabase): StyleStore {
     shopOf: (domain) => byDomain(domain),
 
     async find(shopId) {
-      return db.get<WidgetStyle>(sql`SELECT source, css, hash FROM widget_styles WHERE shop_id = ${shopId}`);
+      return db.get<WidgetStyle>(sql`SELECT source, hash FROM widget_styles WHERE shop_id = ${shopId}`);
     },
 
-    async set(shopId, { source, css, hash }) {
+    async set(shopId, { source, hash }) {
       await db.run(
-        sql`INSERT INTO widget_styles (shop_id, source, css, hash) VALUES (${shopId}, ${source}, ${css}, ${hash})
-          ON CONFLICT (shop_id) DO UPDATE SET source = excluded.source, css = excluded.css, hash = excluded.hash`,
+        sql`INSERT INTO widget_styles (shop_id, source, hash) VALUES (${shopId}, ${source}, ${hash})
+          ON CONFLICT (shop_id) DO UPDATE SET source = excluded.source, hash = excluded.hash`,
       );
     },
 

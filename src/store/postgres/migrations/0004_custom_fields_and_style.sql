@@ -20,10 +20,9 @@ CREATE TABLE subscription_fields (
 
 CREATE TABLE widget_styles (
   shop_id bigint PRIMARY KEY REFERENCES shops (id) ON DELETE CASCADE,
+  -- As the merchant wrote it. The program scopes it again before it serves it.
   source text NOT NULL,
-  -- The scoped stylesheet, as it is served.
-  css text NOT NULL,
-  -- SHA-256 of css.
+  -- SHA-256 of source.
   hash text NOT NULL
 );
 

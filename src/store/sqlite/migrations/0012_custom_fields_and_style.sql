@@ -20,10 +20,9 @@ CREATE TABLE subscription_fields (
 
 CREATE TABLE widget_styles (
   shop_id INTEGER PRIMARY KEY REFERENCES shops (id) ON DELETE CASCADE,
+  -- As the merchant wrote it. The program scopes it again before it serves it.
   source TEXT NOT NULL,
-  -- The scoped stylesheet, as it is served.
-  css TEXT NOT NULL,
-  -- SHA-256 of css.
+  -- SHA-256 of source.
   hash TEXT NOT NULL
 ) STRICT;
 

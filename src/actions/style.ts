@@ -1,0 +1,45 @@
+import { CryptoHasher } from "bun";
+import type { Shop } from "../domain/shop.ts";
+import type { ScopedStylesheet } from "../domain/style/stylesheet.ts";
+import type { Store } from "../store/port/store.ts";
+import { type Actor, checkAccess } from "./access.ts";
+
+/** Scopes a style. The parser is loaded at the first call, because most processes never need it. */
+export async function scopeStyle(source: string): Promise<ScopedStylesheet> {
+  const { scopeStylesheet } = await import("../domain/style/stylesheet.ts");
+  return scopeStylesheet(source);
+}
+
+interface StyleRequest {
+  shop: Shop;
+  source: string;
+  actor: Actor;
+}
+
+/** A refused style has the place and the reason. Then nothing is saved. */
+type SavedStyle = Extract<ScopedStylesheet, { refused: unknown }> | { bytes: number; warnings: string[] };
+
+/**
+ * Saves the style of a shop's storefront widget.
+ * @returns the size of the source, in bytes
+ * @throws SdsError `plan_required` for a merchant
+ */
+export async function saveStyle(
+  { styles }: Pick<Store, "styles">,
+  { shop, source: written, actor }: StyleRequest,
+): Promise<SavedStyle> {
+  const warnings = checkAccess(shop, "widget style", actor);
+  // Browsers post line ends as CRLF.
+  const source = written.replaceAll("\r\n", "\n");
+  const scoped = await scopeStyle(source);
+  if ("refused" in scoped) return scoped;
+  const bytes = Buffer.from(source);
+  const hash = new CryptoHasher("sha256").update(bytes).digest("base64url");
+  await styles.set(shop.id, { source, hash });
+  return { bytes: bytes.length, warnings };
+}
+
+/** Says where and why a style is refused, in one line. */
+export function styleRefusal({ refused: { line, column, reason } }: Extract<SavedStyle, { refused: unknown }>): string {
+  return `line ${line}, column ${column}: ${reason}`;
+}

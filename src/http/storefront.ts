@@ -1,0 +1,105 @@
+import { scopeStyle, styleRefusal } from "../actions/style.ts";
+import { messageOf } from "../domain/error.ts";
+import { hasAccess, isDomain } from "../domain/shop.ts";
+import type { Log } from "../lib/log.ts";
+import { type Awaitable, andThen } from "../lib/waits.ts";
+import type { StyledShop, StyleStore } from "../store/port/styles.ts";
+import { createDocument, type Document, respondDocument } from "./documents.ts";
+import { respondNotFound } from "./respond.ts";
+import { type RouteHandler, urlPathOf } from "./routes.ts";
+
+const HEADERS = {
+  "Content-Type": "text/css; charset=utf-8",
+  "Cache-Control": "public, max-age=86400",
+  "Access-Control-Allow-Origin": "*",
+};
+/** Bounds the memory of the stylesheets of all shops. A stylesheet takes at most about 0.5 MiB. */
+const MAX_CACHED_BYTES = 64 * 1024 * 1024;
+/** Memory that a stylesheet takes in addition to its bytes. */
+const OVERHEAD_BYTES = 1024;
+
+const EMPTY = createDocument("");
+
+/** GET and HEAD /storefront/DOMAIN/widget.css. The answers for known and unknown shops take the same read. */
+export function createWidgetStyleHandler(styles: Pick<StyleStore, "shopOf" | "find">, log: Log): RouteHandler {
+  const stylesheets = new Stylesheets(styles, log);
+  return (request, { id }) => {
+    // A path with an encoded domain is another path.
+    const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
+    return andThen(styles.shopOf(domain), (shop) =>
+      shop === undefined
+        ? respondNotFound()
+        : andThen(stylesheets.of(shop), (document) => respondDocument(request, document, HEADERS)),
+    );
+  };
+}
+
+/**
+ * Keeps scoped stylesheets in memory, by the hash of their source. The program scopes a stored source itself, so that a
+ * fix of the scoper reaches styles that an earlier version accepted.
+ */
+class Stylesheets {
+  /** The least recently used stylesheet comes first. */
+  private readonly documents = new Map<string, Document>();
+  /** Stylesheets that are being made: requests that come meanwhile wait for them. */
+  private readonly making = new Map<string, Promise<Document>>();
+  private readonly styles: Pick<StyleStore, "find">;
+  private readonly log: Log;
+  private bytes = 0;
+
+  constructor(styles: Pick<StyleStore, "find">, log: Log) {
+    this.styles = styles;
+    this.log = log;
+  }
+
+  of({ shopId, plan, hash }: StyledShop): Awaitable<Document> {
+    if (hash === null || !hasAccess(plan)) return EMPTY;
+    const known = this.documents.get(hash);
+    if (known !== undefined) {
+      this.documents.delete(hash);
+      this.documents.set(hash, known);
+      return known;
+    }
+    const making = this.making.get(hash) ?? this.make(shopId).finally(() => this.making.delete(hash));
+    this.making.set(hash, making);
+    return making;
+  }
+
+  private async make(shopId: number): Promise<Document> {
+    const style = await this.styles.find(shopId);
+    if (style === undefined) return EMPTY;
+    const document = createDocument(await this.scoped(shopId, style.source));
+    this.keep(style.hash, document);
+    return document;
+  }
+
+  /** Scopes a stored source. A source that this version refuses gives an empty stylesheet. */
+  private async scoped(shopId: number, source: string): Promise<string> {
+    try {
+      const scoped = await scopeStyle(source);
+      if ("css" in scoped) return scoped.css;
+      this.log.warn("a stored style is refused, so the widget has no style", { shopId, refusal: styleRefusal(scoped) });
+    } catch (thrown) {
+      this.log.error("a stored style cannot be scoped, so the widget has no style", {
+        shopId,
+        error: messageOf(thrown),
+      });
+    }
+    return "";
+  }
+
+  private keep(hash: string, document: Document): void {
+    if (!this.documents.has(hash)) this.bytes += sizeOf(document);
+    this.documents.set(hash, document);
+    for (const [oldest, { plain }] of this.documents) {
+      if (this.bytes <= MAX_CACHED_BYTES) return;
+      this.documents.delete(oldest);
+      this.bytes -= sizeOf({ plain });
+    }
+  }
+}
+
+/** Counts the compressed forms too. Both together are smaller than the plain form. */
+function sizeOf({ plain }: Pick<Document, "plain">): number {
+  return 2 * plain.length + OVERHEAD_BYTES;
+}
