@@ -39,7 +39,7 @@ export function settingsPages(): (options?: Options) => Promise<Settings> {
 export function sharedBrowser(): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launch();
+    browser = await launchChromium();
   });
   afterAll(() => browser?.close());
   return () => {
@@ -48,7 +48,8 @@ export function sharedBrowser(): () => Browser {
   };
 }
 
-async function launch(): Promise<Browser> {
+/** Without a sandbox. */
+export async function launchChromium(): Promise<Browser> {
   const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
   if (executablePath === null)
     throw new Error(

@@ -211,6 +211,9 @@ function writeRules(items: readonly StyleItem[], output: StyleOutput, outer: Out
 function conditionOf({ name, prelude, start }: AtRuleItem): string {
   const condition = generate(prelude);
   if (condition.trim() === "") throw new StyleRefusal(start, `@${name} needs a condition.`);
-  walk(prelude, { visit: "Declaration", enter: checkPosition });
+  // The option `visit` of walk() misses declarations in conditions.
+  walk(prelude, (node) => {
+    if (node.type === "Declaration") checkPosition(node);
+  });
   return `@${name} ${condition}`;
 }

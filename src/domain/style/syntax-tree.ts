@@ -11,7 +11,7 @@ import {
 import { isBlank, readTokens, StyleRefusal, type StyleToken, TOO_LARGE } from "./tokens.ts";
 
 /** Rules and declarations of a style. css-tree needs some ten microseconds for each, however short. */
-const MAX_ITEMS = 6_000;
+const MAX_ITEMS = 5_000;
 
 /** What a style or a block contains, in its order. Each has the offset of its first character in the source. */
 export type StyleItem = DeclarationItem | RuleItem | AtRuleItem;

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { scopeStylesheet } from "../../../src/domain/style/stylesheet.ts";
+import { arbitraryStyle } from "../../support/arbitrary-styles.ts";
+import { HOSTILE_STYLES } from "../../support/hostile-styles.ts";
 
 /** The rules as written, without the containment around the widget. */
 function scoped(source: string): string {
@@ -198,4 +201,39 @@ test.each([
   ["what it becomes", `${"a,".repeat(14_900)}a{}`],
 ])("too many %s are refused", (_, source) => {
   expect(refused(source)).toEndWith("This style is too large.");
+});
+
+test("every style with a foreign address is refused", () => {
+  const styles = HOSTILE_STYLES.filter((source) => source.includes("evil.test"));
+  expect(styles.length).toBeGreaterThan(50);
+  expect(styles.filter((source) => "css" in scopeStylesheet(source))).toEqual([]);
+});
+
+test("position: fixed is refused in every form", () => {
+  const styles = HOSTILE_STYLES.filter((source) => /position:[^;}]*(fixed|fi\\78 ed)/i.test(source));
+  expect(styles.length).toBeGreaterThan(8);
+  expect(styles.filter((source) => "css" in scopeStylesheet(source))).toEqual([]);
+});
+
+test("any style is refused at a place in it, or has no address and no end of a style element", () => {
+  fc.assert(
+    fc.property(arbitraryStyle, (source) => {
+      const result = scopeStylesheet(source);
+      if ("css" in result) {
+        expect(result.css).not.toContain("evil.test");
+        expect(result.css).not.toContain("</");
+        return;
+      }
+      const { line, column } = result.refused;
+      const lines = source.replace(/^\ufeff/, "").split(/\r\n|[\r\n\f]/);
+      expect(line).toBeWithin(1, lines.length + 1);
+      expect(column).toBeWithin(1, (lines[line - 1]?.length ?? 0) + 2);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a scoped style is refused", () => {
+  const result = scopeStylesheet("p{top:0}");
+  expect(refused("css" in result ? result.css : "")).toBe("1:1 The rule @layer is not allowed.");
 });
