@@ -14,16 +14,10 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/**
- * Codes of all refusals: of the API, of commands and of the settings page. The code decides the HTTP status and the
- * exit status.
- */
+/** Codes of all refusals. The code decides the HTTP status and the exit status. */
 export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 
-/**
- * An error with a message for users. Any other thrown error is a defect: users see `internal`, and the log has the
- * details.
- */
+/** An error with a message for users. Any other error is a defect: users see `internal`. */
 export class SdsError extends Error {
   override readonly name = "SdsError";
   readonly code: ErrorCode;

@@ -36,10 +36,7 @@ export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];
 }
 
-/**
- * Hashes a key with SHA-256. Only the hash is stored. A key has 192 random bits, so salt or stretching would add
- * nothing.
- */
+/** Hashes a key with SHA-256. A key has 192 random bits, so it needs no salt and no stretching. */
 export function hashKey(key: string): Uint8Array {
   return SHA256.hash(key) as Uint8Array;
 }

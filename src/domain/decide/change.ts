@@ -36,10 +36,7 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
   }
 }
 
-/**
- * Adds a reward. The mirror stores each reward once, by its sender's id. A redaction may have replaced the id by its
- * hash.
- */
+/** Adds a reward once, by its sender's id. A redaction may have replaced the id by its hash. */
 function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
@@ -52,9 +49,7 @@ function decideReward(mirror: MirrorView, record: RewardRecord, now: number): De
   };
 }
 
-/**
- * Adds a finished cancellation flow. The mirror stores each flow once, by its sender's id. Refuses an unknown contract.
- */
+/** Adds a finished cancellation flow once, by its sender's id. Refuses an unknown contract. */
 function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));

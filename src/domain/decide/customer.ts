@@ -6,9 +6,7 @@ import type { CustomerRow } from "../rows.ts";
 import { withoutPersonalFields } from "./custom-field.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
-/**
- * Returns a customer of whom we know only the gid: a contract or a reward named them before their own record arrived.
- */
+/** Returns a customer of whom we know only the gid, because their own record did not arrive yet. */
 export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
   return {
     kind: "customer",

@@ -53,9 +53,7 @@ export function orderOf(
   return { ...identity, status, lines, ...money, billedAt: fields.billedAt };
 }
 
-/**
- * Writes the order. Writes its contract too if the cycles or the last order change. @param events called after a change
- */
+/** Writes the order, and its contract if that changes too. @param events called after a change */
 export function orderDecision(
   contract: SubscriptionRow,
   before: OrderRow | undefined,
@@ -67,9 +65,7 @@ export function orderDecision(
   return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events: events() };
 }
 
-/**
- * Returns the gid of a contract's customer. The customer's row always exists, because both rows are written together.
- */
+/** Returns the gid of a contract's customer. The customer's row exists: both are written together. */
 export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
   return mirror.customer(resource.customerId)?.resource.shopifyId ?? "";
 }
@@ -106,9 +102,7 @@ function countedBefore(before: OrderRow | undefined, record: OrderRecord): numbe
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }
 
-/**
- * Returns the contract after a change of one of its orders: with the completed cycles and the status of the last order.
- */
+/** Returns the contract with its completed cycles and last order after a change of an order. */
 function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;

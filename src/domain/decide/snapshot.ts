@@ -70,10 +70,7 @@ export function noRows(): LoadedRows {
   return { rows: new Map(), occurrences: new Map(), texts: [], fields: [], fieldValues: new Map() };
 }
 
-/**
- * Returns the ids of customers for the second load. Loaded contracts refer to these customers, but the first load did
- * not look for them.
- */
+/** Returns the ids of customers for the second load: those of loaded contracts. */
 export function missingCustomers({ rows }: LoadedRows): string[] {
   const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
   return [...new Set(ids)].filter((id) => !rows.has(id));

@@ -6,10 +6,7 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
-/**
- * Applies a contract, and updates the subscription counts of its customer and of its former customer. Ignores older
- * revisions.
- */
+/** Applies a contract, and counts it for its customer instead of the former one. Ignores older revisions. */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
@@ -28,9 +25,7 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
-/**
- * Whether a revision is older. Revisions are decimal strings of any length, compared as numbers; they grow with gaps.
- */
+/** Whether a revision is older. Revisions are whole numbers of any length, as strings. */
 export function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }

@@ -81,10 +81,7 @@ export function afterRetryByHand(state: DeliveryState, now: number): DeliverySta
   return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
 }
 
-/**
- * Builds the body of a webhook when it is queued. Every attempt and resend sends these bytes (docs/webhooks.md,
- * "Body").
- */
+/** Builds the body of a webhook. Every attempt sends these bytes (docs/webhooks.md, "Body"). */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
   return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data } satisfies Envelope);
 }

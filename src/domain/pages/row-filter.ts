@@ -38,11 +38,7 @@ export const FILTERS = {
 } as const;
 export type FilterName = (typeof FILTERS)[Resource][number];
 
-/**
- * Returns the filter for the row that an internal id or a gid names.
- * @param domain of the shop
- * @returns undefined for any other text
- */
+/** Returns the filter for the row of an internal id or a gid; undefined for any other text. */
 export function namedRow(resource: Resource, text: string, domain: string): NamedRow | undefined {
   if (INTERNAL_ID[resource].test(text)) return { id: text };
   if (!GID[resource].test(text)) return undefined;

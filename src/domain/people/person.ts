@@ -31,9 +31,7 @@ export function knownPerson(customer: Customer | undefined, { email, phone }: Co
   };
 }
 
-/**
- * Replaces the personal data of one person in a JSON value by null. Leaves out fields whose name is the person's data.
- */
+/** Replaces a person's data in a JSON value by null. Leaves out fields that are named by this data. */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
   if (typeof value === "string") return describes(value.toLowerCase(), person) ? null : value;

@@ -39,10 +39,7 @@ const NAMES: Record<TextPlace, RegExp> = {
   inbox: /[0-9]+/g,
 };
 
-/**
- * Returns a search for texts that may be about one of these people. The search reads each text once, for any number of
- * people.
- */
+/** Returns a search for texts that may be about these people. It reads each text once. */
 export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
   const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
   const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
@@ -117,9 +114,7 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/**
- * Returns the hash of a sender's id if it holds the person's address or name. The hash still finds repeated rewards.
- */
+/** Hashes a sender's id that holds the person's address or name. The hash still finds repeated rewards. */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === null ? redactedId(id) : id;
 }

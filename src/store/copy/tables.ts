@@ -3,9 +3,7 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /**
-   * The engine stores this table's columns in another table, `partOf`, which is copied before. The key names the row.
-   */
+  /** The engine's table with these columns. It is copied before. The key names the row. */
   partOf?: string;
   /** SQL of columns that this engine computes: they are read with it, and never written. */
   computed?: Readonly<Record<string, string>>;
@@ -21,9 +19,7 @@ interface EnginePlace {
 export interface CopiedTable {
   name: string;
   columns: Readonly<Record<string, ColumnKind>>;
-  /**
-   * Columns that identify a row, in messages too. Rows are read in their order, unless the engine names another order.
-   */
+  /** Columns that identify a row. Rows are read in their order, unless the engine names another one. */
   key: readonly string[];
   /** SQL condition of the rows to copy. Default: all rows. */
   where?: string;

@@ -12,10 +12,7 @@ export interface Tally {
   hash(): string;
 }
 
-/**
- * The hash is the sum of the rows' SHA-256, because the two engines read in different orders. A sum is safe, because no
- * row occurs twice.
- */
+/** The hash is the sum of the rows' SHA-256, so it needs no order. No row occurs twice. */
 export function createTally(): Tally {
   const digest = new Uint8Array(32);
   const words = new Uint32Array(digest.buffer);

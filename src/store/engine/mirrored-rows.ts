@@ -6,10 +6,7 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/r
 import type { Plan } from "../../domain/shop.ts";
 import { isoUtc } from "../../lib/time.ts";
 
-/**
- * Columns of the mirror's tables, without `shop_id` and `change_number`. Keys include sort dates; values are columns
- * that change.
- */
+/** Columns of the mirror's tables: keys with sort dates, and values that change. */
 export const MIRROR_COLUMNS = {
   customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },
   subscriptions: {

@@ -12,10 +12,7 @@ export const PAGE_SORT = {
 /** The position before all rows. It lets the query of a next page also read the first page. */
 export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
-/**
- * Rows up to this size need no byte count: a page of any limit stays within MAX_PAGE_BYTES. This includes the two extra
- * rows.
- */
+/** Any page of rows up to this size is within MAX_PAGE_BYTES, with the two extra rows. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**

@@ -46,10 +46,7 @@ function unusable(folder: string, cause: unknown): SdsError {
 /** Error codes of a folder that we may not write. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS", "EINVAL"];
 
-/**
- * Syncs the names in a folder: files that were made, linked, renamed or removed. Skips a folder that this user may not
- * read.
- */
+/** Syncs the names in a folder. Skips a folder that this user may not read. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined;
   try {

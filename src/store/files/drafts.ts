@@ -36,10 +36,7 @@ export function removeDrafts(target: string): void {
 /** Error codes of file systems without hard links, such as FAT. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
-/**
- * Renames a finished draft to its target, and never overwrites.
- * @throws Error with the code EEXIST if the target exists
- */
+/** Renames a finished draft to its target. @throws Error with the code EEXIST if the target exists */
 export function publishDraft(draft: string, target: string, link: typeof linkSync = linkSync): void {
   try {
     link(draft, target);

@@ -24,10 +24,7 @@ export interface ConnectionStore {
    * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /**
-   * Stores the renewed pair of tokens and ends the renewal. Keeps the trouble until the platform accepts the new
-   * tokens.
-   */
+  /** Stores renewed tokens and ends the renewal. Keeps the trouble until the platform accepts them. */
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;

@@ -146,10 +146,7 @@ export interface DeliveryLog {
   countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
   /** Counts dead deliveries queued since a time. @param kind default: both */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
-  /**
-   * Retries dead deliveries in steps: after an interruption the next call continues.
-   * @returns the number of retried deliveries
-   */
+  /** Retries dead deliveries in steps, which the next call continues. @returns how many */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;

@@ -64,10 +64,7 @@ export interface InboxEntry {
 
 /** Operations that store webhooks and find due items. */
 export interface InboxQueues {
-  /**
-   * Stores new webhooks. When the promise resolves, they are on the disk.
-   * @returns for each receipt whether it is new
-   */
+  /** Stores new webhooks on the disk. @returns for each receipt whether it is new */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
   /** Returns the queues with due items, by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;

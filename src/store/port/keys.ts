@@ -19,15 +19,9 @@ export interface KeyStore {
   add(shopId: number, key: ApiKey, hash: Uint8Array): Promise<void>;
   /** Lists keys that are not revoked, oldest first. */
   list(shopId: number): Promise<ApiKey[]>;
-  /**
-   * @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke a
-   *   key.
-   */
+  /** Reads the database each time. @returns undefined for an unknown or revoked key */
   find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
-  /**
-   * Revokes a key: the next request with it is refused.
-   * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
-   */
+  /** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys have the fingerprint */
   revoke(shopId: number, idOrFingerprint: string, now: number): Promise<ApiKey & { revokedAt: number }>;
   /** Notes when keys were last used. Keeps a stored time that is later. @param uses epoch milliseconds by key id */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;

@@ -18,10 +18,7 @@ export function resourceOf(form: RowForm): Resource {
 }
 
 interface Rows {
-  /**
-   * The rows' JSON joined by commas, ready to be sent. This is a part of a buffer that the caller owns and may
-   * overwrite.
-   */
+  /** The rows' JSON joined by commas: a part of a buffer that the caller may overwrite. */
   rows: Uint8Array<ArrayBuffer>;
   /** The number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;

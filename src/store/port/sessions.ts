@@ -1,8 +1,6 @@
 import type { Shop } from "../../domain/shop.ts";
 
-/**
- * Sessions and sign-in links of the settings page. Only the SHA-256 of a token is stored. Times in epoch milliseconds.
- */
+/** Sessions and sign-in links of the settings page, by the SHA-256 of their tokens. Times in epoch milliseconds. */
 export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /** Exchanges a sign-in link for a session. @returns false for an unknown, used or expired link */

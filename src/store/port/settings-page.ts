@@ -3,11 +3,7 @@
  * ends with its session. The SHA-256 of its token names a session. Times in epoch milliseconds.
  */
 export interface SettingsPageStore {
-  /**
-   * Marks a form of a session as used.
-   * @returns false if it was used before
-   * @throws StoreError `conflict` if the session has ended
-   */
+  /** Marks a form as used. @returns false if it was before @throws StoreError `conflict` if the session has ended */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
    * Stores a text for the next page that a session opens at a path. Encrypts the text with the master key, because it

@@ -34,10 +34,7 @@ export interface ShopStore {
   settings(shopId: number): Promise<ShopSettings>;
   /** Returns the number of mirrored rows of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
-  /**
-   * Sets the plan of the platform's app subscription, unless the operator fixed a plan.
-   * @returns whether the plan changed
-   */
+  /** Sets the plan, unless the operator fixed another one. @returns whether it changed */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
    * Marks a shop for removal, and removes its keys, sessions, sign-in links, endpoint and tokens. Does nothing for a

@@ -41,10 +41,7 @@ export interface Store {
   settingsPage: SettingsPageStore;
   /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;
-  /**
-   * Random bytes that authenticate checkpoints. They stay the same as long as change numbers only grow. A restore
-   * replaces them.
-   */
+  /** Random bytes that authenticate checkpoints. A restore replaces them, because change numbers go back. */
   epoch: Uint8Array;
   /** Rejects if the database cannot be read or written. */
   check(): Promise<void>;

@@ -3,10 +3,7 @@ import type { ServerAddress } from "./address.ts";
 
 export interface ConnectionOptions {
   address: ServerAddress;
-  /**
-   * How long the server may be silent. The server's own limits are shorter, so the server cancels slow statements
-   * first.
-   */
+  /** How long the server may be silent. Its own limits are shorter, so it cancels slow statements first. */
   deadlineMs: number;
   /**
    * Whether a pooler serves each transaction by another connection, or refuses a connection's settings. Then sds
@@ -70,10 +67,7 @@ function silenceMsOf(deadlineMs: number): number {
   return Math.min(deadlineMs, LONGEST_SILENCE_MS);
 }
 
-/**
- * Returns the statements that begin a transaction. Behind a pooler they include the settings, which end with the
- * transaction.
- */
+/** Returns the statements that begin a transaction behind a pooler, with its settings. */
 export function beginText(deadlineMs: number): string {
   const settings = Object.entries(neededSettings(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
   return ["BEGIN", ...settings].join("; ");

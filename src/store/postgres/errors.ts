@@ -7,10 +7,7 @@ export function sqlState(thrown: unknown): string {
   return typeof errno === "string" && /^[0-9A-Z]{5}$/.test(errno) ? errno : "";
 }
 
-/**
- * Whether a statement failed only because an earlier statement of its transaction failed. Such an error hides the
- * reason.
- */
+/** Whether a statement failed only because an earlier one of its transaction failed. */
 export function isConsequence(thrown: unknown): boolean {
   return sqlState(thrown) === "25P02";
 }

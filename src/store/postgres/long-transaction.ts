@@ -22,11 +22,7 @@ const SETTINGS = {
   jit: "off",
 };
 
-/**
- * Begins a transaction.
- * @param mode such as ISOLATION LEVEL REPEATABLE READ
- * @throws SdsError `failed`; its statements throw the same
- */
+/** @param mode such as ISOLATION LEVEL REPEATABLE READ @throws SdsError `failed`, also from its statements */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
   // `isPooled` gives the connection no limits, because the transaction sets its own.

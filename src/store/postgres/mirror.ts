@@ -199,10 +199,7 @@ async function removeFromInbox(tx: Queries, shopId: number, numbers: readonly nu
   await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
 }
 
-/**
- * Inserts new deliveries of a shop, due now, in their order. Runs in the caller's transaction.
- * @param now epoch milliseconds
- */
+/** Inserts new deliveries of a shop, due now, in their order, in the caller's transaction. */
 async function insertDeliveries(
   tx: Queries,
   shopId: number,

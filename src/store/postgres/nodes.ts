@@ -43,10 +43,7 @@ function parseLocation(text: string): NodeLocation {
   return { address, host, processId: processId === undefined ? null : Number(processId) };
 }
 
-/**
- * @param beats connections for heartbeats only: a node whose heartbeat waits long counts as dead
- * @param id id of this node
- */
+/** @param beats connections for heartbeats only, so that a heartbeat never waits @param id of this node */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
   let described = { location: "", version: "" };
 

@@ -34,10 +34,7 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
   return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/**
- * Makes integers bigints. The driver gives small and large numbers different types, so the server would prepare each
- * text twice.
- */
+/** Makes integers bigints. For small and large numbers the server would prepare each text twice. */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }

@@ -20,10 +20,7 @@ interface ScanText {
   shown: string;
 }
 
-/**
- * Returns SQL of a subscription's JSON with its custom fields at the end. The shop is $1.
- * @param id SQL of the internal id
- */
+/** Returns SQL of a subscription's JSON with its custom fields. The shop is $1. @param id SQL of the internal id */
 export function rowWithFields(id: string): string {
   return `left(json, -1) || ',"customFields":' || coalesce(
     (SELECT fields.json FROM subscription_fields AS fields

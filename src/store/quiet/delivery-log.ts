@@ -30,9 +30,7 @@ interface Numbered {
   number: number;
 }
 
-/**
- * Makes the log for operators and merchants. They read it, retry deliveries, send test events and prune old deliveries.
- */
+/** Makes the log for operators and merchants. */
 export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8Array): DeliveryLog {
   return {
     ...deliveryReads(db),

@@ -4,9 +4,7 @@ import type { Awaitable } from "../../lib/waits.ts";
 /** A value in a statement. In PostgreSQL null has no type: use it only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
-/**
- * drizzle's template with a stricter type. Without it, drizzle would leave out undefined, and write an array as a list.
- */
+/** drizzle's template with a stricter type: drizzle leaves out undefined, and writes an array as a list. */
 export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL | Placeholder)[]) => SQL = template;
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";
@@ -69,10 +67,7 @@ export function either(db: QuietDatabase, texts: Record<QuietDatabase["engine"],
   return texts[db.engine];
 }
 
-/**
- * Returns SQL that locks the rows of a SELECT. SQLite needs no such lock: only one of its transactions writes at a
- * time.
- */
+/** Returns SQL that locks the rows of a SELECT. SQLite needs none: one transaction writes at a time. */
 export function lockFor(db: QuietDatabase, strength: "KEY SHARE" | "NO KEY UPDATE" | "UPDATE"): SQL {
   return either(db, { sqlite: sql``, postgres: template.raw(`FOR ${strength}`) });
 }

@@ -3,9 +3,7 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopRemoval } from "../port/shops.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/**
- * Small tables, emptied in the transaction that marks the shop. So keys, sessions, tokens and the endpoint end at once.
- */
+/** Small tables, emptied in the transaction that marks the shop. So keys and sessions end at once. */
 const EMPTIED_AT_ONCE = [
   "admin_links",
   "admin_sessions",

@@ -80,9 +80,7 @@ function copyInto(draft: string, database: string): void {
   }
 }
 
-/**
- * Renames the draft to its target. @throws SdsError `conflict` if another process has made the target in the meantime
- */
+/** Renames the draft to its target. @throws SdsError `conflict` if another process made the target */
 function publish(draft: string, target: string): void {
   try {
     publishDraft(draft, target);

@@ -20,10 +20,7 @@ export function checkHeader(file: string): void {
   if (header !== HEADER) throw new SdsError("invalid", `${file} is not a database`);
 }
 
-/**
- * Whether a file may be from an interrupted copy. Such a file may have no header yet, because SQLite writes the header
- * last.
- */
+/** Whether a file may be from an interrupted copy. SQLite writes the header last, so it may be missing. */
 export function mayBeCopy(file: string): boolean {
   try {
     return [HEADER, NO_HEADER].includes(headerOf(file));
@@ -78,10 +75,7 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/**
- * Syncs a file. No connection of this process may have the file open: closing it here would release the connection's
- * locks.
- */
+/** Syncs a file that no connection of this process has open: closing it would release the locks. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

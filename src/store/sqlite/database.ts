@@ -28,10 +28,7 @@ const LOG_PAGES = 256;
 export interface OpenOptions extends UpgradeOptions {
   /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
-  /**
-   * Whether to upgrade an older database only if no other process has it open. An older `serve` could not continue
-   * after the upgrade.
-   */
+  /** Whether to upgrade only if no other process has the database open: an older `serve` could not continue. */
   upgradeAlone?: boolean;
 }
 

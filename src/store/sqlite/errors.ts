@@ -37,10 +37,7 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
 
 type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
-/**
- * Wraps a method. A success returns at once, without a promise. A failure returns a promise, because the retry comes
- * later.
- */
+/** Wraps a method. A success needs no promise. A failure returns a promise, because the retry comes later. */
 function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {

@@ -4,9 +4,7 @@ import { codeOf } from "../../domain/error.ts";
 /** Time between two attempts to get a lock that another process holds. An attempt takes some microseconds. */
 const PROBE_INTERVAL_MS = 4;
 
-/**
- * Repeats operations that failed because another process locked the database. Reads do not wait for these operations.
- */
+/** Repeats operations that found the database locked. Reads do not wait for them. */
 export interface LockWait {
   /**
    * Repeats an operation until the lock is free.
@@ -26,9 +24,7 @@ export interface LockWait {
  *   it was noticed.
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
-  /**
-   * Resolves to whether the lock became free in time. It is undefined while no operation has found the database locked.
-   */
+  /** Resolves to whether the lock became free in time. Undefined until an operation meets a lock. */
   let lock: Promise<boolean> | undefined;
 
   function watchLock(): Promise<boolean> {
@@ -74,9 +70,7 @@ export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown));
 }
 
-/**
- * Whether the database is locked. Other failures count as unlocked, because the repeated operation will report them.
- */
+/** Whether the database is locked. The repeated operation reports other failures. */
 function isLocked(db: Database): boolean {
   try {
     db.run("BEGIN IMMEDIATE");

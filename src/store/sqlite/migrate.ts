@@ -29,10 +29,7 @@ export function checkVersion(db: Database, path: string): number {
   return version;
 }
 
-/**
- * Checks that no newer program has upgraded the schema since this one opened the database.
- * @throws SdsError `unavailable`
- */
+/** @throws SdsError `unavailable` if a newer program has upgraded the schema since this one opened the database */
 export function checkVersionStays(db: Database): void {
   const version = pragma(db, "user_version");
   if (version <= MIGRATIONS.length) return;

@@ -66,10 +66,7 @@ export function createCommitWriter(
 ): CommitWriter {
   const statements = statementsOf(db);
 
-  /**
-   * Loads the shops of a commit. Leaves out shops that were removed since the caller found them, or whose removal has
-   * begun.
-   */
+  /** Loads the shops of a commit, without shops whose removal has begun since the caller found them. */
   function load(keys: readonly CommitKeys[], searches: readonly TextSearch[]): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {

@@ -154,11 +154,7 @@ function copyFile(from: string, to: string, owned: Stats): number {
   }
 }
 
-/**
- * Compares the master key with the copy's.
- * @returns whether the key exists
- * @throws SdsError `failed` for another key
- */
+/** @returns whether the master key exists @throws SdsError `failed` if the copy has another key */
 async function checkMasterKey(path: string, sealedWith: string | undefined): Promise<boolean> {
   const key = await readMasterKey(path);
   if (key === undefined || sealedWith === undefined || key.fingerprint === sealedWith) return key !== undefined;

@@ -5,10 +5,7 @@ import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
 import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 
-/**
- * Tables that list the rows of a resource by another column. Their columns are `shop_id`, that column, the sort date,
- * `id`.
- */
+/** Tables of rows by another column. Their columns: `shop_id`, that column, the sort date, `id`. */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
   customerId: {
     column: "customer_id",
