@@ -1,23 +1,6 @@
 import type { SQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 
-/** A pool of connections. Only one operation at a time uses a connection. Connections open on demand. */
-export interface ConnectionPool {
-  /**
-   * Takes a connection until `giveBack`. Callers are served in the order of their calls.
-   * @throws StoreError `busy` if no connection is free in time
-   */
-  take(waitMs: number): Promise<SQL>;
-  /** Call this once after each `take`. */
-  giveBack(connection: SQL): void;
-  /** Closes a connection at once, with its running statement. */
-  discard(connection: SQL): void;
-  /** Closes idle connections. */
-  discardIdle(): void;
-  /** Closes all connections, after a short wait for running statements. */
-  close(): Promise<void>;
-}
-
 const CLOSE_SECONDS = 2;
 
 interface PoolWaiter {
@@ -25,8 +8,11 @@ interface PoolWaiter {
   timer: Timer;
 }
 
-/** @param connect opens a pool of the driver with one connection. @param count the most connections */
-export function createConnectionPool(connect: () => SQL, count: number): ConnectionPool {
+/**
+ * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand.
+ * @param connect opens a pool of the driver with one connection. @param count the most connections
+ */
+export function createConnectionPool(connect: () => SQL, count: number) {
   /** Last in, first out, so that few connections open. */
   const idle: SQL[] = [];
   const open = new Set<SQL>();
@@ -50,6 +36,7 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
     return promise;
   }
 
+  /** Closes a connection at once, with its running statement. */
   function discard(connection: SQL): void {
     if (open.delete(connection)) void close(connection, 0);
   }
@@ -57,13 +44,18 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
   return {
     discard,
 
-    async take(waitMs) {
+    /**
+     * Takes a connection until `giveBack`. Callers are served in the order of their calls.
+     * @throws StoreError `busy` if no connection is free in time
+     */
+    async take(waitMs: number): Promise<SQL> {
       if (free === 0) return wait(waitMs);
       free -= 1;
       return next();
     },
 
-    giveBack(connection) {
+    /** Call this once after each `take`. */
+    giveBack(connection: SQL): void {
       if (open.has(connection)) idle.push(connection);
       const first = waiting.shift();
       if (first === undefined) {
@@ -74,11 +66,13 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
       first.resolve(next());
     },
 
-    discardIdle() {
+    /** Closes idle connections. */
+    discardIdle(): void {
       for (const connection of idle.splice(0)) discard(connection);
     },
 
-    async close() {
+    /** Closes all connections, after a short wait for running statements. */
+    async close(): Promise<void> {
       idle.splice(0);
       await Promise.all([...open].map((connection) => close(connection, CLOSE_SECONDS)));
     },

@@ -90,19 +90,7 @@ function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }
 
-interface Connections {
-  /** Runs work on a free connection. Calls `giveUp` if the deadline passes without an answer. */
-  use<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp?: () => void): Promise<T>;
-  /**
-   * Runs work, and retries it where this is safe. @param isSafeToRepeat whether an error proves that nothing was
-   * committed
-   * @throws StoreError
-   */
-  retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T>;
-  close(): Promise<void>;
-}
-
-function createConnections(options: DatabaseOptions): Connections {
+function createConnections(options: DatabaseOptions) {
   const { deadlineMs, waitMs, sleep } = options;
   const pool = createConnectionPool(() => connect(options), options.connections);
   let isClosed = false;
@@ -117,7 +105,8 @@ function createConnections(options: DatabaseOptions): Connections {
   }
 
   return {
-    async use(work, giveUp = () => {}) {
+    /** Runs work on a free connection. Calls `giveUp` if the deadline passes without an answer. */
+    async use<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp = () => {}): Promise<T> {
       const connection = await pool.take(waitMs);
       const deadline = createDeadline(deadlineMs, giveUp);
       try {
@@ -134,7 +123,8 @@ function createConnections(options: DatabaseOptions): Connections {
       }
     },
 
-    async retry(work, isSafeToRepeat) {
+    /** Runs work again if `isSafeToRepeat`, so if its error proves that nothing was committed. @throws StoreError */
+    async retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T> {
       const began = performance.now();
       let pauseMs = FIRST_PAUSE_MS;
       for (let run = 1; ; run += 1) {
@@ -151,7 +141,7 @@ function createConnections(options: DatabaseOptions): Connections {
       }
     },
 
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       await pool.close();
     },

@@ -86,7 +86,7 @@ export function createCommitWriter(
     now: number,
   ): void {
     rows.write(shop.id, changedRows);
-    fields.write(shop.id, more);
+    if (more.customFields.length > 0 || more.fields !== null) fields.write(shop.id, more);
     if (changedRows.length > 0)
       statements.setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
     if (more.countBeforeSpan !== null) statements.noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
