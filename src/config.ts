@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { EgressAllow } from "./domain/deliveries/endpoint.ts";
-import { messageOf, SdsError } from "./domain/error.ts";
+import { invalid, messageOf } from "./domain/error.ts";
 import { isKey } from "./domain/key.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
@@ -85,10 +85,6 @@ export function readConfig(flags: Flags, env: Environment): Config {
     rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
     logLevel: readLogLevel(env),
   });
-}
-
-function invalid(message: string, cause?: unknown): SdsError {
-  return new SdsError("invalid", message, { cause });
 }
 
 function nonEmpty(name: string, value: string | undefined): string | undefined {

@@ -1,6 +1,6 @@
 import { acceptEndpoint, type Resolve } from "../delivery/address.ts";
 import type { EgressAllow } from "../domain/deliveries/endpoint.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { parseTopics } from "../domain/events/event.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
@@ -32,7 +32,7 @@ export async function saveEndpoint(
   const warnings = checkAccess(shop, "webhooks", actor);
   const { url } = change;
   const topics = change.topics === undefined ? undefined : parseTopics(change.topics);
-  if (url === "") throw new SdsError("invalid", "enter the URL of the endpoint");
+  if (url === "") throw invalid("enter the URL of the endpoint");
   const unresolved = url === undefined ? undefined : await acceptEndpoint(url, resolve, allow);
   const settings = await store.webhooks.set(
     shop.id,

@@ -1,4 +1,4 @@
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import { type FieldDefinition, fieldNamed } from "../domain/fields/definition.ts";
 import { type FieldValue, parseValueText } from "../domain/fields/value.ts";
 import { namedRow } from "../domain/pages/row-filter.ts";
@@ -30,7 +30,7 @@ export async function findFields(
   name: string,
 ): Promise<EditableFields> {
   const named = namedRow("subscriptions", /^\d{1,20}$/.test(name) ? gidOf(name) : name, shop.domain);
-  if (named === undefined) throw new SdsError("invalid", `"${name}" is not the id or the gid of a subscription`);
+  if (named === undefined) throw invalid(`"${name}" is not the id or the gid of a subscription`);
   const row = await pages.find(shop.id, "subscriptions", named);
   if (row === undefined) throw new SdsError("not_found", `there is no subscription ${name}`);
   const subscription = JSON.parse(row.json) as Subscription;
@@ -76,5 +76,5 @@ export async function setFieldValues(
     by: "merchant" as const,
   }));
   const result = await writer.submit({ shop, records });
-  if ("refused" in result) throw new SdsError("invalid", `${result.refused.field} ${result.refused.reason}`);
+  if ("refused" in result) throw invalid(`${result.refused.field} ${result.refused.reason}`);
 }

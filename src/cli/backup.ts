@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { backupStore, checkBackup, restoreStore } from "../store/open-store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
@@ -28,8 +28,7 @@ export function addBackupCommands(program: SdsCommand): void {
 }
 
 async function backup(file: string, { json }: JsonFlag, command: Command): Promise<void> {
-  if (file.trim() === "" || file === "-")
-    throw new SdsError("invalid", "name the file to write, for instance sds.backup");
+  if (file.trim() === "" || file === "-") throw invalid("name the file to write, for instance sds.backup");
   const { data: folder, masterKeyFile } = configOfFolder(command);
   const startedAt = performance.now();
   const { bytes } = await backupStore({ folder, file, masterKeyFile, random: randomBytes, now: Date.now() });

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Config } from "../config.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import { parseNewDomain } from "../domain/shop.ts";
 import { createLog } from "../lib/log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
@@ -81,10 +81,7 @@ export function platformOf(config: Config, store: Store): Platform {
 async function readCredentials(options: CredentialFlags): Promise<Credentials> {
   const { clientCredentials, tokenStdin, refreshTokenStdin } = options;
   if ([clientCredentials, tokenStdin, refreshTokenStdin].filter(Boolean).length !== 1)
-    throw new SdsError(
-      "invalid",
-      "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
-    );
+    throw invalid("say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin");
   if (clientCredentials) return { kind: "client_credentials" };
   return tokenStdin
     ? { kind: "token", token: await readSecret("token") }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
@@ -24,8 +24,7 @@ export function configOf(command: Command): Config {
 export function configOfFolder(command: Command): Config {
   const config = configOf(command);
   if (config.database === null) return config;
-  throw new SdsError(
-    "invalid",
+  throw invalid(
     "SDS_DATABASE_URL names a PostgreSQL server: back it up and restore it with its own tools, such as pg_dump " +
       "(docs/scaling.md, Backup)",
   );
@@ -87,9 +86,6 @@ export async function chooseShop(store: Store, domain: string | null): Promise<S
   if (shop === undefined)
     throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");
   if (others.length > 0)
-    throw new SdsError(
-      "invalid",
-      `there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`,
-    );
+    throw invalid(`there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`);
   return shop;
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { readAddressFile, readCopyTarget } from "../config.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
 import { copyStore } from "../store/open-store.ts";
@@ -55,7 +55,6 @@ async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<
 
 /** Returns the target's address from `--to` or from the file. @throws SdsError `invalid` */
 function targetText(to: string | undefined, file: string | undefined): string {
-  if ((to === undefined) === (file === undefined))
-    throw new SdsError("invalid", "say where to copy: --to URL or --to-file FILE");
+  if ((to === undefined) === (file === undefined)) throw invalid("say where to copy: --to URL or --to-file FILE");
   return file === undefined ? (to ?? "").trim() : readAddressFile("--to-file", file);
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
@@ -45,5 +45,5 @@ export function addCustomerCommands(program: SdsCommand): void {
 function parseGid(text: string): string {
   const gid = /^\d{1,20}$/.test(text) ? `gid://shopify/Customer/${text}` : text;
   if (/^gid:\/\/shopify\/Customer\/[1-9]\d{0,19}$/.test(gid)) return gid;
-  throw new SdsError("invalid", `"${text}" is not a customer's gid: write it like gid://shopify/Customer/7`);
+  throw invalid(`"${text}" is not a customer's gid: write it like gid://shopify/Customer/7`);
 }

@@ -7,7 +7,7 @@ import {
   type DeliveryStatus,
   RETENTION_TEXT,
 } from "../domain/deliveries/delivery.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
@@ -82,11 +82,10 @@ async function show(id: string, { json }: JsonFlag, command: Command): Promise<v
 }
 
 async function retry(id: string | undefined, options: DeliveryRetryFlags, command: Command): Promise<void> {
-  if ((id === undefined) !== (options.dead === true))
-    throw new SdsError("invalid", "name one delivery by its id, or use --dead");
+  if ((id === undefined) !== (options.dead === true)) throw invalid("name one delivery by its id, or use --dead");
   if (id === undefined) return retryDead(options, command);
   if (options.since !== undefined || options.yes === true)
-    throw new SdsError("invalid", "--since and --yes can only be used with --dead");
+    throw invalid("--since and --yes can only be used with --dead");
   const { delivery, signature } = await withShop(command, (store, shop) => retryDelivery(store, shop, id, Date.now()));
   if (options.json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { findFields, setFieldValues, shownField } from "../actions/field.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import {
   addField,
   archiveField,
@@ -88,7 +88,7 @@ function definitionOptions(command: SdsCommand): SdsCommand {
 /** Reads the options of a definition. @throws SdsError `invalid` for options that contradict each other */
 function definitionOf(flags: DefinitionFlags) {
   const { label, type, options, option } = flags;
-  if (options !== undefined && option !== undefined) throw new SdsError("invalid", "say either --options or --option");
+  if (options !== undefined && option !== undefined) throw invalid("say either --options or --option");
   const subscriberEditable = oneOf(flags, "subscriberEditable", "notSubscriberEditable", "--subscriber-editable");
   const personal = oneOf(flags, "personal", "notPersonal", "--personal");
   const choices = options ?? option;
@@ -107,20 +107,20 @@ function oneOf(
   no: "notSubscriberEditable" | "notPersonal",
   name: string,
 ): boolean | undefined {
-  if (flags[yes] && flags[no]) throw new SdsError("invalid", `say either ${name} or --not-${name.slice(2)}`);
+  if (flags[yes] && flags[no]) throw invalid(`say either ${name} or --not-${name.slice(2)}`);
   return flags[yes] ?? (flags[no] ? false : undefined);
 }
 
 async function add(key: string, flags: DefinitionFlags, command: Command): Promise<void> {
   const { label, type, ...more } = definitionOf(flags);
-  if (label === undefined || type === undefined) throw new SdsError("invalid", "say --label and --type");
+  if (label === undefined || type === undefined) throw invalid("say --label and --type");
   await change(command, key, flags, (fields) => addField(fields, { key, label, type, ...more }), "Added");
 }
 
 async function set(key: string, flags: DefinitionFlags, command: Command): Promise<void> {
   const definition = definitionOf(flags);
   if (Object.keys(definition).length === 0)
-    throw new SdsError("invalid", "say what to set: --label, --type, --options, --subscriber-editable or --personal");
+    throw invalid("say what to set: --label, --type, --options, --subscriber-editable or --personal");
   await change(command, key, flags, (fields) => changeField(fields, key, definition), "Changed");
 }
 
@@ -172,7 +172,7 @@ async function value(
   { clear = false, json }: ValueFlags,
   command: Command,
 ): Promise<void> {
-  if (clear && text !== undefined) throw new SdsError("invalid", "say either a value or --clear");
+  if (clear && text !== undefined) throw invalid("say either a value or --clear");
   const stored = await withShop(command, async (store, shop) => {
     const { subscription } = await findFields(store, shop, name);
     if (clear || text !== undefined) {

@@ -1,7 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from "node:fs";
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/decide/commit.ts";
-import { codeOf, messageOf, SdsError } from "../domain/error.ts";
+import { codeOf, invalid, messageOf, SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
@@ -83,7 +83,7 @@ function openInput(file: string): Input {
   } catch (thrown) {
     throw readFailure(file, thrown);
   }
-  throw new SdsError("invalid", `${file} is a folder`);
+  throw invalid(`${file} is a folder`);
 }
 
 /** Returns an error that says why a file cannot be read. */

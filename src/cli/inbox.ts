@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import { INBOX_STATUSES, type InboxEntry, type InboxStatus } from "../store/port/inbox.ts";
@@ -55,8 +55,7 @@ async function retry(
   { failed = false, json }: JsonFlag & { failed?: boolean },
   command: Command,
 ): Promise<void> {
-  if ((id === undefined) !== failed)
-    throw new SdsError("invalid", "name one platform webhook by its id, or use --failed");
+  if ((id === undefined) !== failed) throw invalid("name one platform webhook by its id, or use --failed");
   if (id !== undefined && !/^\d{1,15}$/.test(id))
     throw new SdsError("not_found", `there is nothing with the id ${id} in the inbox`);
   const retried = await withShop(command, async (store, shop) => {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf, withShop } from "./context.ts";
@@ -41,7 +41,7 @@ async function listen({ forward: forwardTo }: { forward?: string }, command: Com
 /** @throws SdsError `invalid` */
 function parseUrl(text: string): string {
   if (URL.canParse(text)) return text;
-  throw new SdsError("invalid", `--forward is "${text}": it must be a URL`);
+  throw invalid(`--forward is "${text}": it must be a URL`);
 }
 
 function print({ genuine, topic, id, body }: ReceivedWebhook): void {

@@ -1,4 +1,4 @@
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { parseDuration, parseUtc } from "../lib/time.ts";
 
 const MAX_LIMIT = 10_000;
@@ -18,13 +18,13 @@ export function choiceOption<T extends string>(flags: string, description: strin
 export function parseChoice<T extends string>(name: string, text: string, values: readonly T[]): T {
   const value = values.find((known) => known === text);
   if (value !== undefined) return value;
-  throw new SdsError("invalid", `${name} is "${text}": it must be one of ${values.join(", ")}`);
+  throw invalid(`${name} is "${text}": it must be one of ${values.join(", ")}`);
 }
 
 /** @throws SdsError `invalid` */
 export function parseLimit(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= MAX_LIMIT) return Number(text);
-  throw new SdsError("invalid", `--limit is "${text}": it must be a whole number from 1 to ${MAX_LIMIT}`);
+  throw invalid(`--limit is "${text}": it must be a whole number from 1 to ${MAX_LIMIT}`);
 }
 
 /** Reads `--since`, a date or an age. @returns epoch milliseconds. @throws SdsError `invalid` */
@@ -32,7 +32,7 @@ export function parseSince(text: string): number {
   const age = parseDuration(text);
   const since = age === undefined ? parseUtc(text) : Date.now() - age;
   if (since !== undefined) return since;
-  throw new SdsError("invalid", `--since is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
+  throw invalid(`--since is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
 }
 
 /** Reads a list that is separated by commas. */

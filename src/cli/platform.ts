@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { invalid, messageOf, SdsError } from "../domain/error.ts";
 import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/platform/connection.ts";
 import { appFiles } from "../shopify/install/app-files.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
@@ -42,7 +42,7 @@ export function addPlatformCommands(program: SdsCommand): void {
 }
 
 function writeAppFiles(dir: string, { url, without = [], force = false, json }: AppFilesFlags, command: Command): void {
-  if (dir.trim() === "") throw new SdsError("invalid", "say which folder to write into");
+  if (dir.trim() === "") throw invalid("say which folder to write into");
   const files = appFiles(url, configOf(command).platformClientId, without);
   const paths = Object.keys(files).map((path) => join(dir, path));
   const existing = force ? undefined : paths.find((path) => existsSync(path));
@@ -73,5 +73,5 @@ function parseUrl(text: string): string {
   const url = URL.parse(text);
   const isPlain = url?.protocol === "https:" && url.username === "" && url.search === "" && url.hash === "";
   if (isPlain) return url.href.replace(/\/$/, "");
-  throw new SdsError("invalid", `--url is "${text}": it must be an https address, like https://sds.example.com`);
+  throw invalid(`--url is "${text}": it must be an https address, like https://sds.example.com`);
 }

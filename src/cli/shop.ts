@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
 import { removeShop } from "../actions/shop-removal.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/events/trigger.ts";
 import { DEFAULT_RETRY_DAYS, parseRetryDays } from "../domain/retry-plan.ts";
 import {
@@ -130,7 +130,7 @@ async function set(domain: string, { plan, json, ...settings }: ShopSetFlags, co
     ...settings,
   };
   if (Object.keys(change).length === 0)
-    throw new SdsError("invalid", "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
+    throw invalid("say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
   const { shop, warnings } = await withStore(command, async (store) =>
     changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }),
   );

@@ -1,4 +1,4 @@
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 
 /**
@@ -8,9 +8,9 @@ import { printable } from "../lib/log.ts";
  */
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
-  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new SdsError("invalid", `${what}: add --yes to do it`);
+  if (!process.stdin.isTTY || !process.stderr.isTTY) throw invalid(`${what}: add --yes to do it`);
   process.stderr.write(`${printable(what)}. Go on? [y/N] `);
-  if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw new SdsError("invalid", "nothing was done");
+  if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw invalid("nothing was done");
 }
 
 /** Reads one line from the terminal; an empty text means the end of the input. */
@@ -30,5 +30,5 @@ async function readAnswer(): Promise<string> {
 export async function readSecret(what: string): Promise<string> {
   const secret = (await Bun.stdin.text()).trim();
   if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without spaces`);
+  throw invalid(`stdin has no ${what}: it must be one line without spaces`);
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import { saveStyle, styleRefusal } from "../actions/style.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { MAX_STYLE_BYTES } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
@@ -43,7 +43,7 @@ export function addStyleCommands(program: SdsCommand): void {
 async function set(file: string, { json }: JsonFlag, command: Command): Promise<void> {
   const source = await readStyle(file);
   const saved = await withShop(command, (store, shop) => saveStyle(store, { shop, source, actor: "operator" }));
-  if ("refused" in saved) throw new SdsError("invalid", styleRefusal(saved));
+  if ("refused" in saved) throw invalid(styleRefusal(saved));
   warn(saved.warnings);
   if (json) printJson({ bytes: saved.bytes });
   else tell(`Saved ${saved.bytes} bytes. Browsers keep the former style for up to a day.`);
@@ -63,10 +63,9 @@ async function readStyle(file: string): Promise<string> {
   } catch (thrown) {
     throw readFailure(file, thrown);
   }
-  if (size > MAX_STYLE_BYTES)
-    throw new SdsError("invalid", `this style is too large: it may have ${MAX_STYLE_BYTES} bytes`);
+  if (size > MAX_STYLE_BYTES) throw invalid(`this style is too large: it may have ${MAX_STYLE_BYTES} bytes`);
   const source = decodeUtf8(Buffer.concat(pieces));
-  if (source === undefined) throw new SdsError("invalid", "the style is not UTF-8");
+  if (source === undefined) throw invalid("the style is not UTF-8");
   return source;
 }
 

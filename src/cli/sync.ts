@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
+import { invalid, SdsError } from "../domain/error.ts";
 import type { SyncCounts, SyncRun } from "../domain/platform/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
@@ -38,8 +38,8 @@ async function sync(
   { events = false, since, pages = false, json }: SyncFlags,
   command: Command,
 ): Promise<void> {
-  if (since !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
-  if (since !== undefined && pages) throw new SdsError("invalid", "--since always reads pages: leave out --pages");
+  if (since !== undefined && events) throw invalid("--since always queues events: leave out --events");
+  if (since !== undefined && pages) throw invalid("--since always reads pages: leave out --pages");
   const config = configOf(command);
   const progress = createProgressBar(process.stderr);
   const startedAt = performance.now();

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { saveEndpoint } from "../actions/endpoint.ts";
 import { queueTestEvent } from "../actions/test-event.ts";
 import { parseOverlap } from "../domain/deliveries/delivery.ts";
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../domain/events/event.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { WebhookSettings } from "../store/port/webhooks.ts";
@@ -100,10 +100,9 @@ function addSecretCommands(webhook: SdsCommand): void {
 }
 
 async function set({ url, topics: chosen, allTopics = false, json }: EndpointFlags, command: Command): Promise<void> {
-  if (chosen !== undefined && allTopics) throw new SdsError("invalid", "say either --topics or --all-topics");
+  if (chosen !== undefined && allTopics) throw invalid("say either --topics or --all-topics");
   const topics = allTopics ? TOPIC_NAMES : chosen;
-  if (url === undefined && topics === undefined)
-    throw new SdsError("invalid", "say what to set: --url, --topics or --all-topics");
+  if (url === undefined && topics === undefined) throw invalid("say what to set: --url, --topics or --all-topics");
   const change = { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) };
   const allow = configOf(command).egressAllow;
   const { settings, warnings } = await withShop(command, (store, shop) =>

@@ -1,5 +1,5 @@
 import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/deliveries/endpoint.ts";
-import { codeOf, SdsError } from "../domain/error.ts";
+import { codeOf, invalid, SdsError } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 
 /** Looks up all addresses of a name. Rejects if the name has no address. */
@@ -52,6 +52,6 @@ async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
  */
 export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {
   const checked = await checkEndpoint(text, resolve, allow);
-  if ("refused" in checked) throw new SdsError("invalid", `this URL is not accepted: ${checked.refused}`);
+  if ("refused" in checked) throw invalid(`this URL is not accepted: ${checked.refused}`);
   return "unresolved" in checked ? `${checked.unresolved} at present; the URL is kept` : undefined;
 }

@@ -28,6 +28,11 @@ export class SdsError extends Error {
   }
 }
 
+/** Returns the error of wrong input; `cause` is the thrown value behind it. */
+export function invalid(message: string, cause?: unknown): SdsError {
+  return new SdsError("invalid", message, { cause });
+}
+
 /** Returns the code of an error of the system or SQLite; empty without a code. */
 export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";

@@ -1,5 +1,5 @@
 import { SHA256 } from "bun";
-import { SdsError } from "./error.ts";
+import { invalid } from "./error.ts";
 import { randomId } from "./ids.ts";
 
 /** A stored API key, without the key itself. Times in epoch milliseconds. */
@@ -28,7 +28,7 @@ export function isKey(text: string): boolean {
 /** Checks a key that an older system made. @throws SdsError `invalid` */
 export function parseKey(text: string): string {
   if (isKey(text)) return text;
-  throw new SdsError("invalid", "the key must be cad_pk_ and 48 lower-case hexadecimal digits");
+  throw invalid("the key must be cad_pk_ and 48 lower-case hexadecimal digits");
 }
 
 /** Returns the key in an Authorization header (docs/api.md, "Authentication"); undefined for any other form. */
@@ -52,10 +52,7 @@ export const MAX_LABEL = 200;
 export function parseLabel(text: string): string {
   const label = text.trim();
   if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
-  throw new SdsError(
-    "invalid",
-    `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`,
-  );
+  throw invalid(`the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);
 }
 
 /** Makes the stored entry of a new key. @throws SdsError `invalid` for the label */

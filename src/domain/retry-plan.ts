@@ -1,5 +1,5 @@
 import { isoUtc } from "../lib/time.ts";
-import { SdsError } from "./error.ts";
+import { invalid } from "./error.ts";
 
 /** Days from each declined attempt to the next attempt. The attempt after the last wait is the last attempt. */
 export type RetryPlan = readonly number[];
@@ -15,8 +15,7 @@ export function parseRetryDays(text: string): RetryPlan {
   if (text === "none") return [];
   const days = text.split(",").map((part) => (/^\d{1,3}$/.test(part.trim()) ? Number(part) : Number.NaN));
   if (days.length <= MAX_RETRIES && days.every((each) => each >= 1 && each <= MAX_DAYS)) return days;
-  throw new SdsError(
-    "invalid",
+  throw invalid(
     `"${text}" is not a retry plan: write the days between attempts, like 1,3,5 ` +
       `(up to ${MAX_RETRIES}, each 1 to ${MAX_DAYS}), or none`,
   );

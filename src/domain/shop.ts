@@ -1,4 +1,4 @@
-import { SdsError } from "./error.ts";
+import { invalid, SdsError } from "./error.ts";
 import type { TriggerHandle } from "./events/trigger.ts";
 import type { RetryPlan } from "./retry-plan.ts";
 
@@ -69,8 +69,7 @@ export function isDomain(text: string): boolean {
 /** @throws SdsError `invalid` */
 export function parseDomain(text: string): string {
   if (isDomain(text)) return text;
-  throw new SdsError(
-    "invalid",
+  throw invalid(
     `"${text}" is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com`,
   );
 }
@@ -83,20 +82,20 @@ export function parseDomain(text: string): string {
 export function parseNewDomain(text: string): string {
   // The last label of a host name is never a number.
   if (!/\.[0-9]+$/.test(text)) return parseDomain(text);
-  throw new SdsError("invalid", `"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
+  throw invalid(`"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
 }
 
 /** @throws SdsError `invalid` */
 export function parsePlan(text: string): Plan {
   const plan = PLANS.find((known) => known === text);
   if (plan !== undefined) return plan;
-  throw new SdsError("invalid", `"${text}" is not a plan: choose ${PLANS.join(", ")}`);
+  throw invalid(`"${text}" is not a plan: choose ${PLANS.join(", ")}`);
 }
 
 /** Checks an ISO 4217 code. @throws SdsError `invalid` */
 export function parseCurrency(text: string): string {
   if (Intl.supportedValuesOf("currency").includes(text)) return text;
-  throw new SdsError("invalid", `"${text}" is not a currency: write its ISO 4217 code, like USD`);
+  throw invalid(`"${text}" is not a currency: write its ISO 4217 code, like USD`);
 }
 
 const MAX_CREDIT_TITLE = 255;
@@ -104,5 +103,5 @@ const MAX_CREDIT_TITLE = 255;
 /** @throws SdsError `invalid` */
 export function parseCreditTitle(text: string): string {
   if (text.trim() !== "" && text.length <= MAX_CREDIT_TITLE && text.isWellFormed() && !text.includes("\0")) return text;
-  throw new SdsError("invalid", `the title of the store credit must have 1 to ${MAX_CREDIT_TITLE} characters`);
+  throw invalid(`the title of the store credit must have 1 to ${MAX_CREDIT_TITLE} characters`);
 }

@@ -1,4 +1,4 @@
-import { SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
 import type { Store } from "./port/store.ts";
@@ -93,8 +93,7 @@ export async function copyStore({
 }: StoreCopy): Promise<{ rows: number; to: string }> {
   const isToFolder = "folder" in to;
   if ("folder" in from === isToFolder)
-    throw new SdsError(
-      "invalid",
+    throw invalid(
       isToFolder
         ? "both databases are SQLite: use sds backup and sds restore"
         : "both databases are PostgreSQL: use its own tools, such as pg_dump",

@@ -4,7 +4,7 @@ import { createClient } from "../../client/client.ts";
 import { copy } from "../../client/copy.ts";
 import type { ResourceReader } from "../../client/resource-reader.ts";
 import { readApiKey } from "../../config.ts";
-import { SdsError } from "../../domain/error.ts";
+import { invalid, SdsError } from "../../domain/error.ts";
 import { fingerprintOf } from "../../domain/key.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { printable } from "../../lib/log.ts";
@@ -91,13 +91,9 @@ async function pull(flags: PullFlags): Promise<void> {
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")
-    throw new SdsError(
-      "invalid",
-      "--url must be an address such as https://sds.example.com, without user, query and fragment",
-    );
+    throw invalid("--url must be an address such as https://sds.example.com, without user, query and fragment");
   if (url === "http")
-    throw new SdsError(
-      "invalid",
+    throw invalid(
       "--url is http:, and everybody on the way could read the key: use https:, or --allow-http in a network that " +
         "you trust",
     );

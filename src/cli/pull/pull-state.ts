@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { CopyState } from "../../client/copy.ts";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, invalid, messageOf, SdsError } from "../../domain/error.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { syncFolder } from "../../store/files/data-folder.ts";
 import { draftPath } from "../../store/files/drafts.ts";
@@ -62,8 +62,7 @@ export function openStateFile(
 
 /** Follows symbolic links, so that saving does not replace the link. */
 function pathFor(given: string): string {
-  if (given.trim() === "" || given === "-")
-    throw new SdsError("invalid", "--state must name a file, for instance orders.state");
+  if (given.trim() === "" || given === "-") throw invalid("--state must name a file, for instance orders.state");
   const path = resolve(given);
   const folder = dirname(path);
   try {
@@ -86,11 +85,11 @@ function readState(path: string): PullState | undefined {
     text = size > LARGEST_BYTES ? "" : readFileSync(path, "utf8");
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;
-    throw new SdsError("invalid", `--state cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw invalid(`--state cannot be read: ${messageOf(thrown)}`, thrown);
   }
   const state = parseState(text);
   if (state !== undefined) return state;
-  throw new SdsError("invalid", `${path} is not a state of sds pull: name another file for --state`);
+  throw invalid(`${path} is not a state of sds pull: name another file for --state`);
 }
 
 function parseState(text: string): PullState | undefined {
@@ -109,10 +108,9 @@ function parseState(text: string): PullState | undefined {
 function requireSource(path: string, found: PullState, { url, resource }: PullSource, anew: boolean): void {
   const another = "use another file for --state";
   if (found.resource !== resource)
-    throw new SdsError("invalid", `${path} is the state of ${found.resource}, not of ${resource}: ${another}`);
+    throw invalid(`${path} is the state of ${found.resource}, not of ${resource}: ${another}`);
   if (found.url !== url && !anew)
-    throw new SdsError(
-      "invalid",
+    throw invalid(
       `${path} is the state of ${found.url}, not of ${url}: ${another}, or change "url" in it if the server has moved`,
     );
 }

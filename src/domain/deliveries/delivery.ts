@@ -1,5 +1,5 @@
 import { isoUtc, parseDuration } from "../../lib/time.ts";
-import { SdsError } from "../error.ts";
+import { invalid } from "../error.ts";
 import type { Event } from "../events/event.ts";
 import type { Envelope } from "../events/event-schemas.ts";
 
@@ -138,5 +138,5 @@ export function signingVersions({ version, overlapEndsAt }: NewestSecret, now: n
 export function parseOverlap(text: string): number {
   const overlapMs = parseDuration(text);
   if (overlapMs !== undefined && overlapMs >= MIN_OVERLAP_MS && overlapMs <= MAX_OVERLAP_MS) return overlapMs;
-  throw new SdsError("invalid", `the overlap is "${text}": it must be a duration from 1s to 30d, like 24h`);
+  throw invalid(`the overlap is "${text}": it must be a duration from 1s to 30d, like 24h`);
 }

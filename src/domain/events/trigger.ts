@@ -1,4 +1,4 @@
-import { SdsError } from "../error.ts";
+import { invalid } from "../error.ts";
 
 type FieldType = "single_line_text_field" | "number_decimal";
 
@@ -70,10 +70,7 @@ export function parseTriggers(text: string): TriggerHandle[] {
   const names = text.split(",").map((part) => part.trim());
   const unknown = names.find((name) => !TRIGGER_HANDLES.some((handle) => handle === name));
   if (unknown !== undefined)
-    throw new SdsError(
-      "invalid",
-      `"${unknown}" is not a trigger: choose from ${TRIGGER_HANDLES.join(", ")}, or all or none`,
-    );
+    throw invalid(`"${unknown}" is not a trigger: choose from ${TRIGGER_HANDLES.join(", ")}, or all or none`);
   return TRIGGER_HANDLES.filter((handle) => names.includes(handle));
 }
 

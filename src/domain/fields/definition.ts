@@ -1,4 +1,4 @@
-import { SdsError } from "../error.ts";
+import { invalid, SdsError } from "../error.ts";
 import { isText } from "../records/record-schemas.ts";
 
 export const FIELD_TYPES = ["text", "number", "boolean", "date", "choice"] as const;
@@ -120,8 +120,4 @@ function checked(field: FieldDefinition): FieldDefinition {
 /** Whether a text has 1 to 80 characters, counted in code points, that are not all spaces. */
 function isShort(text: string): boolean {
   return isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT;
-}
-
-function invalid(message: string): SdsError {
-  return new SdsError("invalid", message);
 }

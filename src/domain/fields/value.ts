@@ -1,4 +1,4 @@
-import { SdsError } from "../error.ts";
+import { invalid } from "../error.ts";
 import { isText, TEXT_RULE } from "../records/record-schemas.ts";
 import type { FieldDefinition } from "./definition.ts";
 
@@ -29,7 +29,7 @@ export function parseValueText(field: FieldDefinition, text: string): FieldValue
   const value = readValue(field, text);
   const refusal = valueRefusal(field, value);
   if (refusal === undefined) return value;
-  throw new SdsError("invalid", `the value of ${field.key} ${refusal.replace(/, or null$/, "")}`);
+  throw invalid(`the value of ${field.key} ${refusal.replace(/, or null$/, "")}`);
 }
 
 function readValue({ type }: FieldDefinition, text: string): FieldValue {

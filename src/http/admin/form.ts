@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { SdsError } from "../../domain/error.ts";
+import { invalid } from "../../domain/error.ts";
 import type { BodyReader } from "../body.ts";
 import type { Session } from "./sessions.ts";
 
@@ -18,12 +18,11 @@ export async function readForm(
 ): Promise<URLSearchParams | undefined> {
   if (isOfAnotherSite(request)) return undefined;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (type !== TYPE) throw new SdsError("invalid", `A form must be posted as ${TYPE}.`);
+  if (type !== TYPE) throw invalid(`A form must be posted as ${TYPE}.`);
   using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
   const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
   // Otherwise invalid UTF-8 would be stored as replacement characters.
-  if ([...form.values()].some((value) => value.includes("\ufffd")))
-    throw new SdsError("invalid", "The form is not UTF-8.");
+  if ([...form.values()].some((value) => value.includes("\ufffd"))) throw invalid("The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
   const wanted = Buffer.from(csrf);
   return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;

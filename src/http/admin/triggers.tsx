@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { changeShop } from "../../actions/shop.ts";
 import { RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
-import { SdsError } from "../../domain/error.ts";
+import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
@@ -41,7 +41,7 @@ export const showTriggers: Handler = async (request, { store }) => {
 export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
   const chosen = form.getAll("triggers");
   if (chosen.some((name) => !TRIGGER_HANDLES.some((handle) => handle === name)))
-    throw new SdsError("invalid", "That is not a trigger.");
+    throw invalid("That is not a trigger.");
   const triggers = parseTriggers(chosen.length === 0 ? "none" : chosen.join(","));
   await changeShop(store, { shop, change: { triggers }, actor: "merchant" });
   const names = triggers.map((handle) => TRIGGERS[handle].name).join(", ");

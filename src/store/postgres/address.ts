@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import ipaddr from "ipaddr.js";
-import { messageOf, SdsError } from "../../domain/error.ts";
+import { invalid, messageOf, type SdsError } from "../../domain/error.ts";
 
 /** Address of a PostgreSQL database, and the login. */
 export interface ServerAddress {
@@ -36,17 +36,17 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
   const hasHost = !withoutHost.test(text.trim());
   const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));
   if (url === null || !["postgres:", "postgresql:"].includes(url.protocol) || url.hash !== "")
-    throw invalid(`it must be like ${EXAMPLE}, and a password in it must have codes such as %2F for / ? # @ : and %`);
+    throw unusable(`it must be like ${EXAMPLE}, and a password in it must have codes such as %2F for / ? # @ : and %`);
   const parameters = parametersOf(url);
   const host = hostOf(url);
   const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
   const user = decoded(url.username);
   const database = decoded(url.pathname.slice(1)) || user;
   if (user === "" || /[/\0]/.test(database + user))
-    throw invalid(`it must name a user and a database, as ${EXAMPLE} does`);
+    throw unusable(`it must name a user and a database, as ${EXAMPLE} does`);
   const folder = parameters.get("host") ?? null;
   if (folder !== null && (!folder.startsWith("/") || hasHost))
-    throw invalid("its parameter host must be the folder of the server's socket, and then it has no other host");
+    throw unusable("its parameter host must be the folder of the server's socket, and then it has no other host");
   const hosts = folder === null ? [host] : [folder, "localhost"];
   const password = decoded(url.password) || passwordFrom(passwordFile, [hosts, [String(port)], [database], [user]]);
   return {
@@ -67,15 +67,15 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
 function parametersOf(url: URL): Map<string, string> {
   const parameters = new Map(url.searchParams);
   if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
-    throw invalid(`it has a parameter that sds does not know: known are ${PARAMETERS.join(", ")}`);
-  if (parameters.size < [...url.searchParams].length) throw invalid("it has a parameter twice");
+    throw unusable(`it has a parameter that sds does not know: known are ${PARAMETERS.join(", ")}`);
+  if (parameters.size < [...url.searchParams].length) throw unusable("it has a parameter twice");
   return parameters;
 }
 
 function hostOf(url: URL): string {
   const host = decoded(url.hostname).replace(/^\[|\]$/g, "");
   if (isIP(host) === 0 && !/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?$/i.test(host))
-    throw invalid("its host must be one name or one IP address");
+    throw unusable("its host must be one name or one IP address");
   return host;
 }
 
@@ -90,7 +90,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch (thrown) {
-    throw invalid("it has a % that begins no code", thrown);
+    throw unusable("it has a % that begins no code", thrown);
   }
 }
 
@@ -103,7 +103,7 @@ function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tl
   const mode = parameters.get("sslmode") ?? (isLocal ? "disable" : "verify-full");
   if (mode === "disable" && isLocal) return null;
   if (mode !== "verify-full")
-    throw invalid(
+    throw unusable(
       isLocal
         ? 'its sslmode must be "disable" or "verify-full"'
         : 'its sslmode must be "verify-full", because the server is on another machine',
@@ -124,9 +124,9 @@ function readCertificates(file: string): string {
     const text = readFileSync(file, "utf8");
     if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
   } catch (thrown) {
-    throw invalid(`its sslrootcert cannot be read: ${messageOf(thrown)}`, thrown);
+    throw unusable(`its sslrootcert cannot be read: ${messageOf(thrown)}`, thrown);
   }
-  throw invalid("its sslrootcert has no certificate in PEM");
+  throw unusable("its sslrootcert has no certificate in PEM");
 }
 
 /**
@@ -139,7 +139,7 @@ function passwordFrom(file: string | null, wanted: readonly (readonly string[])[
   try {
     text = readFileSync(file, "utf8");
   } catch (thrown) {
-    throw new SdsError("invalid", `PGPASSFILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw invalid(`PGPASSFILE cannot be read: ${messageOf(thrown)}`, thrown);
   }
   for (const line of text.split(/[\r\n]+/)) {
     if (line.startsWith("#")) continue;
@@ -150,6 +150,6 @@ function passwordFrom(file: string | null, wanted: readonly (readonly string[])[
   return "";
 }
 
-function invalid(reason: string, cause?: unknown): SdsError {
-  return new SdsError("invalid", `the database address cannot be used: ${reason}`, { cause });
+function unusable(reason: string, cause?: unknown): SdsError {
+  return invalid(`the database address cannot be used: ${reason}`, cause);
 }

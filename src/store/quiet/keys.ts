@@ -1,4 +1,4 @@
-import { SdsError } from "../../domain/error.ts";
+import { invalid, SdsError } from "../../domain/error.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { KeyOwner, KeyStore } from "../port/keys.ts";
 import { lockFor, parameter, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
@@ -64,8 +64,7 @@ function* revoke(
   if (key === undefined)
     throw new SdsError("not_found", `there is no key ${idOrFingerprint}, or it is revoked already`);
   const ids = keys.map(({ id }) => id).join(", ");
-  if (others.length > 0)
-    throw new SdsError("invalid", `several keys begin with ${idOrFingerprint}: name one by its id (${ids})`);
+  if (others.length > 0) throw invalid(`several keys begin with ${idOrFingerprint}: name one by its id (${ids})`);
   yield* tx.run(sql`UPDATE api_keys SET revoked_at = ${now} WHERE id = ${key.id}`);
   return { ...decoded(key), revokedAt: now };
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, lstatSync, openSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, invalid, messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "../files/data-folder.ts";
 import { draftPath, isDraftName, publishDraft } from "../files/drafts.ts";
 import { checkCopy, mayBeCopy, syncFile } from "./copy-check.ts";
@@ -59,7 +59,7 @@ function checkTarget(target: string, folder: string, masterKeyFile: string): voi
   const database = databasePath(folder);
   const isBesideIt = [folder, dirname(database)].some((own) => realpathSync(own) === realpathSync(parent));
   if (target === masterKeyFile || (isBesideIt && isOwnName(database, target)))
-    throw new SdsError("invalid", `${target} is a name that sds itself uses: choose another one`);
+    throw invalid(`${target} is a name that sds itself uses: choose another one`);
 }
 
 function existsAlready(target: string): SdsError {

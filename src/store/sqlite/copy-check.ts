@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync, readSync } from "node:fs";
-import { messageOf, SdsError } from "../../domain/error.ts";
+import { invalid, messageOf, SdsError } from "../../domain/error.ts";
 import { checkVersion } from "./migrate.ts";
 
 const HEADER = "SQLite format 3\0";
@@ -17,7 +17,7 @@ export function checkHeader(file: string): void {
   } catch (thrown) {
     throw new SdsError("failed", `cannot read ${file}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  if (header !== HEADER) throw new SdsError("invalid", `${file} is not a database`);
+  if (header !== HEADER) throw invalid(`${file} is not a database`);
 }
 
 /** Whether a file may be from an interrupted copy. SQLite writes the header last, so it may be missing. */
@@ -57,13 +57,13 @@ export function checkCopy(path: string, name: string): CheckedCopy {
     db = new Database(path, { readwrite: true, create: false, strict: true });
     db.run("PRAGMA journal_mode = DELETE");
     const version = checkVersion(db, name);
-    if (version === 0) throw new SdsError("invalid", `${name} is empty: it is no backup`);
+    if (version === 0) throw invalid(`${name} is empty: it is no backup`);
     const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
     if (problem !== "ok") throw new Error(problem);
     return { sealedWith: sealedWith(db, version) };
   } catch (thrown) {
     if (thrown instanceof SdsError) throw thrown;
-    throw new SdsError("invalid", `${name} is damaged: ${messageOf(thrown)}`, { cause: thrown });
+    throw invalid(`${name} is damaged: ${messageOf(thrown)}`, thrown);
   } finally {
     db?.close(true);
   }

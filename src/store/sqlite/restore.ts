@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, invalid, messageOf, SdsError } from "../../domain/error.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { makeFolder, syncFolder } from "../files/data-folder.ts";
 import { draftPath, removeDrafts } from "../files/drafts.ts";
@@ -50,14 +50,13 @@ export interface Restore {
 export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "file">): void {
   const stat = statOf(file);
   if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
-  if (!stat.isFile()) throw new SdsError("invalid", `${file} is not a file`);
+  if (!stat.isFile()) throw invalid(`${file} is not a file`);
   const own = statOf(join(folder, "sds.db"));
   if (own !== undefined && own.ino === stat.ino && own.dev === stat.dev)
-    throw new SdsError("invalid", `${file} is the database itself, not a backup of it`);
+    throw invalid(`${file} is the database itself, not a backup of it`);
   checkHeader(file);
   if ((statOf(`${file}-wal`)?.size ?? 0) > 0)
-    throw new SdsError(
-      "invalid",
+    throw invalid(
       `${file} is not a whole copy, because a part of it is in ${file}-wal: put both into an empty folder as sds.db ` +
         "and sds.db-wal, and run `sds --data FOLDER backup FILE`",
     );
