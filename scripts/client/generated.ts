@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ENVELOPE, EVENT_DATA } from "../../src/domain/events/event-schemas.ts";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
+import { CustomFields } from "../../src/http/answers.ts";
 import { interfaceText, type Names } from "./type-text.ts";
 
 const HEADER =
@@ -28,7 +29,13 @@ export async function writeGeneratedFiles(): Promise<void> {
 
 function resources(): string {
   const all = { LineItem, Subscription, Customer, Order };
-  return [HEADER, ...Object.entries(all).map(([name, schema]) => interfaceText(name, schema, NAMES))].join("\n");
+  const description = 'A subscription as `include: ["customFields"]` gives it.';
+  const withFields = Type.Object({ customFields: CustomFields }, { description });
+  return [
+    HEADER,
+    ...Object.entries(all).map(([name, schema]) => interfaceText(name, schema, NAMES)),
+    interfaceText("SubscriptionWithFields", withFields, NAMES, "Subscription"),
+  ].join("\n");
 }
 
 function webhookEvent(): string {

@@ -10,9 +10,10 @@ export type Names = ReadonlyMap<TSchema, string>;
 
 const WIDTH = 120;
 
-/** An exported interface, with the schema's descriptions as comments. */
-export function interfaceText(name: string, schema: TObject, names: Names): string {
-  return `${comment(schema, "")}export interface ${name} ${objectText(schema, names, "")}\n`;
+/** An exported interface, with the schema's descriptions as comments. @param base name of an interface that it extends */
+export function interfaceText(name: string, schema: TObject, names: Names, base = ""): string {
+  const heading = base === "" ? name : `${name} extends ${base}`;
+  return `${comment(schema, "")}export interface ${heading} ${objectText(schema, names, "")}\n`;
 }
 
 /** Writes the type of a schema's value. @throws Error for a kind of schema that no resource has today */
@@ -34,6 +35,7 @@ function typeText(schema: TSchema, names: Names, indent: string): string {
       return `${typeText(schema["items"], names, indent)}[]`;
     case "object":
       if (KindGuard.IsObject(schema)) return objectText(schema, names, indent);
+      return `Record<string, ${typeText(schema["additionalProperties"], names, indent)}>`;
   }
   throw new Error(`there is no type for ${JSON.stringify(schema)}`);
 }

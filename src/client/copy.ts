@@ -1,5 +1,6 @@
 import { ApiError, ConnectionError } from "./api-error.ts";
-import type { Page, ResourceReader } from "./resource-reader.ts";
+import type { IncludeFields, Page, ReadOptions, ResourceReader } from "./resource-reader.ts";
+import type { Subscription, SubscriptionWithFields } from "./resources.ts";
 import { requireTime, sleepUnlessAborted } from "./waits.ts";
 
 /** The position of a copy. Store it as JSON, unchanged. */
@@ -44,6 +45,7 @@ export interface CopyResult {
 }
 
 type CopyReader<Row> = Pick<ResourceReader<Row, object>, "pages" | "changes">;
+type CopyQuery = ReadOptions & Partial<IncludeFields>;
 
 /**
  * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
@@ -53,18 +55,32 @@ type CopyReader<Row> = Pick<ResourceReader<Row, object>, "pages" | "changes">;
  * clears the store and reads all rows again. With the key of another shop the server refuses the checkpoint too, so
  * `copy` would clear the store. So use one store for each shop. If a wrong key is possible, let `clear` throw, check
  * the key, and then clear the store.
+ *
+ * With `include`, subscriptions are copied with their custom fields. Do so from the first run of a store on: rows that
+ * do not change stay as they were copied.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
+export async function copy(
+  reader: CopyReader<Subscription>,
+  store: CopyStore<SubscriptionWithFields>,
+  options: CopyOptions & IncludeFields,
+): Promise<CopyResult>;
 export async function copy<Row>(
   reader: CopyReader<Row>,
   store: CopyStore<Row>,
-  { signal, everyMs, onTrouble, onCurrent }: CopyOptions = {},
+  options?: CopyOptions,
+): Promise<CopyResult>;
+export async function copy<Row>(
+  reader: CopyReader<Row>,
+  store: CopyStore<Row>,
+  { signal, everyMs, onTrouble, onCurrent, include }: CopyOptions & Partial<IncludeFields> = {},
 ): Promise<CopyResult> {
+  const read = { ...(signal !== undefined && { signal }), ...(include !== undefined && { include }) };
   if (everyMs !== undefined) requireTime("everyMs", everyMs);
   for (;;) {
     let retryAfterMs = 0;
     try {
-      const result = await copyOnce(reader, store, signal);
+      const result = await copyOnce(reader, store, read);
       onCurrent?.(result);
       if (everyMs === undefined) return result;
     } catch (thrown) {
@@ -76,21 +92,17 @@ export async function copy<Row>(
   }
 }
 
-async function copyOnce<Row>(
-  reader: CopyReader<Row>,
-  store: CopyStore<Row>,
-  signal: AbortSignal | undefined,
-): Promise<CopyResult> {
+async function copyOnce<Row>(reader: CopyReader<Row>, store: CopyStore<Row>, options: CopyQuery): Promise<CopyResult> {
   const state = await store.load();
   if (state !== undefined) {
     try {
-      return { rows: await bringUpToDate(reader, store, state, signal), anew: false };
+      return { rows: await bringUpToDate(reader, store, state, options), anew: false };
     } catch (thrown) {
       if (!(thrown instanceof ApiError && thrown.code === "bad_cursor")) throw thrown;
       await store.clear();
     }
   }
-  return { rows: await bringUpToDate(reader, store, undefined, signal), anew: state !== undefined };
+  return { rows: await bringUpToDate(reader, store, undefined, options), anew: state !== undefined };
 }
 
 /** @returns how many rows were saved */
@@ -98,9 +110,8 @@ async function bringUpToDate<Row>(
   reader: CopyReader<Row>,
   store: CopyStore<Row>,
   loaded: CopyState | undefined,
-  signal: AbortSignal | undefined,
+  options: CopyQuery,
 ): Promise<number> {
-  const options = signal === undefined ? {} : { signal };
   let state = loaded;
   let count = 0;
 

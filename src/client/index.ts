@@ -6,11 +6,12 @@ export {
   createClient,
   type OrderFilter,
   type SubscriptionFilter,
+  type SubscriptionReader,
 } from "./client.ts";
 export { type CopyOptions, type CopyResult, type CopyState, type CopyStore, copy } from "./copy.ts";
 export type { ClientOptions, Fetch } from "./requester.ts";
-export type { Page, ReadOptions, ResourceReader } from "./resource-reader.ts";
-export type { Customer, LineItem, Order, Subscription } from "./resources.ts";
+export type { IncludeFields, Page, ReadOptions, ResourceReader } from "./resource-reader.ts";
+export type { Customer, LineItem, Order, Subscription, SubscriptionWithFields } from "./resources.ts";
 export { verifySignature } from "./signature.ts";
 export {
   type HeaderSource,

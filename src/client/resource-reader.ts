@@ -22,6 +22,11 @@ export interface ReadOptions {
   signal?: AbortSignal;
 }
 
+/** Asks for the custom fields of subscriptions. */
+export interface IncludeFields {
+  include: readonly ["customFields"];
+}
+
 /** Reads one resource. All functions throw ApiError, ConnectionError, or the reason of the signal. */
 export interface ResourceReader<Row, Filter> {
   /** All rows, newest first. A row that exists at the start comes exactly once, even if rows change meanwhile. */
@@ -45,9 +50,11 @@ export function createResourceReader<Row, Filter extends object>(
 ): ResourceReader<Row, Filter> {
   type Query = Filter & ReadOptions;
 
-  async function read({ limit = DEFAULT_LIMIT, signal, ...filter }: ReadOptions): Promise<Page<Row>> {
-    const query = Object.entries(filter).map(([parameter, value]) => [parameter, textOf(parameter, value)]);
-    const { headers, body } = await request(name, { ...Object.fromEntries(query), limit: String(limit) }, signal);
+  async function read(options: ReadOptions & Partial<IncludeFields>): Promise<Page<Row>> {
+    const { limit = DEFAULT_LIMIT, signal, include, ...filter } = options;
+    const filters = Object.entries(filter).map(([parameter, value]) => [parameter, textOf(parameter, value)]);
+    const query = { ...Object.fromEntries(filters), ...includeQuery(include), limit: String(limit) };
+    const { headers, body } = await request(name, query, signal);
     return readPage<Row>(headers, body);
   }
 
@@ -77,10 +84,13 @@ export function createResourceReader<Row, Filter extends object>(
     }
   }
 
-  async function get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined> {
+  async function get(
+    id: string,
+    { signal, include }: { signal?: AbortSignal } & Partial<IncludeFields> = {},
+  ): Promise<Row | undefined> {
     try {
       const path = `${name}/${encodeURIComponent(textOf("id", id))}`;
-      const { headers, body } = await request(path, {}, options?.signal);
+      const { headers, body } = await request(path, includeQuery(include), signal);
       if (typeof body === "object" && body !== null && "id" in body) return body as Row;
       throw notOfSds("The answer is not a row of sds. Is the address right?", headers);
     } catch (thrown) {
@@ -90,6 +100,13 @@ export function createResourceReader<Row, Filter extends object>(
   }
 
   return { rows, pages, changes, get };
+}
+
+/** @throws TypeError */
+function includeQuery(include: readonly string[] | undefined): { include?: string } {
+  if (include === undefined) return {};
+  if (Array.isArray(include) && include.length > 0) return { include: include.join(",") };
+  throw new TypeError('include must be ["customFields"]');
 }
 
 /** Reads a filter's value. @throws TypeError for undefined, because a list without the filter would have all rows */

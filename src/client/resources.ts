@@ -103,3 +103,12 @@ export interface Order {
   /** First billing attempt. Sort field. Never changes. */
   billedAt: string;
 }
+
+/** A subscription as `include: ["customFields"]` gives it. */
+export interface SubscriptionWithFields extends Subscription {
+  /**
+   * Values of the shop's own fields by their keys, in the order of the fields. A field without a value is absent. Only
+   * with `include=customFields`.
+   */
+  customFields: Record<string, string | number | boolean>;
+}

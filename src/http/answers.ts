@@ -16,7 +16,7 @@ export const PageInfo = Type.Object(
 export type PageInfo = Static<typeof PageInfo>;
 
 /** Values of custom fields (docs/fields.md). A date is text. */
-const CustomFields = Type.Unsafe<FieldValues>({
+export const CustomFields = Type.Unsafe<FieldValues>({
   type: "object",
   additionalProperties: Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
   description:

@@ -6,6 +6,7 @@ import { interfaceText } from "../../scripts/client/type-text.ts";
 import type * as client from "../../src/client/resources.ts";
 import type { WebhookData } from "../../src/client/webhook-event.ts";
 import type { EventData } from "../../src/domain/events/event-schemas.ts";
+import type { FieldValues } from "../../src/domain/fields/value.ts";
 import type * as server from "../../src/domain/resources.ts";
 
 /** True only if both types are the same. */
@@ -14,12 +15,13 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 test("the client's types match the server's schemas", async () => {
   const same: [
     Same<client.Subscription, server.Subscription>,
+    Same<client.SubscriptionWithFields["customFields"], FieldValues>,
     Same<client.Customer, server.Customer>,
     Same<client.Order, server.Order>,
     Same<client.LineItem, server.LineItem>,
     { [T in keyof EventData]: Same<WebhookData[T], EventData[T]> }[keyof EventData],
     Same<keyof WebhookData, keyof EventData>,
-  ] = [true, true, true, true, true, true];
+  ] = [true, true, true, true, true, true, true];
   expect(same).not.toContain(false as never);
 });
 
@@ -40,6 +42,10 @@ test("a type has the schema's descriptions, wrapped, its optional fields and its
       parts: Type.Array(Part),
     },
     { description: "A thing.", additionalProperties: Type.Unknown() },
+  );
+  const Values = Type.Unsafe({ type: "object", additionalProperties: Type.Union([Type.String(), Type.Number()]) });
+  expect(interfaceText("Wide", Type.Object({ values: Values }), new Map(), "Thing")).toBe(
+    "export interface Wide extends Thing {\n  values: Record<string, string | number>;\n}\n",
   );
   expect(interfaceText("Thing", schema, new Map([[Part, "Part"]]))).toBe(`/** A thing. */
 export interface Thing {

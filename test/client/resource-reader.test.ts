@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
+import { createClient } from "../../src/client/client.ts";
+import { type CopyState, copy } from "../../src/client/copy.ts";
 import { createRequester } from "../../src/client/requester.ts";
 import { createResourceReader } from "../../src/client/resource-reader.ts";
+import type { Subscription, SubscriptionWithFields } from "../../src/client/resources.ts";
 import { FakeApi, type FakeRow, refusal } from "../support/fake-api.ts";
 
 interface Filter {
@@ -106,4 +109,78 @@ test("the error tells an sds without checkpoints from another server", async () 
     await expect(all(readerOf(api).rows())).rejects.toThrow("The answer is not a page of sds. Is the address right?");
     await expect(readerOf(api).get("ord_0")).rejects.toThrow("The answer is not a row of sds. Is the address right?");
   }
+});
+
+/** True only if both types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type RowOf<T> = T extends AsyncIterable<{ rows: (infer Row)[] }> ? Row : never;
+
+test("include asks each request for custom fields, and only then the rows have them in their type", async () => {
+  const api = new FakeApi(3);
+  api.pageRows = 2;
+  const { subscriptions, customers } = createClient({ url: api.url, key: "cad_pk_test" });
+  const include = ["customFields"] as const;
+  const filled = { include, status: "ACTIVE" as const };
+  const shown = [
+    await all(subscriptions.rows({ include: ["customFields"] })),
+    await all(subscriptions.rows()),
+  ] as const;
+  const one = await subscriptions.get("sub_1", { include }).catch(() => undefined);
+  const pages = [subscriptions.pages(filled), subscriptions.pages({ status: "ACTIVE" })] as const;
+  const changes = [subscriptions.changes("1~0", filled), subscriptions.changes("1~0")] as const;
+  for (const each of [...pages, ...changes]) await all(each);
+  const same: [
+    Same<(typeof shown)[0], SubscriptionWithFields[]>,
+    Same<(typeof shown)[1], Subscription[]>,
+    Same<typeof one, SubscriptionWithFields | undefined>,
+    Same<RowOf<(typeof pages)[0]>, SubscriptionWithFields>,
+    Same<RowOf<(typeof pages)[1]>, Subscription>,
+    Same<RowOf<(typeof changes)[0]>, SubscriptionWithFields>,
+    Same<RowOf<(typeof changes)[1]>, Subscription>,
+  ] = [true, true, true, true, true, true, true];
+  expect(same).not.toContain(false as never);
+  // @ts-expect-error: customers have no custom fields
+  expect(() => customers.rows({ include })).not.toThrow();
+  const asked = api.requests.map(({ path, query: { include: value = "", cursor, since } }) =>
+    [path.replace("/api/v1/subscriptions", ""), value, cursor ?? since ?? ""].join(" "),
+  );
+  const [first, second] = [" customFields ", " customFields ord_1"];
+  expect(asked).toEqual([
+    ...[first, second, "  ", "  ord_1", "/sub_1 customFields "],
+    ...[first, second, "  ", "  ord_1"],
+    ...[" customFields 1~0", " customFields 1~2", "  1~0", "  1~2"],
+  ]);
+});
+
+test.each([[[]], ["customFields"], [null]])("include %p is a TypeError", async (include) => {
+  const { subscriptions } = createClient({ url: "http://127.0.0.1:9", key: "cad_pk_test" });
+  const wrong = { include } as unknown as { include: readonly ["customFields"] };
+  const message = 'include must be ["customFields"]';
+  await expect(all(subscriptions.rows(wrong))).rejects.toThrow(new TypeError(message));
+  await expect(subscriptions.get("sub_1", wrong)).rejects.toThrow(new TypeError(message));
+});
+
+test("copy with include asks for custom fields in the walk and in the changes", async () => {
+  const api = new FakeApi(3);
+  api.pageRows = 2;
+  const { subscriptions } = createClient({ url: api.url, key: "cad_pk_test" });
+  const saved: SubscriptionWithFields[] = [];
+  let state: CopyState | undefined;
+  const store = {
+    load: async () => state,
+    async save(rows: readonly SubscriptionWithFields[], next: CopyState) {
+      saved.push(...rows);
+      state = next;
+    },
+    clear: async () => undefined,
+  };
+  await copy(subscriptions, store, { include: ["customFields"] });
+  expect(api.requests.map(({ query }) => query["include"])).toEqual(["customFields", "customFields", "customFields"]);
+  expect(saved).toHaveLength(3);
+  await copy(subscriptions, store);
+  expect(api.requests.at(-1)?.query).toEqual({ since: "1~3", limit: "250" });
+  const { customers } = createClient({ url: api.url, key: "cad_pk_test" });
+  // @ts-expect-error: only subscriptions have custom fields
+  const wrong = () => copy(customers, store, { include: ["customFields"] });
+  expect(wrong).toBeFunction();
 });

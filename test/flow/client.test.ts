@@ -6,7 +6,7 @@ import { version } from "../../package.json";
 import { apiShop } from "../support/api-shop.ts";
 import { clientProject, EXAMPLES, runIn, startIn } from "../support/client-project.ts";
 import { isCompiled } from "../support/program.ts";
-import { customer, order } from "../support/records.ts";
+import { customer, fieldValue, order } from "../support/records.ts";
 
 const TOP = join(import.meta.dir, "../..");
 
@@ -67,6 +67,23 @@ describe("the examples in the package's README, under Node, against the program:
       stderr: "",
       status: 0,
     });
+  });
+
+  test("fields.mjs", async () => {
+    const { program, server, key, load } = await apiShop(2);
+    await program.json(["field", "add", "gift_note", "--label", "Gift note", "--type", "text"]);
+    await load([fieldValue(2, "gift_note", "Hi")]);
+    const { stdout, stderr } = await runIn(await clientProject(), ["node", "fields.mjs"], {
+      API_URL: server.url,
+      API_KEY: key,
+    });
+    expect([...stdout.split("\n").toSorted(), stderr]).toEqual([
+      "",
+      "gid://shopify/SubscriptionContract/1 {}",
+      "gid://shopify/SubscriptionContract/2 { gift_note: 'Hi' }",
+      "new or changed: 2, in all: 2",
+      "",
+    ]);
   });
 
   test("copy.mjs, own-store.mjs and changes.mjs, before and after changes, and after serve was killed", async () => {

@@ -18,6 +18,7 @@ const SAMPLES = PAGES.filter(({ topic }) => topic.startsWith("reference-")).flat
 /** Serves a shop with the records of the OpenAPI document, so that the document's ids exist. */
 async function served(): Promise<Record<string, string>> {
   const program = await Program.withShop();
+  await program.json(["field", "add", "gift_note", "--label", "Gift note", "--type", "text"]);
   await program.json(["import", "-"], { stdin: String(RECORDS) });
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Samples"]);
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
