@@ -36,11 +36,7 @@ export function requireAccess({ plan }: { plan: Plan }, feature: Feature): void 
   if (!hasAccess(plan)) throw new SdsError("plan_required", noAccess(feature));
 }
 
-/**
- * Checks whether the plan includes a feature.
- * @returns a warning for the operator if the plan does not include it
- * @throws SdsError `plan_required` for a merchant
- */
+/** Returns a warning if the plan lacks the feature. @throws SdsError `plan_required` for a merchant */
 export function checkAccess(shop: { plan: Plan }, feature: Feature, actor: Actor): string[] {
   if (actor === "merchant") requireAccess(shop, feature);
   return hasAccess(shop.plan) ? [] : [noAccess(feature)];

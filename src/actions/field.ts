@@ -19,11 +19,7 @@ export interface EditableFields {
   fields: { definition: FieldDefinition; value: FieldValue | null }[];
 }
 
-/**
- * Finds a subscription with its custom fields.
- * @param name internal id, gid, or the number of a gid
- * @throws SdsError `invalid` for another text, `not_found` for an unknown subscription
- */
+/** @param name internal id, gid, or the number of a gid @throws SdsError `invalid` for another text, `not_found` */
 export async function findFields(
   { pages, fields }: Pick<Store, "pages" | "fields">,
   shop: Shop,

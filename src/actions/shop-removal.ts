@@ -64,12 +64,7 @@ export function createShopRemover({ shops, membership, sleep, log }: RemoverDepe
   return { wake: loop.wake, stop: loop.stop };
 }
 
-/**
- * Removes a shop, or finishes an interrupted removal.
- * @param now epoch milliseconds
- * @returns false if there was no such shop
- * @throws SdsError `failed` if the removal began and cannot be finished now
- */
+/** Removes a shop, or finishes an interrupted removal. @returns false without such a shop @throws SdsError `failed` */
 export async function removeShop(shops: Removal, domain: string, now: number, sleep: Sleep): Promise<boolean> {
   const shop = await shops.beginRemoval(domain, now);
   if (shop === undefined) return false;
@@ -84,10 +79,7 @@ export async function removeShop(shops: Removal, domain: string, now: number, sl
   return true;
 }
 
-/**
- * Removes some rows, then rests for as long as that took. So other work gets half of the time, and can lock the
- * database between two steps.
- */
+/** Removes some rows, then rests for as long as that took, so that other work can lock the database. */
 async function removeSomeAndRest(shops: Pick<Removal, "removeSome">, shopId: number, sleep: Sleep): Promise<boolean> {
   const began = performance.now();
   const isLeft = await shops.removeSome(shopId);

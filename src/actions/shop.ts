@@ -62,10 +62,7 @@ export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "has
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
-/**
- * Changes the settings of a shop.
- * @throws SdsError `plan_required` for a merchant who changes triggers that the plan does not include, `not_found`
- */
+/** Changes settings. @throws SdsError `not_found`; `plan_required` for a merchant's triggers outside the plan */
 export async function changeShop(
   { shops }: Pick<Store, "shops">,
   { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },

@@ -19,11 +19,7 @@ interface StyleRequest {
 /** A refused style has the place and the reason. Then nothing is saved. */
 type SavedStyle = Extract<ScopedStylesheet, { refused: unknown }> | { bytes: number; warnings: string[] };
 
-/**
- * Saves the style of a shop's storefront widget.
- * @returns the size of the source, in bytes
- * @throws SdsError `plan_required` for a merchant
- */
+/** Saves the style of the storefront widget. @throws SdsError `plan_required` for a merchant */
 export async function saveStyle(
   { styles }: Pick<Store, "styles">,
   { shop, source: written, actor }: StyleRequest,

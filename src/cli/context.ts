@@ -6,10 +6,7 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
-/**
- * How long a command waits for a write of `serve` or of another command. This wait and the command's own commit must
- * together stay below SPAN_MS (domain/decide/commit.ts).
- */
+/** How long a command waits for a lock. Wait and commit must end within SPAN_MS (domain/decide/commit.ts). */
 const BUSY_TIMEOUT_MS = 25_000;
 
 /** The configuration from `--data`, the command's own options and the environment. */
@@ -17,10 +14,7 @@ export function configOf(command: Command): Config {
   return readConfig(command.optsWithGlobals(), process.env);
 }
 
-/**
- * Reads the configuration for a command that works on files of the data folder.
- * @throws SdsError `invalid` where the database is on a server
- */
+/** The configuration for a command on files of the data folder. @throws SdsError `invalid` for a database server */
 export function configOfFolder(command: Command): Config {
   const config = configOf(command);
   if (config.database === null) return config;
@@ -30,10 +24,7 @@ export function configOfFolder(command: Command): Config {
   );
 }
 
-/**
- * Commands that create a missing data folder. `serve`, `demo` and `restore` create it too. All other commands refuse a
- * folder without data, because a new folder would hide a wrong --data.
- */
+/** Commands of `withStore` that create a missing data folder. For others, a new folder would hide a wrong --data. */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
 
 /** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
@@ -76,10 +67,7 @@ export async function findShop(store: Store, domain: string): Promise<Shop> {
   return shop;
 }
 
-/**
- * Finds the named shop. Without a name, it finds the only shop.
- * @throws SdsError `not_found`, or `invalid` if there are several shops and no name
- */
+/** Finds the named shop; without a name, the only shop. @throws SdsError `not_found`; `invalid` for several shops */
 export async function chooseShop(store: Store, domain: string | null): Promise<Shop> {
   if (domain !== null) return findShop(store, domain);
   const [shop, ...others] = await store.shops.list();

@@ -114,10 +114,7 @@ function attemptEntry({ number, startedAt, duration, statusCode, error, url, ans
   return { number, startedAt: isoUtc(startedAt), duration, statusCode, error, url, answer };
 }
 
-/**
- * Formats an endpoint's answer as one line. The answer is untrusted text, and must not look like other lines of the
- * output.
- */
+/** Formats an endpoint's answer as one line: untrusted text must not look like other lines of the output. */
 function answerLine({ answer }: Attempt): string {
   if (answer === null) return "none";
   return answer === "" ? "empty" : answer.replaceAll(/\s+/g, " ");

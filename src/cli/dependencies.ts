@@ -8,10 +8,7 @@ export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
 }
 
-/**
- * Looks up all addresses of a name with c-ares. The system's own look-ups share two threads. Two names without an
- * answer would block both threads, and so all other look-ups.
- */
+/** Uses c-ares: the system's look-ups share two threads, and two names without an answer would block all others. */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }

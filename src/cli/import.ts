@@ -138,10 +138,7 @@ async function importLines(
   return counts;
 }
 
-/**
- * Applies all lines except empty ones.
- * @throws SdsError `bad_record` naming the line that is wrong; then no line is applied
- */
+/** Applies all lines that are not empty, or none. @throws SdsError `bad_record` naming the wrong line */
 async function applyBatch(
   batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,

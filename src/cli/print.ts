@@ -27,10 +27,7 @@ export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/**
- * Writes text to stdout, and returns when the system has it: in the buffer of a pipe, or in the cache of a file.
- * @throws SdsError `failed`
- */
+/** Writes text, and returns when the system has it, in a pipe's buffer or a file's cache. @throws SdsError `failed` */
 export async function writeOut(text: string): Promise<void> {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
   let rest = Buffer.from(text);
@@ -83,11 +80,7 @@ export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) tell(`sds: warning: ${warning}`);
 }
 
-/**
- * Prints a list. With `--json` it prints the entries unchanged, else a table. If the table would be empty, it prints a
- * message.
- * @param columns the text of an entry for each heading
- */
+/** Prints a list: with `--json` as it is, else a table or `ifEmpty`. @param columns an entry's text for each heading */
 export function printList<T>(
   json: boolean | undefined,
   entries: readonly T[],

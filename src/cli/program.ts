@@ -25,10 +25,7 @@ import { addStyleCommands } from "./style.ts";
 import { addSyncCommand } from "./sync.ts";
 import { addWebhookCommands } from "./webhook.ts";
 
-/**
- * Exit status by error code: 2 for wrong usage or bad input, 3 for an object that does not exist. Every other error
- * exits with 1.
- */
+/** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */

@@ -2,27 +2,17 @@ import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
-/**
- * The time left is computed from the speed in this window. A load first spends the saved query points, and is slower
- * after that.
- */
+/** The time left comes from the speed in this window: a load slows down when the saved query points are spent. */
 const WINDOW_MS = 60_000;
 
 interface ProgressBar {
-  /**
-   * Draws, at most every 100 ms.
-   * @param done from 0 to 1; undefined if the size is unknown, as with a pipe
-   * @param text the progress in words
-   */
+  /** Draws, at most every 100 ms. @param done from 0 to 1; undefined if the size is unknown, as with a pipe */
   update(done: number | undefined, text: string): void;
   /** Removes the bar. */
   end(): void;
 }
 
-/**
- * A progress bar with the time left. It draws only on a terminal.
- * @param clock milliseconds
- */
+/** A progress bar with the time left, drawn only on a terminal. @param clock milliseconds */
 export function createProgressBar(stream: NodeJS.WriteStream, clock = () => performance.now()): ProgressBar {
   let drawnAt = Number.NEGATIVE_INFINITY;
   /** Measurements in the window, oldest first. Each new stage starts again at 0. */
@@ -50,11 +40,7 @@ export function createProgressBar(stream: NodeJS.WriteStream, clock = () => perf
   };
 }
 
-/**
- * Formats the progress and the time left as one line.
- * @param elapsed seconds since the measurement began
- * @param from `done` when the measurement began
- */
+/** Formats the progress and the time left. @param elapsed seconds since `done` was `from` */
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;
   const part = Math.min(done, 1);

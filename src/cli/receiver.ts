@@ -25,10 +25,7 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/**
- * Starts a receiver that answers genuine webhooks with 200 or with the answer of `forwardTo`, and others with 401.
- * @throws SdsError `failed` if the port is taken
- */
+/** Answers genuine webhooks with 200 or the answer of `forwardTo`, others with 401. @throws SdsError `failed` */
 export function startReceiver({ port, secrets, onReceived, forwardTo }: ReceiverSettings): Receiver {
   const server = listenOn(port, async (request) => {
     const body = await request.text();

@@ -151,10 +151,7 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
   tell(`Removed ${domain}.`);
 }
 
-/**
- * Checks that a shop exists. Only this command also finds a shop whose removal was interrupted.
- * @throws SdsError `not_found`
- */
+/** Also accepts a shop whose removal was interrupted. @throws SdsError `not_found` for an unknown shop */
 async function checkRemovable(store: Store, domain: string): Promise<void> {
   const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
   if (!isBeingRemoved) await findShop(store, domain);

@@ -20,9 +20,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   return promise;
 }
 
-/**
- * Whether this process ignores SIGHUP. Linux lists the ignored signals as hexadecimal bits; the lowest bit is SIGHUP.
- */
+/** Whether this process ignores SIGHUP: the lowest bit of Linux's hexadecimal mask of ignored signals. */
 function ignoresHangUp(): boolean {
   try {
     const [, mask = "0"] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -32,11 +32,7 @@ export function addStatusCommand(program: SdsCommand): void {
     });
 }
 
-/**
- * Reads whether the service runs, and the work of each shop.
- * @returns `problem`: why no `serve` answers, or null if a `serve` answers; `cluster`: null for a database of one
- *   machine
- */
+/** @returns `problem`: why no `serve` answers, else null; `cluster`: null for a database of one machine */
 async function readStatus(store: Store) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =

@@ -23,10 +23,7 @@ async function readAnswer(): Promise<string> {
   }
 }
 
-/**
- * Reads a secret from stdin. In an argument, other users and the shell's history would see it.
- * @throws SdsError `invalid`
- */
+/** Reads a secret from stdin, because other users could see it in an argument. @throws SdsError `invalid` */
 export async function readSecret(what: string): Promise<string> {
   const secret = (await Bun.stdin.text()).trim();
   if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;

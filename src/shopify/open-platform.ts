@@ -35,10 +35,7 @@ export interface Platform {
   now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
-  /**
-   * Whether the platform shows any subscription contract to the app. An app sees only contracts that it made.
-   * @throws PlatformError
-   */
+  /** Whether the platform shows the app any contract. An app sees only contracts that it made. @throws PlatformError */
   hasContracts(shop: ShopAddress): Promise<boolean>;
   /** Makes all requests fail from now on. Resolves when running token renewals are stored. */
   stop(): Promise<void>;

@@ -18,9 +18,7 @@ interface Dependencies {
 
 const MAX_ERROR_LENGTH = 500;
 
-/**
- * Creates a starter that sends one request for each attempt. The schedule of deliveries decides about the next attempt.
- */
+/** Creates a starter. It sends one request for each attempt; the schedule of deliveries decides about the next. */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
     // The attempt must end before the lease of the delivery, even if the database does not answer.

@@ -36,9 +36,7 @@ export class ShopSimulation {
     this.startedAt = startedAt;
   }
 
-  /**
-   * Makes the shop's past: customers, each with a contract and its orders. Together, the contracts have every status.
-   */
+  /** Makes the past of the shop: customers with their contracts and orders. The contracts have every status. */
   past(customers: number): SampleRecord[] {
     return Array.from({ length: customers }, (_, turn) => {
       const began = this.startedAt - Math.floor((20 + Math.random() * 400) * DAY);

@@ -84,10 +84,7 @@ async function pull(flags: PullFlags): Promise<void> {
   }
 }
 
-/**
- * Parses the server's address.
- * @throws SdsError `invalid` without the address in its message, because it may contain a password
- */
+/** Parses the server's address. @throws SdsError `invalid`, without the address, which may contain a password */
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")

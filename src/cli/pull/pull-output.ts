@@ -8,10 +8,7 @@ export type PulledRow = Record<string, unknown>;
 /** A save syncs two files, which is too slow for each page. */
 const SAVE_EVERY_MS = 1_000;
 
-/**
- * Prints rows, then saves their state. If stdout is a file, the file is synced before the state is saved. After a
- * crash, the next run may print rows again, but it never omits a row.
- */
+/** Prints rows, syncs stdout if it is a file, then saves the state. A crash repeats rows, and omits none. */
 export interface PullOutput {
   /** Prints the header of the format. @throws SdsError `failed` if stdout cannot be written */
   begin(): Promise<void>;

@@ -26,10 +26,7 @@ interface QueryOptions {
 }
 
 export interface AdminGraphqlClient extends GraphqlClient {
-  /**
-   * Runs an operation with its variables as JSON text, for numbers that a float cannot hold.
-   * @throws PlatformError
-   */
+  /** Runs an operation with its variables as JSON text, for numbers that a float cannot hold. @throws PlatformError */
   queryWithJson<V, D>(
     shop: ShopAddress,
     operation: Operation<V, D>,

@@ -39,10 +39,7 @@ const NO_STATUS: ThrottleStatus = {
   restoreRate: 0,
 };
 
-/**
- * Reads the data of a response. Optional fields without access are removed, so that they do not look empty.
- * @throws PlatformError for any other error
- */
+/** Removes denied optional fields, so that they do not look empty. @throws PlatformError for any other error */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
   const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
@@ -73,10 +70,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): 
   return new PlatformError(reason, message, { status });
 }
 
-/**
- * Makes the error for missing points. If the wait is known, the error does not include it. The rate limiter then waits,
- * and lets more urgent requests go first.
- */
+/** Leaves out a known wait: the rate limiter waits instead, and lets more urgent requests go first. */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
   const requested = cost?.requestedQueryCost ?? 0;
@@ -114,10 +108,7 @@ function removeDenied(data: object, path: readonly (string | number)[]): void {
   }
 }
 
-/**
- * Reads the cost that the platform reports.
- * @returns undefined if the response reports no cost
- */
+/** Returns the cost that the platform reports; undefined if it reports no cost. */
 export function readCost({ body }: JsonResponse): QueryCost | undefined {
   const cost = asObject(asObject(body?.["extensions"])?.["cost"]);
   const requestedQueryCost = cost?.["requestedQueryCost"];

@@ -6,11 +6,7 @@ export interface NodePage<T> {
   nodes: T[];
 }
 
-/**
- * Returns the cursor of the next page; undefined on the last page.
- * @param cursor of this page; null for the first page
- * @throws PlatformError if the cursor does not move, because reading would never end
- */
+/** Returns the next page's cursor, undefined on the last page. @throws PlatformError for a cursor that does not move */
 export function nextCursor(
   { pageInfo: { hasNextPage, endCursor } }: NodePage<unknown>,
   cursor: string | null,

@@ -1,9 +1,7 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
-/**
- * The purposes of requests, the most urgent first. A failed payment may need an e-mail now; a first load takes hours.
- */
+/** The purposes of requests, most urgent first: a failed payment may need an e-mail now, a load takes hours. */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -41,10 +39,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /**
-   * Waits until the cost of an operation is known, or begins the first request.
-   * @returns a function to call when the request has ended
-   */
+  /** Waits until an operation's cost is known, or begins its first request. @returns a function to call at its end */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);

@@ -28,10 +28,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/**
- * Time limit for the platform's answer. Other processes wait for the answer. A request without an answer may be
- * repeated: the platform accepts a refresh token until its replacement is used.
- */
+/** Time limit for an answer, for which other processes wait. `byRefreshToken` says why a request may be repeated. */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
 /** The parameters of a token request that depend on how the token is granted. */

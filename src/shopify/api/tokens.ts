@@ -30,9 +30,7 @@ interface Dependencies {
 
 /** A token is renewed this long before it ends. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
-/**
- * After this time another process may repeat an unfinished renewal. A request and storing its result take less time.
- */
+/** After this time another process may repeat a renewal. A request and storing its result take less time. */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
 /** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;

@@ -18,10 +18,7 @@ export type TopicUse =
   | "plan"
   | "shop";
 
-/**
- * The platform webhooks that the app subscribes to. `sds platform files` writes this table into the file for the
- * platform's command-line tool.
- */
+/** The platform webhooks that the app subscribes to. `sds platform files` writes them for the platform's tool. */
 export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "subscription_contracts/create": "contract",
   "subscription_contracts/update": "contract",

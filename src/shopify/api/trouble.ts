@@ -1,11 +1,7 @@
 /** Advice for a shop whose access token is refused and cannot be renewed. */
 const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
 
-/**
- * Why the platform refuses the connection of a shop, and what to do.
- * @param status the HTTP status of a request with the shop's token
- * @returns undefined for any other status
- */
+/** Says why the platform refuses a shop's connection, and what to do; undefined for any other status. */
 export function troubleOfStatus(status: number): string | undefined {
   switch (status) {
     case 401:
@@ -22,11 +18,7 @@ export function troubleOfStatus(status: number): string | undefined {
   }
 }
 
-/**
- * Why the platform refuses a request for a token, and what to do.
- * @param error the error code of the answer (RFC 6749, 5.2); undefined without a code
- * @param isNew whether the operator has just given the refresh token
- */
+/** Says why a token request is refused, and what to do. @param error RFC 6749, 5.2 @param isNew see `TokenEndpoint` */
 export function troubleOfTokenRequest(status: number, error: string | undefined, isNew: boolean): string {
   if (error === "invalid_grant") {
     const advice = isNew ? "get another one from the platform: each is replaced by its first use" : CONNECT_AGAIN;

@@ -15,9 +15,7 @@ export interface FileServices {
   idleTimeoutMs?: number;
 }
 
-/**
- * The address of a file. An address expires, so the reader asks for a new address after the host refused the old one.
- */
+/** The address of a file. It expires, so the reader asks for a new address when the host refuses it. */
 export interface FileAddress {
   url: string;
   /** undefined if the platform does not name the size. */
@@ -28,10 +26,7 @@ const IDLE_TIMEOUT_MS = 60_000;
 /** The most failures in a row without a byte between them. */
 const MAX_FAILURES = 5;
 const FIRST_WAIT_MS = 1_000;
-/**
- * Limit for a file, because a wrong file must not fill the disk. It is several times the file of the largest shop that
- * sds can serve.
- */
+/** Limit for a file, because a wrong file must not fill the disk: several times the file of the largest shop. */
 const MAX_FILE_BYTES = 64 * 1024 ** 3;
 
 /** A failed download. A retry may work. */
@@ -45,10 +40,7 @@ class DownloadError extends Error {
   }
 }
 
-/**
- * Reads a file from byte `from` to its end. A download that breaks off continues where it stopped.
- * @throws BulkFailure if the file cannot be read to its end; errors of `addressOf`
- */
+/** Reads a file from byte `from`, and continues broken downloads. @throws BulkFailure; errors of `addressOf` */
 export async function* readFileBytes(
   dependencies: FileServices,
   addressOf: () => Promise<FileAddress>,
@@ -117,10 +109,7 @@ function checkedUrl(text: string, allowHttp: boolean): string {
   return url.href;
 }
 
-/**
- * Requests a file. The shop's token is not sent, because the file is on another host.
- * @returns undefined if no byte is left
- */
+/** Requests a file without the shop's token: it is on another host. @returns undefined if no byte is left */
 async function request(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -142,9 +131,7 @@ async function request(
   throw new DownloadError(`the host of the file answered HTTP ${status}`, status < 500 && status !== 429);
 }
 
-/**
- * The body of a response, and where it begins and ends in the file. The end is undefined if the host does not name it.
- */
+/** A response's body, and where it begins and ends in the file. Hosts may not name the end: then it is undefined. */
 interface FilePart {
   body: AsyncIterable<Uint8Array>;
   begin: number;

@@ -24,20 +24,13 @@ export interface BulkServices {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/**
- * Limit for the time without progress. The platform does not document how long an operation may wait. Reading page by
- * page takes longer than this only in huge shops.
- */
+/** Longest time without progress; the platform names no limit. Reading by pages takes longer only in huge shops. */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
 /** How long the platform may be unreachable. It ends an incomplete operation after ten days. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
-/**
- * Starts an operation, or finds the operation that an interrupted run has started.
- * @returns its gid
- * @throws BulkFailure if the platform does not run the query; PlatformError
- */
+/** Starts an operation, or finds that of an interrupted run. @returns its gid @throws BulkFailure; PlatformError */
 export async function beginBulkOperation({ client }: BulkServices, shop: ShopAddress, query: string): Promise<string> {
   const started = await findStarted(client, shop, query);
   if (started !== undefined) return started;

@@ -13,10 +13,7 @@ export interface ObjectBatch {
 
 /** Limit for a line. A customer or an order line has a few kilobytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/**
- * A batch ends at the first of these limits. It is stored in one transaction, and other work waits for that
- * transaction.
- */
+/** A batch ends at the first of these limits, because other work waits for its transaction. */
 const LINES_PER_BATCH = 500;
 const BYTES_PER_BATCH = 1024 * 1024;
 const NEWLINE = 10;
@@ -46,11 +43,7 @@ export async function* readResult(
   yield* readObjects(readFileBytes(services, addressOf, from), from);
 }
 
-/**
- * Reads the objects of a JSONL file, in batches.
- * @param from the byte at which the chunks begin
- * @throws BulkFailure for a line that is too long or is not an object
- */
+/** Reads the objects of a JSONL file. @param from the byte at which the chunks begin @throws BulkFailure */
 export async function* readObjects(chunks: AsyncIterable<Uint8Array>, from: number): AsyncGenerator<ObjectBatch> {
   let batch: ObjectBatch = { objects: [], end: from };
   let batchBegin = from;

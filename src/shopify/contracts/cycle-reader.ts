@@ -15,9 +15,7 @@ import { dateFrom, platformRecordError } from "./values.ts";
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
-/**
- * How many further cycles are searched ahead. A contract has no order after more cycles without an order (`MAX_GAP`).
- */
+/** Cycles to search further ahead. After a gap of more cycles than `MAX_GAP`, a contract has no order. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
@@ -50,11 +48,7 @@ export interface CycleReading {
   settledBefore: number;
 }
 
-/**
- * Reads the first cycles that can have changed, of a contract in the mirror. It does not need the platform's contract
- * first.
- * @throws PlatformError
- */
+/** Reads the first cycles that can have changed, without the platform's contract. @throws PlatformError */
 export function readOpenCycles(
   source: CycleSource,
   reading: CycleReading & { before: Subscription },
@@ -66,10 +60,7 @@ export function readOpenCycles(
   return isIdle ? readAroundNow(source, reading, settledBefore, min) : readCycles(source, reading, first, FIRST_COUNT);
 }
 
-/**
- * Reads the first cycles of a contract that is not in the mirror, or is there without its cycles.
- * @throws PlatformError
- */
+/** Reads the first cycles of a contract that the mirror lacks, or has without cycles. @throws PlatformError */
 export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
   const { mirrored, settledBefore, readsSettled = false } = reading;
   const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
@@ -120,10 +111,7 @@ export async function readCycles(
   return checkedCycles(await client.query(shop, BILLING_CYCLES, { id, from, to: from + count - 1, count }));
 }
 
-/**
- * Reads the cycles around now, of a contract that was not billed for long. It does not read the settled cycles before
- * them.
- */
+/** Reads the cycles around now, of a contract that was not billed for long, without the settled cycles before. */
 async function readAroundNow(
   { client, now }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -136,10 +124,7 @@ async function readAroundNow(
   return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
-/**
- * Checks that each cycle has a number and dates. Without them, a search for a cycle would not end. @throws SdsError
- * `bad_record`
- */
+/** Without numbers and dates, a search for a cycle would not end. @throws SdsError `bad_record` */
 function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
   const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {

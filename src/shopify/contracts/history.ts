@@ -28,11 +28,7 @@ export interface HistoryReading extends CycleReading {
   changedOrders: readonly string[];
 }
 
-/**
- * Reads the cycles of a contract with all their attempts, until the changed orders are found.
- * @param first the contract's first cycles, which are read already
- * @throws PlatformError; SdsError `bad_record`
- */
+/** Reads cycles and their attempts until the changed orders are found. @throws PlatformError; SdsError `bad_record` */
 export async function readHistory(
   source: CycleSource,
   node: ContractNode,

@@ -39,10 +39,7 @@ interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
   productId: string | null;
 }
 
-/**
- * Leaves out lines without a product, such as a tip or a line with a deleted product. These lines count only in the
- * sums.
- */
+/** Leaves out lines without a product (tips, deleted products): such lines count only in the sums. */
 function productLines(lines: readonly LineParts[]): LineItem[] {
   const items = lines.flatMap(({ variantId, productId, title, quantity, unitPriceCents }): LineItem[] => {
     if (variantId === null || productId === null || quantity < 1) return [];
@@ -125,10 +122,7 @@ function readAmount({ amount, currencyCode }: Money, noteRounding: NoteRounding)
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/**
- * Returns the digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Cached,
- * because Intl is slow.
- */
+/** Returns the digits of a minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Cached, because Intl is slow. */
 const minorDigits = memoize(1_000, (currency) => {
   const format = new Intl.NumberFormat("en", { style: "currency", currency });
   return format.resolvedOptions().maximumFractionDigits ?? 2;

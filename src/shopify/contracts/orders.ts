@@ -79,10 +79,7 @@ export function orderOf({ state }: AttemptNode): string[] {
   return isSuccess && state.order !== null ? [state.order.id] : [];
 }
 
-/**
- * Returns the lines that name the contract, or else the lines that name no contract. One order can be for several
- * contracts, and for other products too.
- */
+/** Returns the lines of the contract, or else the lines of no contract. One order can be for several contracts. */
 function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);

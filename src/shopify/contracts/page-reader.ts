@@ -47,10 +47,7 @@ export async function readContractPage(
   );
 }
 
-/**
- * Reads for each contract the two cycles after its attempts: with five attempts, cycles 6 and 7. A contract whose
- * cycles the platform refuses is missing.
- */
+/** Reads for each contract the two cycles after its attempts. A contract with refused cycles is missing. */
 async function readOpenCycles(
   client: GraphqlClient,
   shop: Shop,
@@ -108,10 +105,7 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
   return pageInfo.hasNextPage ? undefined : nodes.length;
 }
 
-/**
- * Makes the history of a contract whose attempts were for the cycles from 1 on, one for each.
- * @returns undefined if the open cycles and the times do not show that
- */
+/** Makes the history of attempts for the cycles 1, 2 and so on; undefined if cycles or times contradict that. */
 function regularHistory(
   node: ContractWithAttempts,
   { next, following }: OpenCycles,
@@ -135,10 +129,7 @@ function regularHistory(
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
 }
 
-/**
- * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice. Then the
- * number of attempts does not give the number of the cycle.
- */
+/** Whether about one interval lies between these times. If not, a cycle was left out or was charged twice. */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);
   const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));

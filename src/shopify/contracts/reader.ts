@@ -59,10 +59,7 @@ export async function readContract(
   return node === undefined ? { records: [], orders: [] } : readRest(source, shop, node, reading, open);
 }
 
-/**
- * Reads the rest of a contract that came with a page.
- * @param attemptCount how many attempts the contract has; undefined if that is not known
- */
+/** Reads the rest of a contract of a page. @param attemptCount the number of its attempts; undefined if not known */
 export async function readContractFrom(
   source: ContractSource,
   shop: Shop,
@@ -138,10 +135,7 @@ function onceEach(read: OrderReader): OrderReader {
   };
 }
 
-/**
- * Reads the cycles, lines and orders of a contract.
- * @param open the contract's first cycles, if they are read already
- */
+/** Reads a contract's cycles, lines and orders. @param open its first cycles, if they are read already */
 async function readRest(
   source: ContractSource,
   shop: Shop,

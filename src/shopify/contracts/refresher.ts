@@ -23,10 +23,7 @@ export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
   events?: EventScope;
-  /**
-   * The inbox numbers of the platform webhooks that caused the records. The same commit removes these webhooks from the
-   * inbox.
-   */
+  /** Inbox numbers of the platform webhooks behind the records. The same commit removes them from the inbox. */
   inboxNumbers?: readonly number[];
   reads?: readonly ContractRead[];
 }
@@ -50,21 +47,14 @@ export interface ContractPage {
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractRefresher {
-  /**
-   * Reads a contract and everything that belongs to it, and submits it. It does not read if an earlier reading began
-   * after the change, because that reading has shown the change.
-   */
+  /** Reads and submits a contract, unless an earlier reading began after the change and so has shown it. */
   refreshUnlessKnown(
     shop: Shop,
     contractGid: string,
     hint: ChangeHint,
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
-  /**
-   * Reads and submits a page of contracts.
-   * @returns for each contract what changed and how many orders it has, or why it cannot be mirrored
-   * @throws PlatformError
-   */
+  /** @returns for each contract its changes and number of orders, or why it cannot be mirrored @throws PlatformError */
   loadPage(
     shop: Shop,
     page: ContractPage,

@@ -1,10 +1,7 @@
 import { asObject } from "../../lib/json.ts";
 import { platformRecordError } from "./values.ts";
 
-/**
- * The shape of a part of the platform's answer, as far as the reading relies on it: objects, lists and texts. Values
- * are checked later, with the records.
- */
+/** The shape on which the reading relies: objects, lists and texts. Values are checked later, with the records. */
 type Shape = { parts: Record<string, Shape>; canBeNull?: boolean; canBeAbsent?: boolean } | { each: Shape } | "text";
 
 function object(parts: Record<string, Shape> = {}): Shape {
@@ -54,19 +51,14 @@ const SHAPES = {
   "lines of an order": furtherPage(ORDER_LINE),
 } satisfies Record<string, Shape>;
 
-/**
- * Checks that a part of the platform's answer has the shape that the reading relies on.
- * @throws SdsError `bad_record` that names the first missing part
- */
+/** Checks the shape on which the reading relies. @throws SdsError `bad_record` that names the first missing part */
 export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
   const gap = gapIn(value, SHAPES[name], "");
   if (gap === undefined) return value;
   throw platformRecordError(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
 }
 
-/**
- * @returns the path of the first part without its shape, like `.lines.nodes[0]`; undefined if every part has its shape
- */
+/** @returns the path of the first part with another shape, like `.lines.nodes[0]`; undefined if every part fits */
 function gapIn(value: unknown, shape: Shape, path: string): string | undefined {
   if (shape === "text") return typeof value === "string" ? undefined : path;
   if ("each" in shape) {

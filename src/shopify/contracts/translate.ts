@@ -38,10 +38,7 @@ export function customerRecord(node: CustomerNode): CustomerRecord {
 /** Statuses that have another name in the mirror. */
 const STATUS: Record<string, string> = { FAILED: "PAYMENT_FAILED" };
 
-/**
- * @param customer the customer's gid. If the platform deleted the person, the node has no customer.
- * @throws SdsError `bad_record`
- */
+/** The node of a deleted person has no customer. @param customer its gid @throws SdsError `bad_record` */
 export function subscriptionRecord(
   node: ContractNode,
   lines: readonly ContractLineNode[],
@@ -80,17 +77,10 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 
-/**
- * After this time, a successful attempt counts as charged even without a visible order. The order was deleted, or is
- * too old to be read.
- */
+/** After this time, a successful attempt counts as charged without its order, which was deleted or is too old. */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
-/**
- * @param moneyOf gives the amounts of an order by its gid; undefined for an unreadable order
- * @param expected the contract's amounts, used for a charge with an unreadable order
- * @throws SdsError `bad_record`
- */
+/** @param moneyOf see `ContractOrders` @param expected replaces an unreadable order @throws SdsError `bad_record` */
 export function billingAttempt(
   { createdAt, completedAt, state }: AttemptNode,
   moneyOf: (order: string) => OrderMoney | undefined,

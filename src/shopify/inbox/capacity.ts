@@ -49,10 +49,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
     noteSuccess(shopId: number): void {
       rests.delete(shopId);
     },
-    /**
-     * Notes that the shop's platform failed. After a rest, the shop gets one subject at a time until the platform
-     * answers.
-     */
+    /** Notes that the platform failed. After a rest, the shop gets one subject at a time until an answer. */
     noteFailure(shopId: number): void {
       const before = rests.get(shopId);
       const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);

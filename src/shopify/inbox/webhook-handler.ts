@@ -17,10 +17,7 @@ import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
 
-/**
- * Processes platform webhooks about one subject, the oldest first, and removes them from the inbox.
- * @throws PlatformError; SdsError `bad_record`
- */
+/** Processes webhooks of one subject, oldest first, and removes them. @throws PlatformError; SdsError `bad_record` */
 export type WebhookHandler = (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
 
 interface PlatformReader {
@@ -117,9 +114,7 @@ function dataRequestOf(intent: OpenIntent): DataRequest[] {
   return intent.do === "note_data_request" ? [dataRequest(intent.request, intent.customer, intent.triggeredAt)] : [];
 }
 
-/**
- * Whether an intent asks to remove this shop. The test tool's placeholder stands for the shop that the header names.
- */
+/** Whether an intent removes this shop. The test tool's placeholder stands for the shop that the header names. */
 function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
   return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
 }

@@ -12,11 +12,7 @@ import { isPlatformError } from "../api/platform-error.ts";
 export interface InstallationReader {
   /** Reads and stores the installation of a connected shop. @throws PlatformError */
   read(shop: Shop): Promise<void>;
-  /**
-   * Sets the shop's plan after one of its subscriptions to the app changed. All its subscriptions are read from the
-   * platform. If that is not possible, the changed subscription decides.
-   * @throws PlatformError
-   */
+  /** Sets the plan by all the shop's subscriptions, or by `changed` if they cannot be read. @throws PlatformError */
   readPlan(shop: Shop, changed: AppSubscription): Promise<void>;
 }
 

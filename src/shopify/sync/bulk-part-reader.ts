@@ -18,10 +18,7 @@ interface PartTarget {
 /** Another load of the shop stages the orders now. */
 export class OtherLoad extends BulkFailure {}
 
-/**
- * Starts the operations of a run, so that the platform works on all of them while the first file is read.
- * @throws errors that are not bulk failures
- */
+/** Starts all operations, which run while the first file is read. @throws errors that are not bulk failures */
 export async function beginBulkParts(services: BulkServices, { shop, run, save }: ActiveRun): Promise<void> {
   for (const part of Object.values(run.bulk ?? {})) {
     if (part.operation !== null) continue;
@@ -35,11 +32,7 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
   }
 }
 
-/**
- * Waits for the file of a part, reads it, and saves its progress after each batch.
- * @returns false if the part is not planned, or has to be read page by page
- * @throws errors that are not bulk failures
- */
+/** Reads a planned part. @returns false if pages have to be read @throws errors that are not bulk failures */
 export async function readBulkPart(
   services: BulkServices & FileServices,
   active: ActiveRun,

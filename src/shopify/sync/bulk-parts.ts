@@ -19,10 +19,7 @@ interface BulkLoadServices extends BulkServices, FileServices {
   orderStages: OrderStageStore;
 }
 
-/**
- * Fewer objects are loaded page by page, which is faster: ten pages take seconds. An operation takes a minute even for
- * few objects.
- */
+/** Fewer objects are loaded by pages: ten take seconds, and an operation takes a minute even for few objects. */
 const MIN_OBJECTS = 2_500;
 /** An order is made seconds before its contracts. */
 const ORDER_SLACK_MS = 24 * 3_600_000;
@@ -62,11 +59,7 @@ function newPart(query: string, total: number): BulkPart | undefined {
   return total < MIN_OBJECTS ? undefined : { query, operation: null, offset: 0, count: 0, total, stage: null };
 }
 
-/**
- * Loads customers from a bulk operation.
- * @returns false if the customers have to be read page by page
- * @throws PlatformError
- */
+/** Loads customers from a bulk operation. @returns false if pages have to be read @throws PlatformError */
 export async function loadBulkCustomers(services: BulkLoadServices & Loader, active: ActiveRun): Promise<boolean> {
   const { shop, run } = active;
   const isPlanned = run.bulk?.customers !== undefined;
@@ -102,10 +95,7 @@ export async function stageOrders(services: BulkLoadServices, active: ActiveRun)
   delete run.bulk?.orders;
 }
 
-/**
- * Divides the objects of a file into orders and their lines. Their JSON leaves out the id and the parent's id.
- * @throws BulkFailure for an object without an id
- */
+/** Divides a file's objects into orders and lines, without both ids in their JSON. @throws BulkFailure without an id */
 function sortOrders(objects: readonly JsonObject[]): { orders: StagedOrder[]; lines: StagedLine[] } {
   const orders: StagedOrder[] = [];
   const lines: StagedLine[] = [];

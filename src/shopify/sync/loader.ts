@@ -106,10 +106,7 @@ export async function contractsOfOrder(
   }
 }
 
-/**
- * Puts a contract or an order with bad data into the inbox, where it is retried, counted and listed.
- * @throws the error itself if its cause is not the data
- */
+/** Puts a contract or order with bad data into the inbox, to be retried. @throws errors with another cause */
 async function skip(
   { inbox, now, log }: Loader,
   shop: Shop,
@@ -126,10 +123,7 @@ async function skip(
   return { skipped: 1 };
 }
 
-/**
- * Explains why data cannot be mirrored. Not every part of the platform's data is checked, so a missing part appears as
- * a TypeError.
- */
+/** Explains why data cannot be mirrored. A part that is missing and not checked appears as a TypeError. */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

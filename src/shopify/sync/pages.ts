@@ -17,10 +17,7 @@ interface Start extends Partial<PageVariables> {
   onRestart?: () => void;
 }
 
-/**
- * Limit for empty pages in a row. The platform has no reason to send more. Without a limit, we would read them for
- * ever.
- */
+/** Limit for empty pages in a row. Without it, an error of the platform could make us read for ever. */
 const MAX_EMPTY_PAGES = 100;
 
 /**
@@ -52,10 +49,7 @@ export async function* readPages<T>(
 
   let current = after;
 
-  /**
-   * Requests the first page if the platform refuses the stored cursor. The platform may have had other data when the
-   * cursor was stored.
-   */
+  /** Requests the first page if the stored cursor is refused: the platform's data may have changed since. */
   function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     current = null;

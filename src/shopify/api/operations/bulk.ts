@@ -45,19 +45,12 @@ export const CANCEL_BULK_OPERATION = operation<
   { bulkOperationCancel: { bulkOperation: { status: string } | null } }
 >("mutation CancelBulkOperation($id: ID!) { bulkOperationCancel(id: $id) { bulkOperation { status } } }");
 
-/**
- * Returns the query of a bulk operation for all customers.
- * @param name a GraphQL name that no other run uses
- */
+/** Returns the query of a bulk operation for all customers. @param name a GraphQL name that no other run uses */
 export function customersBulkQuery(name: string): string {
   return oneLine(`query ${name} { customers { edges { node { ${CUSTOMER_FIELDS} } } } }`);
 }
 
-/**
- * The query of a bulk operation for orders with their lines.
- * @param name see `customersBulkQuery`
- * @param filter in the platform's search syntax, without double quotes
- */
+/** Returns the bulk query for orders with lines. @param filter in the platform's search syntax, without quotes (") */
 export function ordersBulkQuery(name: string, filter: string): string {
   return oneLine(`query ${name} { orders(query: "${filter}") { edges { node { ${ORDER_BULK_FIELDS} } } } }`);
 }

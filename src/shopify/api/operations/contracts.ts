@@ -91,10 +91,7 @@ export const MAX_NODES_PER_QUERY = 250;
 
 type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
 
-/**
- * Reads contracts and orders by their gids, in the order of the gids. An object is null if the platform does not show
- * it.
- */
+/** Reads contracts and orders in the order of their gids. An object that the platform does not show is null. */
 export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }>(
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {
