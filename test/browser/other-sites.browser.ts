@@ -5,8 +5,9 @@ import { settingsPages } from "../support/settings-page.ts";
 const open = settingsPages();
 
 /**
- * Serves a page on another server. To a browser, localhost is another site than 127.0.0.1. Another port of 127.0.0.1 is
- * another origin of the same site.
+ * Serves a page on a port of its own. To a browser, localhost is another site than 127.0.0.1. Another port of 127.0.0.1
+ * is another origin of the same site.
+ * @returns the page's URL
  */
 function pageOf(host: "localhost" | "127.0.0.1", html: string): string {
   const server = Bun.serve({
@@ -31,7 +32,7 @@ test("a sign-in link works from a page of another site, such as a mail", async (
 });
 
 test.each([
-  // The same site, so the browser sends the cookie too.
+  // The settings page is on 127.0.0.1 too. This is the same site, so the browser sends the cookie.
   ["127.0.0.1", "This form was refused"],
   ["localhost", "You are not signed in"],
 ] as const)("a form on a page of %s is refused", async (host, title) => {

@@ -52,10 +52,10 @@ test("the time left comes from the last minute, so it is right soon after the sp
   const bar = createProgressBar(stream, () => now);
   for (let second = 0; second <= 200; second += 1) {
     now = second * 1_000;
-    // A quarter in the first ten seconds, and then 0.1 % each second.
+    // 25 % in the first ten seconds, and then 0.1 % each second.
     bar.update(second < 10 ? second / 40 : 0.25 + (second - 10) / 1_000, "");
   }
-  // 44 % are done.
+  // 44 % are done. At 0.1 % each second, the rest takes 560 seconds.
   expect(line).toContain(", 9m 20s left");
   for (const done of [0.001, 0.002]) {
     now += 1_000;

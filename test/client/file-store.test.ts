@@ -103,7 +103,7 @@ describe("a file with many former states of rows is rewritten, with the same row
   const COUNT = 3_000;
   const rowsWith = (value: number) => Array.from({ length: COUNT }, (_, index) => ({ id: `r${index}`, value }));
 
-  /** A file with four states of each row. */
+  /** Makes a file with four states of each row. */
   function fileOfFour(): string {
     const path = join(temporaryFolder(), "orders.copy");
     const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
@@ -126,7 +126,7 @@ describe("a file with many former states of rows is rewritten, with the same row
     const { size } = statSync(path);
     writeFileSync(`${path}.new`, "of a run that was ended");
     for (let value = 1; value < 5; value++) await store.save(rowsWith(value), second);
-    // The file was rewritten before the last save.
+    // The file does not have all five states, because it was rewritten before the last save.
     expect(statSync(path).size).toBeLessThan(size * 2.1);
     await expectRows(path, 4);
     for (let value = 5; value < 7; value++) await store.save(rowsWith(value), second);
@@ -163,7 +163,7 @@ describe("a file with many former states of rows is rewritten, with the same row
 
   test("and a draft that did not fit leaves no bytes", async () => {
     const path = fileOfFour();
-    // The rows need more blocks.
+    // The rewrite needs more than these 20 blocks.
     expect(runLimited(20, path, "")).toBe("");
     expect(statSync(`${path}.new`).size).toBe(0);
     await expectRows(path, 3);

@@ -20,7 +20,7 @@ function place() {
     pull: (url: string) =>
       runIn(folder, ["python3", program, "--url", url, "--database", database, "--resource", "orders"], {
         SDS_KEY_FILE: keyFile,
-        // No program listens on this port.
+        // This proxy does not exist. The program must not use a proxy for a server on this machine.
         http_proxy: "http://127.0.0.1:9",
       }),
     mode: () => statSync(database).mode & 0o777,

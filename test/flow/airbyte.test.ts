@@ -51,7 +51,7 @@ beforeAll(async () => {
   streams = (resolved(manifest, manifest) as { streams: Stream[] }).streams;
 });
 
-/** Reduces a JSON type: removes details that only the API's schema has. */
+/** Reduces a JSON schema to its types. The API's schema has details that the connector's schema does not have. */
 function typeOf(schema: Json): unknown {
   const { anyOf, type, items, properties } = schema;
   if (Array.isArray(anyOf)) {
@@ -88,7 +88,7 @@ describe("docs/airbyte.yaml", () => {
     async function sync({ retriever, incremental_sync }: Stream, since: string) {
       const { requester, paginator, record_selector } = retriever;
       const { page_size, cursor_value, stop_condition } = paginator.pagination_strategy;
-      // This test does not run Jinja. Its code does the same as these two templates.
+      // These two templates need Jinja, which this test does not run. The code below does the same.
       expect([cursor_value, stop_condition, incremental_sync.datetime_format]).toEqual([
         "{{ response['page']['nextCursor'] }}",
         "{{ response['page']['nextCursor'] is none }}",

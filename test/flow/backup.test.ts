@@ -115,7 +115,8 @@ describe("backup", () => {
   test("works beside the draft of an interrupted backup, and removes the draft later", async () => {
     const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
-    // SQLite writes the header of a copy last, so a draft can begin with zeros. Each night's backup has another name.
+    // SQLite writes the header of a copy last, so the draft of an interrupted backup can begin with zeros. The drafts
+    // have other names than `a.db`: a user may give each night's backup a new name.
     const drafts = { header: readFileSync(copy), zeros: Buffer.alloc(50_000), empty: "", other: "another program's" };
     const draft = (name: string) => join(folder, `${name}.db.0123456789abcdef.partial`);
     for (const [name, content] of Object.entries(drafts)) {

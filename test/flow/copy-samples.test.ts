@@ -7,7 +7,7 @@ import { gid, order } from "../support/records.ts";
 import { type Install, ORDERS, RUNTIMES, type Runtime, served } from "../support/sample-runs.ts";
 import { shellWith } from "../support/samples.ts";
 
-/** The command of the page's program that copies the orders. */
+/** Returns the command that copies the orders with the program in docs/copies.md. */
 function copyCommand(runtime: Runtime, install: Install, file: string): string[] {
   if (runtime.suffix === "py") return [...install(runtime, "puller"), "--database", file, "--resource", "orders"];
   return [...install(runtime, "copy"), "orders", file];

@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     await local.json(["copy", "--to", url]);
     const sql = new SQL(url, { max: 1 });
     afterTest(() => sql.close());
-    // A writer that has not committed yet.
+    // This transaction stays open until `done` resolves.
     const done = Promise.withResolvers<void>();
     const writing = sql.begin(async (tx) => {
       await tx.unsafe("UPDATE shops SET currency = 'CHF'");

@@ -161,7 +161,7 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   test("if root makes a backup, and restores it", async () => {
     const { program, ofRoot } = programOfNobody();
     expect((await runAsNobody(program, ["shop", "add", DOMAIN])).status).toBe(0);
-    // Versions without the lock did not make this file.
+    // Older versions had no lock, and so no such file.
     await Bun.file(join(program.data, "sds.lock")).delete();
     const copy = join(temporaryFolder(), "copy.db");
     await program.json(["backup", copy]);
@@ -199,7 +199,8 @@ describe("an older database", () => {
     expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);
   });
 
-  // After the upgrade, triggers no longer list the rows that an older program adds.
+  // The upgrade drops the triggers that list new rows. An older program that still runs would then add rows without
+  // listing them.
   test.each(["shop list", "serve --port 0"])("is not upgraded by %p while others have it open", async (command) => {
     const program = await old();
     const other = new Database(join(program.data, "sds.db"));

@@ -33,7 +33,7 @@ async function servedShop() {
 
 test("while another process holds the write lock, reads do not wait, and each write waits for the same two seconds", async () => {
   const { post, read, other } = await servedShop();
-  // A machine that is paused for seconds can hide each result. So the test repeats until it has seen all of them.
+  // A pause of the machine can hide any of these three results. So the test repeats until it has seen all three.
   const shown = { readFirst: false, together: false, atOnce: false };
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");

@@ -36,10 +36,10 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
 
   const attempt = await platform.tell("startAttempt", { id: contract, index: 1 });
   await platform.tell("failAttempt", { id: attempt, code: "CARD_DECLINED" });
-  // The contract is cancelled only now: if it had ended before, no retries would be left.
+  // Waits for this event before it cancels the contract: a cancelled contract has no retries left.
   await receiver.gets(1);
   await platform.tell("cancel", { id: contract });
-  // A shop's deliveries are sent at the same time, so they can arrive in any order.
+  // The program sends a shop's deliveries concurrently, so they can arrive in any order.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
   expect(received.map(({ topic }) => topic)).toEqual([
     "order.failed",
@@ -80,7 +80,7 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
 
   await expectDataRequest(program, platform, customer);
 
-  // From here on, webhooks do not arrive.
+  // From now on, the platform delivers no webhooks.
   await platform.tell("webhooksTo");
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
@@ -145,7 +145,8 @@ test("every acknowledged webhook is processed, even if the program is killed aga
   }
   const server = await program.serve();
   const seen = await eventually(async () => {
-    // The webhooks about orders wait for half a minute. Reading the contract also reads its orders.
+    // Webhooks about orders wait half a minute for others. They may still wait here, because reading a contract also
+    // reads its orders.
     const waiting = await program.json<{ topic: string }[]>(["inbox", "list", "--limit", "1000"]);
     if (waiting.some(({ topic }) => !topic.startsWith("orders/"))) return undefined;
     return (await readRows(server.url, key, "subscriptions")).map(({ shopifyId }) => String(shopifyId));

@@ -259,10 +259,10 @@ test("after killed runs, all runs together have printed every row", async () => 
   let pagesAfterSaving = 0;
   const killed = Promise.withResolvers<void>();
   api.before = async () => {
-    // The state is saved once a second. The program is killed some pages after a save.
+    // Kills the program some pages after it saved its state. It saves once a second, so the state lacks these pages.
     if (existsSync(at.state)) pagesAfterSaving += 1;
     if (pagesAfterSaving > 5) killed.resolve();
-    // A slow server.
+    // Slow answers, so that the program does not end before the kill.
     await Bun.sleep(40);
     return undefined;
   };

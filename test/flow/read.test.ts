@@ -119,7 +119,7 @@ describe("on a socket", () => {
     await (await fetch(`${server.url}/healthz`)).text();
     const began = performance.now();
     expect(await server.stop()).toBe(0);
-    // The upload itself would be given up after half a minute.
+    // The server gives up a stalled upload after half a minute. The stop did not wait for that.
     expect(performance.now() - began).toBeLessThan(25_000);
     socket.destroy();
   });

@@ -26,7 +26,7 @@ async function served(): Promise<Record<string, string>> {
   return { PATH: process.env["PATH"] ?? "", API_URL: url, API_KEY: key, INTAKE_SECRET: secret, SHOP };
 }
 
-/** Runs the samples of a language. @returns the outputs that are not the JSON of an answer */
+/** Runs all samples of a language. @returns the samples that failed or printed something unwanted, with their output */
 async function faults(language: string, command: string, isWanted: (printed: string) => boolean): Promise<string[]> {
   const env = await served();
   const folder = join(temporaryFolder(), "samples");

@@ -9,7 +9,10 @@ import { DOMAIN, shopSending } from "../support/shop-sending.ts";
 
 const ROTATE = ["webhook", "rotate-secret"];
 
-/** Tries each secret with the libraries of Standard Webhooks and of Svix. @returns whether it verifies the delivery */
+/**
+ * Verifies a delivery with each secret.
+ * @returns for each secret: whether the libraries of Standard Webhooks and of Svix accept
+ */
 function accepted({ body, headers }: Pick<Delivered, "body" | "headers">, secrets: readonly string[]): boolean[][] {
   const passes = (verify: () => unknown) => {
     try {

@@ -210,7 +210,7 @@ describe("webhooks", () => {
     const path = answer.headers.get("location") ?? "";
     expect(answer.status).toBe(303);
     expect(path).toMatch(/^\/admin\/deliveries\/whd_[a-z2-7]{24}$/);
-    // The form woke the sender, because the test app has no jobs that could wake it.
+    // The form itself woke the sender: the test app runs no jobs that could.
     const [delivered] = await receiver.gets(1);
     const onItsWay =
       '<div id="on-its-way" class="notice"><p>The test event is on its way. The result will appear here.</p></div>';

@@ -33,7 +33,7 @@ function begin(
 
 const GIVEN_UP = "unavailable: Too many bodies are being read at once. It is safe to try again.";
 
-/** Begins an upload in chunks, up to 90,000 bytes. */
+/** Begins a chunked upload of up to 90,000 bytes. */
 const stream = (reader: ReturnType<typeof createBodyReader>, sender: string) =>
   begin(reader, undefined, sender, 90_000);
 

@@ -8,7 +8,7 @@ import { testShop } from "../support/app.ts";
 
 const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
-/** Makes a reader of one body at a time, and a load gauge. The gauge notes for how many posts readers made room. */
+/** Makes a body reader with room for one body, and a load gauge that counts the posts for which readers made room. */
 async function setUp() {
   const { app, clock, shop } = await testShop();
   const parts = {

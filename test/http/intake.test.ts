@@ -16,7 +16,7 @@ const UNAUTHORIZED = refusal(
   { "www-authenticate": "Bearer" },
 );
 
-/** Headers of the right form, of an unknown shop. */
+/** Well-formed headers of an unknown shop. */
 const SIGNED_BY_SOMEBODY = {
   "X-Service-Shop": "nobody.myshopify.com",
   "X-Service-Signature": `sha256=${"0".repeat(64)}`,

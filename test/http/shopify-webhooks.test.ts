@@ -25,7 +25,7 @@ function sample(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, "../support/platform-webhooks", `${name}.json`)).text();
 }
 
-/** The sample of a change of Bob, under another name and with another time. */
+/** The platform's sample of a change of Bob, with another first name and another time of the change. */
 async function renamed(firstName: string, at: string): Promise<string> {
   const text = (await sample("customers__update")).replaceAll("Bob", firstName);
   return text.replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
@@ -166,7 +166,7 @@ test("shop/redact removes the shop that both its header and its body name, and n
   expect(await domainsAfter({ body: text.replace("{shop}", "alpha") })).toEqual([domain]);
   // The body of another topic removes nothing, even if the headers say shop/redact.
   expect(await domainsAfter({ body: await sample("customers__update"), domain })).toEqual([domain]);
-  // The platform's own test tool sends the placeholder as it is.
+  // The platform's own test tool does not replace `{shop}` in the sample. Then the header names the shop.
   expect(await domainsAfter({ body: text, domain })).toEqual([]);
 });
 

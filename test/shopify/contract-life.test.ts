@@ -150,7 +150,7 @@ test.each([
     expect(orders.filter(({ status }) => status === "PAID")).toHaveLength(billed + 1);
     expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
     expect(orders.some(({ cycleNumber }) => Number(cycleNumber) > skipped)).toBe(false);
-    // The first three cycles, and then twelve at a time.
+    // The first query reads three cycles, and each later query reads twelve.
     const pages = all.operations(begun).filter((name) => name === "BillingCycles");
     expect(pages).toHaveLength(1 + Math.ceil((skipped - 3) / 12));
   },

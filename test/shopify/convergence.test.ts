@@ -108,7 +108,7 @@ async function mirrorOf({ shop, remote }: ConnectedShop): Promise<unknown> {
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
-    // A skipped cycle keeps its first date. Its row stays when the cycle is no longer skipped.
+    // Ignores traces of a skip in the mirror: the cycle keeps its first date, and its row stays when the skip ends.
     orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(
       ({ billedAt: _billedAt, ...rest }) => rest,
     ),
@@ -120,8 +120,8 @@ function queuedEvents({ test }: ConnectedShop): { topic: string; data: Record<st
 }
 
 /**
- * Checks that each change gave one event. Each event of a contract differs from the one before, the last one has the
- * state of the contract, and every attempt has its event.
+ * Checks that each change and each attempt has one event. Each event of a contract differs from the event before. The
+ * last event has the state of the contract.
  */
 async function checkEvents(all: ConnectedShop): Promise<void> {
   const events = queuedEvents(all);

@@ -9,7 +9,7 @@ export interface Answer {
   body: unknown;
 }
 
-/** Headers that differ from answer to answer. Their form is checked, and they are left out. */
+/** Headers that differ from answer to answer. `answerOf` checks their form, and leaves them out. */
 const FORMS: Record<string, RegExp> = {
   "x-request-id": UUID,
   etag: /^W\/"[\w.+-]+-\d+-[0-9a-z]+"$/,
@@ -29,7 +29,7 @@ export async function answerOf(response: Response): Promise<Answer> {
 
 const JSON_HEADERS = { "content-type": "application/json", "x-content-type-options": "nosniff" };
 
-/** The form of an answer that is not an error. */
+/** The expected answer to a successful request. */
 export function success(
   status: number,
   body: unknown,
@@ -38,7 +38,7 @@ export function success(
   return { status, headers: { ...JSON_HEADERS, ...headers }, body };
 }
 
-/** The form of a page of rows. */
+/** The expected answer with a page of rows. */
 export function page(data: unknown[], limit: number, nextCursor: string | null): Answer {
   return success(
     200,
@@ -47,7 +47,7 @@ export function page(data: unknown[], limit: number, nextCursor: string | null):
   );
 }
 
-/** The form of an error. */
+/** The expected answer to a refused request. */
 export function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Answer {
   const own = { "cache-control": "no-store", vary: "Authorization", ...headers };
   return success(status, { error: { code, message } }, own);

@@ -74,7 +74,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   const folder = temporaryFolder();
   const clock = new Clock();
   if (env["SDS_DATABASE_URL"] === undefined) layEmptyDatabase(join(folder, "data"));
-  // A server's clock must be near.
+  // On PostgreSQL, the program's clock must be near the server's clock.
   else clock.ms = Date.now();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);

@@ -1,11 +1,11 @@
 const cleanups: (() => unknown)[] = [];
 
-/** Runs after the test, even if it fails; the latest first. */
+/** Registers a function to run after the test, even if the test fails. The last function runs first. */
 export function afterTest(cleanup: () => unknown): void {
   cleanups.push(cleanup);
 }
 
-/** For tests with many runs: cleans up now. */
+/** Runs the registered functions now, for tests with many runs. */
 export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }

@@ -14,7 +14,7 @@ export const EXAMPLES: ReadonlyMap<string, string> = new Map(
   samplesOf("README.md", README).flatMap(({ file, code }) => (file === undefined ? [] : [[file, code] as const])),
 );
 
-/** A folder in which somebody installed the package and saved its examples. */
+/** Makes a folder with the installed package and its examples. */
 export async function clientProject(): Promise<string> {
   const folder = join(temporaryFolder(), "project");
   const installed = join(folder, "node_modules/sds-client");
@@ -36,11 +36,11 @@ function withPath(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env };
 }
 
-/** A program that goes on, with what it prints. It is killed when the test ends. */
+/** A running program. It is killed when the test ends. */
 export interface RunningProgram {
-  /** Waits until it has printed something, on stdout or stderr. */
+  /** Waits until the program's output matches, on stdout or stderr. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Ends it with SIGTERM. @returns its exit status */
+  /** Ends the program with SIGTERM. @returns its exit status */
   stop(): Promise<number>;
 }
 

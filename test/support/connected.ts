@@ -47,7 +47,7 @@ async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promi
   return platform;
 }
 
-/** The program and the stand-in, with one connected shop. Its functions work without it too. */
+/** The program and the stand-in, with one connected shop. Its functions work after destructuring too. */
 export class ConnectedShop {
   readonly test: TestApp;
   readonly platform: StandIn;
@@ -77,8 +77,8 @@ export class ConnectedShop {
   };
 
   /**
-   * Waits until the inbox has no due platform webhook. Moves the clock by up to 8 seconds, so that collected webhooks
-   * are due too. Failed webhooks stay in the inbox.
+   * Waits until the inbox has no due platform webhook. Moves the clock to the end of each wait in which webhooks about
+   * one subject are collected. Failed webhooks stay in the inbox.
    */
   processed = async (): Promise<void> => {
     const { processor } = this.test.app;
@@ -129,7 +129,10 @@ export class ConnectedShop {
     this.test.logged.filter((line) => line.includes(text)).map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** When the first collected platform webhook is due; undefined if no collected webhook waits. */
+/**
+ * When the next new platform webhook ends its wait for others about its subject; undefined if no webhook waits like
+ * this.
+ */
 async function nextBurstEnd({ test, shop }: ConnectedShop): Promise<number | undefined> {
   const { ms } = test.clock;
   const entries = await test.app.store.inbox.list(shop.shop.id, { limit: 1_000, status: "waiting" });
@@ -154,7 +157,7 @@ export async function connected(
   env: Record<string, string> = {},
   options: Parameters<typeof StandIn.start>[0] = {},
 ): Promise<ConnectedShop> {
-  // One clock for both, which the test moves.
+  // The program and the stand-in share this clock, which the test moves.
   let now = () => START;
   const platform = await standIn({ now: () => now(), ...options });
   platform.addShop(DOMAIN);
@@ -204,7 +207,7 @@ export async function seeded(seeding: Seeding): Promise<ConnectedShop> {
   return all;
 }
 
-/** A shop like this that was loaded an hour ago. */
+/** A connected shop with such contracts, loaded an hour ago. */
 export async function seededAndLoaded(seeding: Seeding): Promise<ConnectedShop> {
   const all = await seeded(seeding);
   await all.load();

@@ -13,14 +13,14 @@ import { isWrittenDate } from "../../src/lib/time.ts";
 import { createCompiler } from "./document-schemas.ts";
 
 /**
- * Checks answers against the document of the API (src/docs/api.md, "OpenAPI"). Here the objects in answers are closed:
- * what the document does not have is wrong.
+ * Checks answers against the OpenAPI document (src/docs/api.md, "OpenAPI"). A field that the document does not have is
+ * an error here.
  */
 
 /** Paths that are not for integrators, or not in JSON. Only their refusals are checked. */
 const OUTSIDE = /^\/(?:admin|app|docs|platform|storefront)(?:\/|$)/;
 const API_ERROR: JsonSchema = { $ref: "#/components/schemas/ApiError" };
-/** What Bun answers before the program sees the request, without a body (src/docs/api.md). */
+/** Statuses with which Bun answers before the program sees the request, without a body (src/docs/api.md). */
 const BUNS_OWN = [400, 413, 431, 505];
 /** Headers that belong to the connection. */
 const TRANSPORT = new Set(["content-type", "content-length", "content-encoding", "date", "transfer-encoding"]);
@@ -39,7 +39,7 @@ export function webhookProblems(headers: Headers, body: unknown): string[] {
   return check.webhook(headers, body);
 }
 
-/** Throws an error that says what is not as described. */
+/** `head` and `body` throw an error that says what is not as described. `webhook` returns these differences. */
 interface Check {
   head(method: string, path: string, response: Response): void;
   body(method: string, path: string, status: number, text: string): void;
@@ -49,11 +49,12 @@ interface Check {
 let check: Check | undefined;
 
 /**
- * Checks the status and the headers of an answer of the program at once, and its body when the test reads it as text or
- * JSON. The same response is returned.
+ * Checks the status and the headers of an answer of the program at once. Checks its body when the test reads the body
+ * as text or JSON.
+ * @returns the same response
  */
 export function described(method: string, url: string, response: Response): Response {
-  // Making it takes two tenths of a second.
+  // Made once, because making it takes 0.2 seconds.
   check ??= createCheck(openApiDocument("/"));
   const { head, body } = check;
   const path = urlPathOf(url);
@@ -96,7 +97,7 @@ function createCheck(document: OpenApiDocument): Check {
   };
 }
 
-/** @returns a function that finds how an answer is described; undefined for an answer that needs no description */
+/** @returns a function that finds the description of an answer; undefined for an answer that needs no description */
 function createFinder(document: OpenApiDocument) {
   const paths = Object.keys(document.paths).map((path) => ({
     path,

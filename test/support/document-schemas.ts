@@ -9,7 +9,7 @@ interface Options {
   isClosed: boolean;
 }
 
-/** @returns a compiler: it turns a schema of the document into a function that lists a value's errors */
+/** @returns a function that compiles a schema of the document. The compiled schema lists the errors of a value */
 export function createCompiler(
   document: OpenApiDocument,
   { isDate, isClosed }: Options,
@@ -27,7 +27,7 @@ export function createCompiler(
   };
 }
 
-/** A schema with names as references. If `isClosed`, its objects are closed by default. */
+/** Copies a schema for Ajv: references become names. If `isClosed`, objects refuse other fields by default. */
 function plain(schema: JsonSchema, isClosed: boolean): JsonSchema {
   const { $ref, discriminator: _, ...rest } = schema;
   const entries = Object.entries(rest).map(([keyword, value]) => [keyword, plainIn(keyword, value, isClosed)]);

@@ -1,6 +1,6 @@
 /**
- * Waits until its standard input ends, because the test process ended. Then it kills the process whose id is in a file
- * of the folder, and removes the folder.
+ * Waits for the end of its standard input, which comes when the test process ends. Then it kills the process whose id
+ * is in a file of the folder, and removes the folder.
  */
 const GUARD = `
 folder=$1 file=$2

@@ -35,7 +35,7 @@ export async function look(page: Page, name: string, views: readonly View[] = VI
   return [...found, ...(await tooWide(page, name))];
 }
 
-/** The same for a page that looks like another one: without pictures, and in one theme and width. */
+/** Like `look`, for a page that looks like a checked page: without pictures, and in one theme and width. */
 export async function glance(page: Page, name: string, view: View): Promise<string[]> {
   await show(page, view);
   return [...(await checkView(page, name, view)), ...(await tooWide(page, name))];

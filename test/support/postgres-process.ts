@@ -73,7 +73,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
     max_connections: 150,
     // Otherwise a killed server would leave its segments in /dev/shm.
     dynamic_shared_memory_type: "mmap",
-    // The tests of power loss have a server of their own.
+    // Off, because it is slow. The tests of power loss have a server of their own.
     fsync: "off",
     full_page_writes: "off",
     ...settings,

@@ -38,7 +38,7 @@ export async function countPostgresRows(url: string, table: Table, shopId: numbe
 export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
   const sql = connectionTo(url);
   const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
-  // Numbers come as text.
+  // Bun returns numbers of these columns as text.
   const columns = await sql.unsafe(
     `SELECT column_name, data_type FROM information_schema.columns
        WHERE table_schema = 'public' AND table_name = ANY($1::text[])`,

@@ -6,7 +6,7 @@ import { binaryFolder, startPostgres } from "./postgres-process.ts";
 export interface TestServer {
   /** An address of the server's superuser, with the database postgres. */
   url: string;
-  /** Makes an empty database, or a copy of one. @returns its address */
+  /** Makes an empty database, or a copy of `copyOf`. @returns its address */
   createDatabase(copyOf?: string): Promise<string>;
   dropDatabase(url: string): Promise<void>;
 }
@@ -54,7 +54,7 @@ function ownServer(url: string): TestServer {
   };
 }
 
-/** An empty database, or a copy of one, which is removed after the test. @returns its address */
+/** An empty database, or a copy of `copyOf`, which is removed after the test. @returns its address */
 export async function emptyDatabase(copyOf?: string): Promise<string> {
   const { createDatabase, dropDatabase } = await postgresServer();
   const url = await createDatabase(copyOf);

@@ -19,7 +19,7 @@ export interface Delivered {
 export class Receiver {
   readonly url: string;
   readonly received: Delivered[] = [];
-  /** Deliveries that arrived twice at the same time. */
+  /** Ids of deliveries that arrived again before the receiver had answered. */
   readonly overlaps: string[] = [];
   answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
   /** Differences from the API's document. The test fails if there are any. */

@@ -4,7 +4,10 @@ import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
 import { type ConnectedShop, connected, SECRET } from "./connected.ts";
 
-/** Parts like those of the program, with a sleep that only records its waits and moves the clocks; or in real time. */
+/**
+ * Makes the program's GraphQL client and its parts. Their sleep only records the wait and moves the clocks, unless
+ * `inRealTime`.
+ */
 export function recordedClient({ test, platform, shop }: ConnectedShop, { inRealTime = false } = {}) {
   const waits: number[] = [];
   const logged: string[] = [];
@@ -41,7 +44,7 @@ export function recordedClient({ test, platform, shop }: ConnectedShop, { inReal
   return { client, tokens, endpoint, connections, shop: shop.shop, waits, logged, clock, hooks, sleep };
 }
 
-/** A connected shop, and parts like those of the program. */
+/** A connected shop, and the results of `recordedClient`. */
 export async function recorded(options: { inRealTime?: boolean } = {}, platform: Parameters<typeof connected>[1] = {}) {
   const all = await connected({}, platform);
   return { all, ...recordedClient(all, options) };

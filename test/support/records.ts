@@ -52,7 +52,7 @@ export function fieldValue(n: number, key: string, value: CustomFieldRecord["val
   return { type: "custom_field", subscription: gid.contract(n), key, value, by: "merchant" };
 }
 
-/** A renewal of contract n. */
+/** A renewal order of contract n. */
 export function order(n: number, cycleNumber: number, fields: Partial<OrderRecord> = {}): OrderRecord {
   return {
     type: "order",
@@ -87,10 +87,16 @@ export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): 
   };
 }
 
-/** `charged`, `waiting` or the reason of a decline, and the day of February: `card_declined@9`. */
+/**
+ * The outcome of an attempt, and its day in February: `card_declined@9`. The outcome is `charged`, `waiting` or the
+ * reason of a decline.
+ */
 export type AttemptText = `${string}@${number}`;
 
-/** A cycle of contract n. A charge has the platform order of its day. `out_of_stock` declines no payment. */
+/**
+ * A record of a cycle of contract n. The day of a charge is also the number of its order. A decline `out_of_stock` is
+ * not about the payment.
+ */
 export function billingCycle(
   n: number,
   cycleNumber: number,

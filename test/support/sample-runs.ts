@@ -7,7 +7,7 @@ import { PROGRAM } from "./program.ts";
 import { order } from "./records.ts";
 import { programNamed, withoutTypes } from "./samples.ts";
 
-/** The orders of the shop's three subscriptions: more than one page. */
+/** 100 orders for each of three subscriptions, which is more than one page. */
 export const ORDERS = [1, 2, 3].flatMap((n) =>
   [...Array(100).keys()].map((cycle) => order(n, cycle + 1, { billedAt: at(cycle) })),
 );
@@ -23,23 +23,23 @@ export interface Runtime {
   prepare: (code: string) => string;
 }
 
-/** Puts a program of the pages into the folder. @returns the command that runs it */
+/** Saves a program of the documentation in the folder. @returns the command that runs the program */
 export type Install = (runtime: Runtime, name: string) => string[];
 
-/** The command for each language in the pages. Node 20 runs TypeScript after its types are removed. */
+/** How to run the documentation's programs in each language. Node 20 runs TypeScript after its types are removed. */
 export const RUNTIMES: Runtime[] = [
   { name: "TypeScript under Bun", suffix: "mts", command: process.execPath, prepare: (code) => code },
   { name: "TypeScript under Node", suffix: "mts", command: "node", prepare: withoutTypes },
   { name: "Python", suffix: "py", command: "python3", prepare: (code) => code },
 ];
 
-/** A served shop with 300 orders, its key, and a folder from which the programs of the pages run. */
+/** Serves a shop with 300 orders. Also returns its key, and a folder in which the documentation's programs run. */
 export async function served() {
   const { program, server, key } = await apiShop(3, ORDERS);
   const { url } = server;
   const folder = join(temporaryFolder(), "samples");
   mkdirSync(folder);
-  // The pages call the program `sds`.
+  // The documentation calls the program `sds`.
   writeFileSync(join(folder, "sds"), `#!/bin/sh\nexec ${PROGRAM.join(" ")} "$@"\n`);
   chmodSync(join(folder, "sds"), 0o700);
   const env: Record<string, string> = {
@@ -53,7 +53,7 @@ export async function served() {
     writeFileSync(stored, prepare(programNamed(file)));
     return [command, stored];
   };
-  /** Runs shell code of the pages. Pages that have an address have this one. */
+  /** Runs shell code of the documentation, with the address of this server. */
   const shell = (code: string, more: Record<string, string> = {}) =>
     run(["sh", "-c", code.replaceAll("http://127.0.0.1:8080", url)], more);
   return { program, url, key, folder, env, run, install, shell };

@@ -31,21 +31,21 @@ export function samplesOf(page: string, text: string): Sample[] {
   }));
 }
 
-/** The program with that file name. */
+/** Returns the code of the documentation's program with this file name. */
 export function programNamed(file: string): string {
   const found = SAMPLES.find((sample) => sample.file === file);
   if (found === undefined) throw new Error(`no page has ${file}`);
   return found.code;
 }
 
-/** Puts the program with that file name into a folder of the test. @returns its path */
+/** Saves the documentation's program with this file name in a temporary folder. @returns its path */
 export function savedProgram(file: string): string {
   const path = join(temporaryFolder(), file);
   writeFileSync(path, programNamed(file));
   return path;
 }
 
-/** A page's block of shell code that has a text. */
+/** Returns the block of shell code on the page that contains the text. */
 export function shellWith(page: string, text: string): string {
   const found = SAMPLES.find((each) => each.page === page && each.language === "sh" && each.code.includes(text));
   if (found === undefined) throw new Error(`${page} has no shell code with ${text}`);

@@ -2,7 +2,7 @@ import type { CommitResult, Submission } from "../../src/domain/decide/commit.ts
 import { keysOf } from "../../src/domain/decide/commit-keys.ts";
 import type { MirrorStore, TextSearch } from "../../src/store/port/mirror.ts";
 
-/** Applies submissions after a search for the people whom they redact, as the record writer does. */
+/** Searches for the people whom the submissions redact, and then applies the submissions, as the record writer does. */
 export async function applySearched(
   mirror: MirrorStore,
   submissions: readonly Submission[],

@@ -8,9 +8,9 @@ import { Receiver } from "./receiver.ts";
 export const DOMAIN = "alpha.myshopify.com";
 
 interface Options {
-  /** More variables for the program. It is allowed to send to this machine. */
+  /** More environment variables. The program may always send to this machine. */
   env?: Record<string, string>;
-  /** For `shop add`. */
+  /** More arguments of `shop add`. */
   shop?: string[];
   /** Runs before `serve` starts. */
   prepare?: (program: Program) => Promise<unknown>;
@@ -80,7 +80,7 @@ async function open(
   return { program, url, receiver, page, troubles, goto };
 }
 
-/** Cookies and windows of their own, until the test ends. */
+/** Opens a browser context with its own cookies and windows. It is closed after the test. */
 export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...options });
   afterTest(() => context.close());
@@ -92,7 +92,7 @@ export async function openContext(browser: Browser, options: BrowserContextOptio
 export function watch(page: Page, url: string): string[] {
   const troubles: string[] = [];
   page.on("console", (message) => {
-    // A refused form is answered with 422, which the browser notes.
+    // The browser logs an error for a refused form, because the answer is 422.
     const isAnswer = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
     if (["error", "warning"].includes(message.type()) && !isAnswer) troubles.push(message.text());
   });

@@ -9,7 +9,7 @@ export async function signedIn(env: Record<string, string> = {}, plan: Plan = "p
   return { all, store: all.app.store, shop, keyId, ...(await visit(all, shop)) };
 }
 
-/** The status of a form's answer, and where it leads; a refusal leads nowhere. */
+/** A form's answer: its status, and the address that it redirects to. A refusal has no address. */
 export function led(answer: Response): [number, string | null] {
   return [answer.status, answer.headers.get("location")];
 }

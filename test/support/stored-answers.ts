@@ -8,7 +8,10 @@ import { afterTest } from "./cleanup.ts";
 import { askApp } from "./described.ts";
 import type { Answers } from "./stored-database.ts";
 
-/** Opens a PostgreSQL database with today's program, at today's time: the clock must be near the server's. */
+/**
+ * Opens a PostgreSQL database with today's program, at the real time: the program's clock must be near the server's
+ * clock.
+ */
 export async function openOnPostgres(url: string, data: string): Promise<App> {
   const now = Date.now;
   const app = await openApp(readConfig({ data, port: "0" }, { SDS_DATABASE_URL: url }), {
@@ -26,7 +29,7 @@ export async function openOnPostgres(url: string, data: string): Promise<App> {
 
 /**
  * Expects the stored bytes as the answer to every stored request. Only checkpoints may differ, because they begin with
- * their time.
+ * the time of the answer.
  */
 export async function expectStoredPages(app: App, { requests }: Answers): Promise<void> {
   expect(requests.length).toBeGreaterThan(50);

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * A database that a released version wrote, and that version's answers. README.md in the folder says how they are made.
+ * Databases that released versions wrote, with the answers of those versions. README.md in the folder says how to make
+ * them.
  */
 export const STORED_DATABASES = join(import.meta.dir, "databases");
 
@@ -21,7 +22,7 @@ export interface StoredCommand {
   stdout: string;
 }
 
-/** A request whose body is signed: posting it again must change nothing, because the database remembers it. */
+/** A signed request that the database remembers. Posting it again must change nothing. */
 export interface SignedPost {
   path: string;
   headers: Record<string, string>;
@@ -43,7 +44,7 @@ export interface Answers {
   shops: StoredShop[];
   requests: StoredRequest[];
   commands: StoredCommand[];
-  /** Requests that the database took before. */
+  /** Requests that the database has already accepted. */
   taken: SignedPost[];
   /** The secret that signs the platform's webhooks. */
   platformSecret: string;

@@ -7,7 +7,7 @@ import { migrate } from "../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { type Answers, STORED_DATABASES } from "./stored-database.ts";
 
-/** A PostgreSQL database as a file: its migrations are pinned, so rows and sequences are enough. */
+/** A PostgreSQL database as a file. Pinned migrations make its tables, so rows and sequences are enough. */
 interface Dump {
   schema: number;
   /** The rows of each table, as PostgreSQL writes them in JSON. */
@@ -81,7 +81,7 @@ export async function unpackDump(files: { dump: string; masterKey: string }, url
   await migrate(db, "it", MIGRATIONS.slice(0, schema)).finally(() => db.close());
   await withSql(url, (sql) =>
     sql.begin(async (tx) => {
-      // A table may come before the one that it refers to.
+      // Switches off the checks of foreign keys, because a table may come before the table that it refers to.
       await tx.unsafe("SET LOCAL session_replication_role = replica; DELETE FROM meta").simple();
       for (const [table, rows] of Object.entries(tables)) {
         const columns = await ownColumns(tx, table);

@@ -1,7 +1,7 @@
 /**
- * The tables that tests may read, each with the columns that order its rows and its columns of true and false. A row
- * comes in one form from every engine: dates and counts are numbers, flags are booleans, bytes are hexadecimal digits,
- * JSON is the stored text.
+ * The tables that tests may read. `order` has the columns that sort the rows, and `flags` the boolean columns. A row
+ * has one form on every engine: dates and counts are numbers, flags are booleans, bytes are hexadecimal digits, JSON is
+ * the stored text.
  */
 const TABLES = {
   admin_forms: { order: ["session", "form"], flags: [] },
@@ -44,7 +44,7 @@ export const SHOP_TABLES = TABLE_NAMES.filter((table) => !WITHOUT_SHOP.includes(
 
 export type Row = Record<string, unknown>;
 
-/** An engine's rows in the one form and order. */
+/** Converts an engine's rows to the common form, and sorts them. */
 export function sorted(table: Table, rows: readonly Row[]): Row[] {
   const { order, flags } = TABLES[table] as { order: string[]; flags: string[] };
   const normal = rows.map((row) =>

@@ -63,7 +63,7 @@ describe("the last use of a key", () => {
     await use(authenticator, header);
     await authenticator.writeUses();
     expect(writes).toHaveLength(2);
-    // The stored time is now in the future. A program that starts now does not wait until that time.
+    // The stored time now lies in the future. A program that starts now must not wait until that time.
     const restarted = open();
     await use(restarted, header);
     await restarted.writeUses();

@@ -36,7 +36,7 @@ test.each(["before the answer", "after the answer"])(
     const answer = await pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
     away.abort();
     expect((await pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {})).status).toBe(200);
-    // This timer fires after the page's time limit, which would have ended the stream with an error.
+    // Waits past the page's time limit of 1 ms. The limit must not end the stream of a freed page with an error.
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect((await answer.bytes()).length).toBe(PAGE_BYTES);
   },

@@ -26,7 +26,7 @@ function requestCount(all: ConnectedShop): number {
   return all.operations().filter((operation) => operation === OPERATION).length;
 }
 
-/** A recorded client, and a function that runs one of the program's own queries with it. */
+/** Like `recorded`, with a function that runs one of the program's own queries. */
 async function recordedQuery(...options: Parameters<typeof recorded>) {
   const all = await recorded(...options);
   const query = (own: { maxRetries?: number; priority?: Priority } = {}) =>
@@ -34,14 +34,16 @@ async function recordedQuery(...options: Parameters<typeof recorded>) {
   return { ...all, query };
 }
 
-/** The same, and the platform fails the first requests of the query. */
+/** Like `recordedQuery`. The platform fails the first requests of the query. */
 async function failing(requestCount: number, fault: Fault, ...options: Parameters<typeof recorded>) {
   const all = await recordedQuery(...options);
   all.all.platform.fault = failFirst(requestCount, fault);
   return all;
 }
 
-/** Makes an answer of the platform. `cost` has the points that the platform says to have. */
+/**
+ * Makes an answer of the platform. `cost` is what the platform reports about the query's cost and the shop's points.
+ */
 function answer(body: object, cost?: object): Fault {
   return { status: 200, body: JSON.stringify(cost === undefined ? body : { ...body, extensions: { cost } }) };
 }
@@ -157,7 +159,7 @@ describe("points", () => {
     hooks.onSleep = async (nth) => {
       if (nth > 1) return;
       later = run("order");
-      // The order's query could be sent now, if it did not wait for the attempt's query.
+      // Gives the order's query time to run too early. It must come after the attempt's query.
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     };
     await run("attempt");

@@ -7,7 +7,7 @@ import { type ConnectedShop, connected, DOMAIN, HOUR_MS, SECRET } from "../../su
 import { eventually } from "../../support/eventually.ts";
 import { recorded, recordedClient } from "../../support/recorded-client.ts";
 
-/** The platform's tokens for an app's credentials live a second less than a day. */
+/** The lifetime of the platform's tokens for an app's credentials: a second less than a day. */
 const LIFE_MS = 86_399_000;
 const MARGIN_MS = 5 * 60_000;
 
@@ -18,14 +18,14 @@ async function connectPair({ test, remote }: ConnectedShop): Promise<string> {
   return refreshToken;
 }
 
-/** Like `recorded`, when the shop's access token has ended. */
+/** Like `recorded`, with an expired access token. */
 async function ended() {
   const all = await recorded();
   all.all.test.clock.ms += LIFE_MS;
   return all;
 }
 
-/** The same, and another process has begun a renewal. */
+/** Like `ended`, and another process has begun a renewal. */
 async function renewedElsewhere(leaseMs: number) {
   const all = await ended();
   const { ms } = all.all.test.clock;
@@ -33,7 +33,7 @@ async function renewedElsewhere(leaseMs: number) {
   return all;
 }
 
-/** Like `recorded`, when the shop's pair of tokens has ended. */
+/** Like `recorded`, with a pair of tokens whose access token has expired. */
 async function endedPair() {
   const all = await recorded();
   await connectPair(all.all);
@@ -41,7 +41,7 @@ async function endedPair() {
   return all;
 }
 
-/** The same, and the database failed when the next pair was stored. */
+/** Like `endedPair`, and the database failed to store the next pair. */
 async function unstoredPair() {
   const all = await endedPair();
   const { tokens, shop, connections } = all;
@@ -160,7 +160,7 @@ describe("a renewal in another process", () => {
     };
     expect(await tokens.get(shop)).toBe(other.accessToken);
     expect(all.platform.tokenRequests).toBe(1);
-    // The renewal has ended, so the next one begins at once.
+    // The earlier renewal no longer holds the lease, so the next renewal begins at once.
     all.test.clock.ms += LIFE_MS;
     expect(await tokens.get(shop)).not.toBe(other.accessToken);
   });

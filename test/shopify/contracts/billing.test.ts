@@ -90,14 +90,14 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
     all.remote.activate(contract);
     await bring(all);
     const ahead = Date.parse(String(await nextBillingDate(all))) - all.test.clock.ms;
-    // The cycles of the last weeks may still be charged.
+    // The cycles of the last weeks may still be charged, so the date can lie some weeks in the past.
     expect(ahead).toBeGreaterThan(-40 * DAY_MS);
     expect(ahead).toBeLessThan(7 * DAY_MS);
   });
 });
 
 describe("a load of a contract whose attempts were all successful", () => {
-  /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began: `1@7`. */
+  /** Loads a weekly contract, `day` days after its start. The charge `2@14` is of cycle 2, 14 days after the start. */
   async function loadedAfter(charges: `${number}@${number}`[], day: number): Promise<ConnectedShop> {
     const { all, contract } = await withContract({ interval: "WEEK", setsNextBillingDate: false });
     for (const charge of charges) {
@@ -186,7 +186,7 @@ test.each([2, 90])("a charge of cycle %p that counted as settled is found by its
   const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
   await all.deliverAll();
   expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
-  // Cycles that were not charged before stay settled.
+  // This charge does not change the other cycles: they still count as settled.
   expect(await nextBillingDate(all)).toBe(before);
 });
 

@@ -125,7 +125,7 @@ describe("a customer", () => {
   test("is read with the time of the change", () => {
     const record = { type: "customer" as const, shopifyId: CUSTOMER, ...names, asOf: Date.UTC(2026, 0, 2, 8, 4, 5) };
     expect(read("customers/update", JSON.stringify(full))).toEqual({ do: "apply", record });
-    // The platform's two clocks may differ a little.
+    // The platform's clocks may differ a little. So a change can be dated after its webhook was sent.
     const later = { ...full, updated_at: new Date(SENT_AT + 60_000).toISOString() };
     expect(read("customers/update", JSON.stringify(later))).toMatchObject({ record: { asOf: SENT_AT + 60_000 } });
   });

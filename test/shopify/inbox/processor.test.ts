@@ -348,7 +348,7 @@ describe("privacy", () => {
     expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
       "bob@example.com",
     );
-    // This runs every minute.
+    // A job of the program does this every minute.
     await all.test.app.store.checkpoint();
     const files = Buffer.concat(
       ["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))),

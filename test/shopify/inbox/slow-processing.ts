@@ -50,7 +50,7 @@ function slowHandler({ app, clock }: TestApp) {
     handle,
     unended,
     callCount: () => calls.length,
-    /** Returns the calls that began since the last time. */
+    /** Returns the calls that began since the last `newCalls`. */
     newCalls(): Call[] {
       const seen = calls;
       calls = [];
@@ -140,12 +140,12 @@ export async function processing(membership = soleMember()) {
     slowShops,
     settle,
     wake,
-    /** Wakes the processor. @returns the calls that began since the last time */
+    /** Wakes the processor. @returns the new calls */
     async nextCalls(): Promise<Call[]> {
       await wake();
       return handler.newCalls();
     },
-    /** Lets the processor go on by itself. @returns the calls that began since the last time */
+    /** Lets the processor go on by itself. @returns the new calls */
     async settledCalls(): Promise<Call[]> {
       await settle();
       return handler.newCalls();

@@ -73,7 +73,7 @@ test("an order reads each of its contracts again, and an order without contracts
 });
 
 describe("a webhook that is older than the last reading", () => {
-  /** Makes a contract that was read as a whole at a known time, and its order. */
+  /** Makes a contract with an order. The program read the whole contract at `beganAt`. */
   async function read() {
     const { all, contract } = await withMirroredContract();
     all.test.clock.ms += HOUR_MS;
@@ -88,7 +88,7 @@ describe("a webhook that is older than the last reading", () => {
       expect(await all.inbox()).toEqual([]);
       return all.operations(before);
     };
-    // The first platform webhook waited three seconds for others.
+    // The program read the contract after the webhook had waited three seconds for others.
     return { all, contract, order, beganAt: readAt + 3_000, ask };
   }
 
@@ -111,7 +111,7 @@ describe("a webhook that is older than the last reading", () => {
     // The mirror knows the contracts of the order, so the contract and the order are read in one query.
     expect(asked.filter((name) => name === "Nodes")).toHaveLength(1);
     expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
-    // Now the order was read too.
+    // The first webhook also read the order, so the second webhook needs no query.
     expect(await operationsOf()).toEqual([]);
     expect(await ask("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt)).toEqual([]);
   });

@@ -60,7 +60,7 @@ describe("connecting a shop", () => {
 });
 
 describe("connecting changes nothing", () => {
-  /** Gives a good token, and then replaces all answers. */
+  /** Issues a valid token, and then replaces all answers of the platform. */
   const tokenBefore =
     (answer: Fault) =>
     ({ platform, remote }: ConnectedShop) => {

@@ -89,7 +89,7 @@ describe("a load with bulk operations", () => {
         try {
           CHANGES[change]?.(all.remote, n);
         } catch {
-          // The platform refuses this change now.
+          // The platform may refuse a change in the current state.
         }
       }
       all.test.clock.ms += HOUR_MS;
@@ -230,7 +230,7 @@ describe("data that bulk operations cannot give is read by pages", () => {
     const all = await largeShop();
     seemLarge(all, ({ operation }) => {
       const [customers] = all.remote.bulk.all;
-      // Canceled at each status query: an operation that ends after the first query would be complete.
+      // Sets the status again at each query, because the operation may complete between two queries.
       const isLook = operation === "BulkOperation" && all.platform.files.downloads.length === 0;
       if (isLook && customers !== undefined) customers.status = "CANCELED";
       return undefined;
@@ -271,8 +271,8 @@ describe("a load that is interrupted", () => {
     seemLarge(all, ({ operation }) => {
       requests += 1;
       if (requests < stopAt) return undefined;
-      // The answer is lost with the program, but an operation that it began goes on. A lost status query would be
-      // repeated for days.
+      // The program stops before this answer, but an operation that it began goes on. A status query gets 404, because
+      // the program would retry a lost status query for days.
       return operation === "BulkOperation" ? { status: 404 } : "lost";
     });
     let runs = 0;

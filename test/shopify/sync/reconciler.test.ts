@@ -131,7 +131,7 @@ test("a failure of the database is logged, and the next round goes on", async ()
   expect(await lastRun(all)).toBeDefined();
 });
 
-/** Makes ten shops that are due. The platform holds its answers back until the test opens it. */
+/** Makes ten shops that are due. The platform answers no query of customers until the test calls `open`. */
 async function manyDueShops() {
   const all = await connected();
   const { platform } = all.test.app;

@@ -51,7 +51,7 @@ function prepare(text: string): Prepared {
   return known;
 }
 
-/** The name of the operation, which need not be valid. */
+/** The name of the operation, even if the query is invalid. */
 export function operationName({ query, operationName: name }: GraphqlRequest): string {
   return name ?? /\b(?:query|mutation)\s+(\w+)/.exec(query)?.[1] ?? "unnamed";
 }

@@ -10,7 +10,7 @@ export interface BulkLine {
 
 export interface BulkRefusal {
   message: string;
-  /** Whether the query is invalid, which no test expects. */
+  /** Whether the query itself is invalid. Tests do not expect this. */
   isMistake: boolean;
 }
 
@@ -121,7 +121,7 @@ export class BulkOperations {
       const message = `A bulk operation cannot be canceled when it is ${operation.status.toLowerCase()}`;
       return { bulkOperation: operation, userErrors: [{ field: null, message }] };
     }
-    // A running operation ends by itself.
+    // A running operation notices the cancellation by itself.
     if (operation.status === "CREATED") this.later(() => this.finish(operation));
     operation.status = "CANCELING";
     return { bulkOperation: operation, userErrors: [] };
@@ -190,7 +190,9 @@ export class BulkOperations {
     this.end(operation, failure === null ? "COMPLETED" : "FAILED");
   }
 
-  /** A cancellation can come while the operation runs. */
+  /**
+   * A method, because TypeScript takes the status for RUNNING. A cancellation can change it while the operation runs.
+   */
   private isCanceling({ status }: BulkOperation): boolean {
     return status === "CANCELING";
   }

@@ -113,7 +113,7 @@ export function rowsPage<K extends Kind>(
     }
   }
   return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => {
-    // A row can move before its cursor is asked for.
+    // Read now, because the row can move before somebody asks for its cursor.
     const value = sortValue(row, sortKey);
     return () => writeCursor(sortKey, value, row.n);
   });

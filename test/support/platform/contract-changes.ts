@@ -32,7 +32,7 @@ export interface ContractInput {
   intervalCount?: number;
   /** Whether the contract began with an order. */
   originOrder?: boolean;
-  /** Of the origin order only. */
+  /** The discounts of the origin order. */
   discounts?: DiscountInput[];
   /** Whether the billing app sets the next billing date, here and after each charge. The platform never sets it. */
   setsNextBillingDate?: boolean;
@@ -58,7 +58,8 @@ export class ContractChanges extends CustomerChanges {
   }
 
   /**
-   * Makes the contracts of one checkout: one order began all of them, and each of its lines names its own contract.
+   * Makes the contracts of one checkout. All contracts begin with the same order. Each line of the order names its
+   * contract.
    * @returns the gids of the contracts
    */
   createContracts(inputs: readonly ContractInput[], discounts: readonly DiscountInput[] = []): string[] {
@@ -193,7 +194,7 @@ export class ContractChanges extends CustomerChanges {
     });
   }
 
-  /** One order of several contracts, with the lines of all of them. */
+  /** Makes one order for several contracts, with the lines of all of them. */
   protected makeSharedOrder(
     parts: readonly { contract: ContractRow; lines: readonly LineRow[] }[],
     source: string,
@@ -228,7 +229,7 @@ export class ContractChanges extends CustomerChanges {
     if (order.financial === "PAID") this.emit("orders/paid", orderBody(this, order));
   }
 
-  /** The discounts of the contract's lines come first, as one discount of their own. */
+  /** Makes the discounts of an order. The price reductions of the lines come first, as one discount. */
   private discountRows(lines: readonly LineRow[], inputs: readonly DiscountInput[], currency: string): DiscountRow[] {
     const rows: DiscountRow[] = [];
     const ofLines = lines.map(({ price, quantity, discounted }) => price * quantity - discounted);

@@ -22,7 +22,7 @@ export interface BulkFile {
 
 interface FileWriter {
   write: (text: string) => Promise<void>;
-  /** Can be called again. */
+  /** A second call returns the same file. */
   close: () => Promise<BulkFile>;
 }
 

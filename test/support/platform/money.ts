@@ -20,7 +20,7 @@ export function minorUnits(amount: string, currency: string): number {
   return rounded(Number(amount) * 10 ** digitsOf(currency));
 }
 
-/** Without the errors of binary fractions. */
+/** Removes the errors of binary fractions. */
 function rounded(minor: number): number {
   return Number(minor.toFixed(FRACTION_PLACES));
 }

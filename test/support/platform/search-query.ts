@@ -3,7 +3,7 @@ import type { Row } from "./rows.ts";
 type Comparison = ">" | ">=" | "<" | "<=" | "=";
 
 export interface Condition {
-  /** The sort key with the values of the field. */
+  /** The sort key under which `sortValue` finds the value to compare. */
   readonly sortKey: string;
   readonly comparison: Comparison;
   readonly value: number | string;

@@ -109,7 +109,7 @@ export class ShopRows {
     return Math.floor(this.dependencies.now() / 1000) * 1000;
   }
 
-  /** A token without an end. */
+  /** Issues a permanent access token. */
   issueToken = (): string => this.tokens.issue();
   issuePair = (): { accessToken: string; refreshToken: string } => this.tokens.issuePair();
   revokeTokens = (): void => this.tokens.revoke();
@@ -203,7 +203,7 @@ export class ShopRows {
     return sorted;
   }
 
-  /** All webhooks of `act` belong to one action of the merchant. */
+  /** Runs `act` as one action of the merchant: all its webhooks have the same event id. */
   protected together<T>(act: () => T): T {
     if (this.eventId !== undefined) return act();
     this.eventId = crypto.randomUUID();

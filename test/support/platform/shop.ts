@@ -38,7 +38,7 @@ export class PlatformShop extends BillingChanges {
   /** Lets all results of bulk operations expire. */
   expireBulkOperations = (): void => this.bulk.expireAll();
 
-  /** The platform sends this webhook only for manual pricing. */
+  /** The platform sends the webhook only for manual pricing. Tests pass `webhook: false` for other pricing. */
   setAppSubscription({ webhook = true, ...input }: AppSubscriptionInput & { webhook?: boolean }): void {
     let subscription = this.appSubscriptions.find(({ name }) => name === input.name);
     if (subscription === undefined) {
@@ -87,7 +87,7 @@ export class PlatformShop extends BillingChanges {
     );
   }
 
-  /** Removes the personal data here too. */
+  /** Sends the webhook, and removes the personal data at the platform. */
   redactCustomer(customerId: string): void {
     const customer = this.need("customer", customerId);
     this.emit("customers/redact", personBody(this, customer, "orders_to_redact", this.ordersOf(customer)));

@@ -13,7 +13,7 @@ interface TokenRequest {
 interface RefreshToken {
   /** Epoch milliseconds. */
   endsAt: number;
-  /** The refresh token that this one replaces. The old one is accepted until the new one is used. */
+  /** The refresh token that was exchanged for this one. The old token is accepted until the new token is used. */
   replaces: string | undefined;
 }
 

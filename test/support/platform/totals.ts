@@ -1,7 +1,7 @@
 import type { ContractRow, DiscountRow, LineRow, OrderRow } from "./rows.ts";
 
 interface Allocation {
-  /** The place among the discounts of the order. */
+  /** The position among the discounts of the order. */
   readonly index: number;
   readonly discount: DiscountRow;
   readonly amount: number;
