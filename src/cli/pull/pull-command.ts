@@ -1,7 +1,7 @@
 import { readAddress } from "../../client/address.ts";
 import { ApiError, ConnectionError } from "../../client/api-error.ts";
-import { createClient } from "../../client/client.ts";
-import { copy } from "../../client/copy.ts";
+import { type Client, createClient } from "../../client/client.ts";
+import { type CopyStore, copy } from "../../client/copy.ts";
 import type { ResourceReader } from "../../client/resource-reader.ts";
 import { readApiKey } from "../../config.ts";
 import { invalid, SdsError } from "../../domain/error.ts";
@@ -12,10 +12,11 @@ import { counted, sentence } from "../../lib/text.ts";
 import type { SdsCommand } from "../command.ts";
 import { randomBytes } from "../dependencies.ts";
 import { choiceOption } from "../options.ts";
+import { warn } from "../print.ts";
 import { createProgressBar } from "../progress-bar.ts";
-import { createPullOutput, type PulledRow } from "./pull-output.ts";
+import { createPullOutput, type PulledRow, type PullOutput } from "./pull-output.ts";
 import { openStateFile, type PullSource, type StateFile } from "./pull-state.ts";
-import { createRowFormat, FORMATS, type Format } from "./row-format.ts";
+import { addFieldKeys, type CsvOptions, createRowFormat, FORMATS, type Format } from "./row-format.ts";
 
 interface PullFlags {
   url: string;
@@ -23,6 +24,7 @@ interface PullFlags {
   state: string;
   format: Format;
   header: boolean;
+  include?: "customFields";
   spreadsheet?: boolean;
   anew?: boolean;
   allowHttp?: boolean;
@@ -39,6 +41,7 @@ export function addPullCommand(program: SdsCommand): void {
     .requiredOption(...choiceOption("--resource <name>", "what to print", RESOURCES))
     .requiredOption("--state <file>", "file of its position; the first run makes it")
     .option(...choiceOption("--format <format>", "how to print rows", FORMATS), "ndjson")
+    .option(...choiceOption("--include <what>", "add to each subscription", ["customFields"]))
     .option("--no-header", "CSV without the line of column names")
     .option("--spreadsheet", "CSV for a spreadsheet: puts ' before text that a spreadsheet would run as a formula")
     .option("--anew", "print all rows again, for instance after a restore of the server's database")
@@ -48,11 +51,13 @@ export function addPullCommand(program: SdsCommand): void {
 }
 
 async function pull(flags: PullFlags): Promise<void> {
-  const { resource, format, header, allowHttp = false, spreadsheet = false, anew = false } = flags;
+  const { resource, format, header, allowHttp = false, spreadsheet = false, anew = false, include } = flags;
+  if (include !== undefined && resource !== "subscriptions")
+    throw invalid(`--include ${include} needs --resource subscriptions`);
   const address = parseAddress(flags.url, allowHttp);
   const key = readApiKey(process.env);
   const url = address.href.replace(/\/$/, "");
-  const source = { url, resource, key: fingerprintOf(key) };
+  const source = { url, resource, key: fingerprintOf(key), ...(include !== undefined && { include }) };
   const stateFile = openStateFile(flags.state, source, { anew, random: randomBytes });
 
   const progress = createProgressBar(process.stderr);
@@ -62,26 +67,53 @@ async function pull(flags: PullFlags): Promise<void> {
     allowHttp,
     onRetry: ({ message }) => progress.update(undefined, printable(`${sentence(message)} Trying again.`)),
   });
-  const output = createPullOutput(createRowFormat(resource, format, { header, spreadsheet }), stateFile);
+  const withoutColumn = new Set<string>();
+  const csv: CsvOptions = { header, spreadsheet, onFieldWithoutColumn: (key) => withoutColumn.add(key) };
+  let output: PullOutput | undefined;
   let rows = 0;
   try {
-    await output.begin();
-    await copy<PulledRow>(client[resource] as unknown as ResourceReader<PulledRow, object>, {
+    if (include !== undefined && format === "csv")
+      csv.fieldKeys = stateFile.fieldKeys ??= await findFieldKeys(client, (count) =>
+        progress.update(undefined, `looking for custom fields in ${counted(count, "row", "rows")}`),
+      );
+    const printed = createPullOutput(createRowFormat(resource, format, csv), stateFile);
+    output = printed;
+    await printed.begin();
+    const store: CopyStore<PulledRow> = {
       load: async () => stateFile.state,
       async save(changed, state) {
-        await output.write(changed, state);
+        await printed.write(changed, state);
         rows += changed.length;
         progress.update(undefined, counted(rows, "row", "rows"));
       },
       clear: () => Promise.reject(unknownCheckpoint(stateFile, source)),
-    });
+    };
+    if (include === undefined) await copy(client[resource] as unknown as ResourceReader<PulledRow, object>, store);
+    else await copy(client.subscriptions, store as CopyStore<object>, { include: [include] });
   } catch (thrown) {
     throw thrown instanceof ApiError || thrown instanceof ConnectionError ? refusalOf(thrown, url) : thrown;
   } finally {
     progress.end();
     // Saves after an error too, so that the next run does not print these rows again.
-    output.end();
+    output?.end();
   }
+  if (withoutColumn.size > 0)
+    warn([
+      `custom fields without a column of their own: ${[...withoutColumn].sort().join(", ")}. Their values are in the ` +
+        "column customFields; --anew prints all rows again, with a column for each field",
+    ]);
+}
+
+/** Reads all rows once. Only that shows which custom fields have values, and so the columns of a CSV. */
+async function findFieldKeys({ subscriptions }: Client, onPage: (rows: number) => void): Promise<string[]> {
+  const keys: string[] = [];
+  let rows = 0;
+  for await (const page of subscriptions.pages({ include: ["customFields"] })) {
+    for (const row of page.rows) addFieldKeys(keys, { ...row });
+    rows += page.rows.length;
+    onPage(rows);
+  }
+  return keys;
 }
 
 /** Parses the server's address. @throws SdsError `invalid`, without the address, which may contain a password */

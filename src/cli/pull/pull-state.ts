@@ -24,15 +24,22 @@ export interface PullSource {
   resource: Resource;
   /** The fingerprint of the API key. */
   key: string;
+  /** Whether the rows have custom fields. */
+  include?: "customFields";
 }
 
-interface PullState extends CopyState, PullSource {}
+interface PullState extends CopyState, PullSource {
+  /** The keys of the custom fields that have a column in CSV, in the order of the columns. */
+  fieldKeys?: string[];
+}
 
 /** The file of `--state`. */
 export interface StateFile {
   path: string;
   /** The position of the last run; undefined at the first run. */
   readonly state: PullState | undefined;
+  /** `fieldKeys` of the states to save. */
+  fieldKeys: string[] | undefined;
   /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
 }
@@ -53,10 +60,15 @@ export function openStateFile(
   const path = pathFor(given);
   const found = readState(path);
   if (found !== undefined) requireSource(path, found, source, anew);
+  const state = anew ? undefined : found;
   return {
     path,
-    state: anew ? undefined : found,
-    save: ({ checkpoint, cursor }) => replaceFile(path, { version: 1, ...source, checkpoint, cursor }, random),
+    state,
+    fieldKeys: state?.fieldKeys,
+    save({ checkpoint, cursor }) {
+      const { fieldKeys } = this;
+      replaceFile(path, { version: 1, ...source, ...(fieldKeys && { fieldKeys }), checkpoint, cursor }, random);
+    },
   };
 }
 
@@ -102,16 +114,26 @@ function parseState(text: string): PullState | undefined {
   if (typeof value !== "object" || value === null || value.version !== 1) return undefined;
   const texts = [value.url, value.resource, value.key, value.checkpoint];
   const isCursor = value.cursor === null || typeof value.cursor === "string";
-  return texts.every((one) => typeof one === "string") && isCursor ? (value as PullState) : undefined;
+  const { include, fieldKeys = [] } = value;
+  const isInclude = include === undefined || include === "customFields";
+  const areKeys = Array.isArray(fieldKeys) && fieldKeys.every((key) => typeof key === "string");
+  const isState = texts.every((one) => typeof one === "string") && isCursor && isInclude && areKeys;
+  return isState ? (value as PullState) : undefined;
 }
 
-function requireSource(path: string, found: PullState, { url, resource }: PullSource, anew: boolean): void {
+function requireSource(path: string, found: PullState, source: PullSource, anew: boolean): void {
+  const { url, resource, include } = source;
   const another = "use another file for --state";
   if (found.resource !== resource)
     throw invalid(`${path} is the state of ${found.resource}, not of ${resource}: ${another}`);
   if (found.url !== url && !anew)
     throw invalid(
       `${path} is the state of ${found.url}, not of ${url}: ${another}, or change "url" in it if the server has moved`,
+    );
+  if (found.include !== include && !anew)
+    throw invalid(
+      `${path} is the state of a pull ${include === undefined ? "with" : "without"} --include customFields: ` +
+        `${another}, or run with --anew, which prints all rows again`,
     );
 }
 

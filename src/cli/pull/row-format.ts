@@ -10,10 +10,14 @@ export interface RowFormat {
   textOf: (row: Record<string, unknown>) => string;
 }
 
-interface CsvOptions {
+export interface CsvOptions {
   header: boolean;
   /** Whether text that a spreadsheet would run as a formula gets a `'` in front. */
   spreadsheet: boolean;
+  /** The keys of custom fields with a column; undefined if rows have no custom fields. */
+  fieldKeys?: readonly string[] | undefined;
+  /** Called for a custom field without a column. */
+  onFieldWithoutColumn?: (key: string) => void;
 }
 
 const FIELDS: Record<Resource, readonly string[]> = {
@@ -30,13 +34,41 @@ export function createRowFormat(resource: Resource, format: Format, options: Csv
 
 /**
  * CSV (RFC 4180) with one column for each field, in the order of the API. Null is empty, an empty text is `""`, an
- * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same.
+ * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same. So the last
+ * column has the custom fields without a column, as JSON.
  */
-function csv(fields: readonly string[], { header, spreadsheet }: CsvOptions): RowFormat {
+function csv(fields: readonly string[], options: CsvOptions): RowFormat {
+  const { header, spreadsheet, fieldKeys } = options;
+  const customColumns =
+    fieldKeys === undefined ? [] : [...fieldKeys.map((key) => `customFields.${key}`), "customFields"];
   return {
-    header: header ? `${fields.join(",")}\r\n` : "",
-    textOf: (row) => `${fields.map((field) => cell(row[field], spreadsheet)).join(",")}\r\n`,
+    header: header ? `${[...fields, ...customColumns].join(",")}\r\n` : "",
+    textOf(row) {
+      const values = [...fields.map((field) => row[field]), ...customValues(row, options)];
+      return `${values.map((value) => cell(value, spreadsheet)).join(",")}\r\n`;
+    },
   };
+}
+
+function customValues(row: Record<string, unknown>, { fieldKeys, onFieldWithoutColumn }: CsvOptions): unknown[] {
+  if (fieldKeys === undefined) return [];
+  const custom = new Map(Object.entries(row["customFields"] ?? {}));
+  const others = [...custom].filter(([key]) => !fieldKeys.includes(key));
+  for (const [key] of others) onFieldWithoutColumn?.(key);
+  return [...fieldKeys.map((key) => custom.get(key)), others.length === 0 ? null : Object.fromEntries(others)];
+}
+
+/**
+ * Adds the keys of a row's custom fields. A row has its keys in the order of the fields, but not all of them. So a new
+ * key goes behind the key before it.
+ */
+export function addFieldKeys(keys: string[], row: Record<string, unknown>): void {
+  let behind = 0;
+  for (const key of Object.keys(row["customFields"] ?? {})) {
+    const known = keys.indexOf(key);
+    if (known === -1) keys.splice(behind, 0, key);
+    behind = (known === -1 ? behind : known) + 1;
+  }
 }
 
 /** Text that spreadsheets run as a formula. */

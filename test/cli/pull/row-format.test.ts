@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createRowFormat } from "../../../src/cli/pull/row-format.ts";
+import { addFieldKeys, createRowFormat } from "../../../src/cli/pull/row-format.ts";
 
 const CUSTOMER = {
   id: "cus_a",
@@ -66,4 +66,43 @@ describe("CSV", () => {
       expect(cells(true)).toBe(`cus_a,,,${quoted(`'${firstName}`)},,,-5,,,\r\n`);
     },
   );
+});
+
+describe("custom fields in CSV", () => {
+  const row = (customFields: Record<string, unknown>) => ({ id: "sub_a", customFields });
+  const without: string[] = [];
+  const csv = { ...options, onFieldWithoutColumn: (key: string) => without.push(key) };
+  const cells = (fieldKeys: string[] | undefined, customFields: Record<string, unknown>) =>
+    createRowFormat("subscriptions", "csv", { ...csv, fieldKeys })
+      .textOf(row(customFields))
+      .replace("sub_a,,,,,,,,,,,", "");
+
+  test("have a column each, in the order of the keys, and a last column for the others", () => {
+    const keys = ["note", "constructor", "gift"];
+    const { header } = createRowFormat("subscriptions", "csv", { ...csv, fieldKeys: keys });
+    expect(header).toEndWith(
+      ",cancelledAt,customFields.note,customFields.constructor,customFields.gift,customFields\r\n",
+    );
+    expect(cells(keys, { note: 'a "b"', gift: false })).toBe(',"a ""b""",,false,\r\n');
+    expect(cells(keys, { constructor: 1.5 })).toBe(",,1.5,,\r\n");
+    expect(cells(keys, {})).toBe(",,,,\r\n");
+    expect(without).toEqual([]);
+    expect(cells(keys, { late: "x", note: "y", later: 2 })).toBe(',y,,,"{""late"":""x"",""later"":2}"\r\n');
+    expect(without).toEqual(["late", "later"]);
+    expect(cells([], {})).toBe(",\r\n");
+  });
+
+  test("have no column if the rows are asked without them", () => {
+    expect(cells(undefined, { note: "x" })).toBe("\r\n");
+  });
+
+  test.each([
+    [[{ a: 1, b: 1, c: 1 }, { b: 1 }], "a b c"],
+    [[{ b: 1 }, { a: 1, b: 1, c: 1 }], "a b c"],
+    [[{ a: 1, c: 1 }, {}, { a: 1, b: 1 }, { c: 1, d: 1 }], "a b c d"],
+  ])("get columns in the order that the rows show: %j", (rows, order) => {
+    const keys: string[] = [];
+    for (const each of rows) addFieldKeys(keys, row(each));
+    expect(keys.join(" ")).toBe(order);
+  });
 });
