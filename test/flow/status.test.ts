@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
-/** The output of status on each engine: before `serve` runs, while it runs, and after it was killed. */
+/** The output of `sds status` on each engine: before `serve` runs, while it runs, and after it was killed. */
 const WORDS =
   ENGINE === "sqlite"
     ? { stopped: "`sds serve` does not run", name: "SQLite", killed: "does not answer", nodes: {} }

@@ -7,7 +7,7 @@ import { signInPath, visit } from "../support/visitor.ts";
 const KEY = /cad_pk_[0-9a-f]{48}/;
 const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
 
-/** The settings of two nodes on one database. */
+/** For each engine, the settings of two nodes on one database. */
 const ENGINES: [name: string, env: () => Promise<Record<string, string>>][] = [
   ["sqlite", async () => ({ SDS_DATA: join(temporaryFolder(), "data") })],
   ["postgres", postgresSettings],

@@ -74,7 +74,7 @@ export class PlatformProcess {
     return (await this.state()).undelivered;
   }
 
-  /** How many requests of the program it has had. */
+  /** How many requests of the program the platform has received. */
   async requests(): Promise<number> {
     return (await this.state()).requests;
   }

@@ -16,7 +16,7 @@ const BINARIES = [
 /** A user without rights: the server refuses to run as root. */
 const NOBODY = 65_534;
 
-/** A PostgreSQL server of this test run, which ends with it. */
+/** A PostgreSQL server of this test run. The server ends with the test run. */
 export interface PostgresProcess {
   /** An address of the superuser, with the database postgres. */
   url: string;

@@ -72,13 +72,13 @@ export class Program {
     return program;
   }
 
-  /** The address of its database; undefined for the one in its data folder. */
+  /** The address of the program's PostgreSQL database; undefined for SQLite. */
   async databaseUrl(): Promise<string | undefined> {
     if (this.env["SDS_DATABASE_URL"] !== undefined) return this.env["SDS_DATABASE_URL"];
     return ENGINE === "postgres" ? databaseOf(this.data) : undefined;
   }
 
-  /** The environment of a command, for tests that start it in a way of their own. */
+  /** The environment of a command, for tests that start the command themselves. */
   async environment(env: Record<string, string> = {}): Promise<Record<string, string>> {
     const url = await this.databaseUrl();
     const database: Record<string, string> = url === undefined ? {} : { SDS_DATABASE_URL: url };

@@ -12,7 +12,7 @@ interface Entry {
   error: string | null;
 }
 
-/** A post of the shop to the intake. */
+/** Makes a signed post of the shop to the intake. */
 export function signed(body: string, secret: string): RequestInit {
   const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
   return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };

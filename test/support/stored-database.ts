@@ -8,7 +8,7 @@ import { join } from "node:path";
  */
 export const STORED_DATABASES = join(import.meta.dir, "databases");
 
-/** A GET with an API key, and its answer to the byte. */
+/** A GET with an API key, and the exact bytes of its answer. */
 export interface StoredRequest {
   key: string;
   path: string;
@@ -72,14 +72,14 @@ export const UNFINISHED_BODY = {
   masterKey: join(STORED_DATABASES, "unfinished-body.master.key"),
 };
 
-/** Unpacks a database file into a data folder, which is made. */
+/** Unpacks a database file into a new data folder. */
 export async function unpackFiles(files: { database: string; masterKey: string }, data: string): Promise<void> {
   mkdirSync(data, { mode: 0o700 });
   writeFileSync(join(data, "sds.db"), Bun.zstdDecompressSync(await Bun.file(files.database).bytes()));
   writeFileSync(join(data, "master.key"), await Bun.file(files.masterKey).bytes());
 }
 
-/** Unpacks a stored database into a data folder, which is made. @returns the old answers */
+/** Unpacks a stored database into a new data folder. @returns the old answers */
 export async function unpack(version: number, data: string): Promise<Answers> {
   const files = filesOf(version);
   await unpackFiles(files, data);

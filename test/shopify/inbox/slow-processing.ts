@@ -13,7 +13,7 @@ export const MINUTE = 60_000;
 export const REFUSED = new SdsError("bad_record", "the record is refused");
 export const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503");
 
-/** One call of the handler, which the test ends. */
+/** A call of the handler. The test ends the call. */
 export interface Call {
   domain: string;
   subject: string;
@@ -23,7 +23,7 @@ export interface Call {
   fail(error: Error): void;
 }
 
-/** A handler that waits for the test. */
+/** A handler whose calls wait until the test ends them. */
 function slowHandler({ app, clock }: TestApp) {
   let calls: Call[] = [];
   const unended = new Set<Call>();

@@ -3,7 +3,7 @@ import { afterTest } from "../../support/cleanup.ts";
 import { connected, createContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 
-/** The number of subjects that one shop may have read at the same time. */
+/** How many subjects of one shop the program reads at the same time. */
 const AT_ONCE = 32;
 
 test("a failed payment is read before all webhooks that waited longer, and is listed with its time of arrival", async () => {

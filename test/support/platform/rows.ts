@@ -57,7 +57,7 @@ export interface DiscountRow {
 
 export interface OrderRow {
   readonly kind: "order";
-  /** The ids of its line items follow this one. */
+  /** The ids of the order's line items follow this id. */
   readonly n: number;
   readonly number: number;
   readonly contract: ContractRow | null;

@@ -62,7 +62,7 @@ export class ShopRows {
   readonly attemptIds: boolean;
   readonly firstId: bigint;
   readonly tokens: Tokens;
-  /** Webhooks in their order. */
+  /** Webhooks, the oldest first. */
   readonly outgoing: Webhook[] = [];
   /** Accepted triggers. `raw` is the text of the request, in which ids are exact. */
   readonly workflows: { handle: string; payload: unknown; raw: string }[] = [];

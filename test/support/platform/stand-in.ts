@@ -61,7 +61,7 @@ export class StandIn {
   readonly invalid: string[] = [];
   /** Webhooks that could not be delivered. */
   readonly undelivered: { webhook: Webhook; reason: string }[] = [];
-  /** Called for each request. */
+  /** Called for each request. Returns the fault of the request. */
   fault: (info: FaultInfo) => Fault = () => undefined;
   webhooksTo: string | undefined;
   throttled = 0;

@@ -93,7 +93,7 @@ export function attemptBody(shop: ShopRows, attempt: AttemptRow): Exact {
     admin_graphql_api_subscription_contract_id: shop.gid(attempt.contract),
     ready: attempt.completedAt !== null,
     error_message: attempt.code === null ? null : `The attempt ended with ${attempt.code}.`,
-    // GraphQL writes it in capitals. Receivers have to accept both.
+    // GraphQL writes the code in capitals. Receivers have to accept both forms.
     error_code: attempt.code === null ? null : attempt.code.toLowerCase(),
   };
 }
