@@ -130,6 +130,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     admin: adminRoutes({
       store,
       bodies,
+      recordWriter,
       now,
       steadyTime,
       random,

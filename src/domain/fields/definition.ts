@@ -33,10 +33,11 @@ export interface NewField extends Pick<FieldDefinition, "key" | "label" | "type"
 type FieldChange = Partial<Pick<FieldDefinition, "label" | "type" | "options" | "subscriberEditable" | "personal">>;
 
 const KEY = /^[a-z][a-z0-9_]{0,39}$/;
-const MAX_TEXT = 80;
+/** Maximum length of labels and options, in code points. */
+export const MAX_TEXT = 80;
 const MAX_OPTIONS = 50;
 /** Maximum of fields that are not archived. */
-const MAX_FIELDS = 50;
+export const MAX_FIELDS = 50;
 /** Maximum of fields, archived ones included, because each stored value stays. */
 const MAX_STORED_FIELDS = 200;
 

@@ -3,6 +3,7 @@ import type { Resolve } from "../../delivery/address.ts";
 import type { EgressAllow } from "../../domain/deliveries/endpoint.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
+import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { BodyReader } from "../body.ts";
 
@@ -10,6 +11,7 @@ import type { BodyReader } from "../body.ts";
 export interface AdminDependencies {
   store: Store;
   bodies: BodyReader;
+  recordWriter: RecordWriter;
   now: () => number;
   /** Milliseconds of a clock that only goes forward, for limits. */
   steadyTime: () => number;
@@ -29,7 +31,11 @@ export const SECTIONS = {
   "/admin/deliveries": "Delivery log",
   "/admin/triggers": "Workflow triggers",
   "/admin/plan": "Plan & mirror",
+  "/admin/fields": "Custom fields",
+  "/admin/style": "Widget style",
 } as const;
+/** The sections that the navigation shows together, as "Storefront". */
+export const STOREFRONT: readonly string[] = ["/admin/fields", "/admin/style"];
 export type AdminSection = keyof typeof SECTIONS;
 
 /** A request with a session. The shop is the session's shop: a request cannot name another shop. */
@@ -67,4 +73,12 @@ export interface SeeOther {
   notices?: Notice[];
 }
 
-export type Handler = (request: AdminRequest, dependencies: AdminDependencies) => Promise<AdminPage | SeeOther>;
+/** A document that a page shows in a frame, under a policy of its own. */
+export interface AdminFrame {
+  frame: VNode;
+}
+
+export type Handler = (
+  request: AdminRequest,
+  dependencies: AdminDependencies,
+) => Promise<AdminPage | AdminFrame | SeeOther>;

@@ -5,14 +5,32 @@ import { noAccess } from "../../actions/access.ts";
 import { hasAccess, type Shop } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
-import { type AdminPage, type AdminSection, type Notice, SECTIONS } from "./admin-request.ts";
+import {
+  type AdminFrame,
+  type AdminPage,
+  type AdminSection,
+  type Notice,
+  SECTIONS,
+  STOREFRONT,
+} from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
-/** Forbids inline scripts and styles, other hosts, and a frame around the page. Pico's style has `data:` images. */
+/**
+ * Forbids inline scripts and styles, other hosts, and a frame around the page. Pico's style has `data:` images. Frames
+ * in the page have FRAME_POLICY.
+ */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+  "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/**
+ * The policy of a document in a frame. Its origin differs from ours, and it can run no script, send no request and post
+ * no form, whatever CSS it has.
+ */
+const FRAME_POLICY =
+  "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; " +
+  "frame-ancestors 'self'; sandbox";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
@@ -52,6 +70,11 @@ export function respondPage(page: AdminPage, shop: Shop, csrf: string, notices: 
     </Document>
   );
   return respondHtml(page.status ?? 200, html);
+}
+
+/** Responds with the document of a frame. */
+export function respondFrame({ frame }: AdminFrame): Response {
+  return respondHtml(200, frame, { "Content-Security-Policy": FRAME_POLICY });
 }
 
 /** Responds with the live part of a page, for the script. */
@@ -112,16 +135,22 @@ function Document({ title, next, children }: { title: string; next?: string; chi
 }
 
 function Navigation({ current }: { current: AdminSection }) {
+  const entry = ([path, name]: [string, string]) => (
+    <li>
+      <a href={path} {...(path === current && { "aria-current": "page" as const })}>
+        {name}
+      </a>
+    </li>
+  );
+  const [storefront = [], others = []] = [true, false].map((isStorefront) =>
+    Object.entries(SECTIONS).filter(([path]) => STOREFRONT.includes(path) === isStorefront),
+  );
   return (
     <nav aria-label="Settings">
-      <ul>
-        {Object.entries(SECTIONS).map(([path, name]) => (
-          <li>
-            <a href={path} {...(path === current && { "aria-current": "page" as const })}>
-              {name}
-            </a>
-          </li>
-        ))}
+      <ul>{others.map(entry)}</ul>
+      <ul aria-labelledby="storefront">
+        <li id="storefront">Storefront:</li>
+        {storefront.map(entry)}
       </ul>
     </nav>
   );

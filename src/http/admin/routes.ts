@@ -2,9 +2,12 @@ import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
+import { saveValues, showValues } from "./field-values.tsx";
+import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { showPlan } from "./plan.tsx";
 import { askToRotate, rotateSecret } from "./signing-secret.tsx";
+import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./style.tsx";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { createSite, orTryAgain, pageRoute, sectionRoute, signIn, signOutRoute } from "./visits.tsx";
 import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
@@ -25,6 +28,15 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/triggers": { get: showTriggers, post: saveTriggers },
   "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
   "/admin/plan": { get: showPlan },
+  "/admin/style": { get: showStyle, post: saveStyle },
+  "/admin/style/clear": { get: askToClearStyle, post: clearStyle },
+  "/admin/style/preview": { get: previewSaved, post: previewTyped },
+  "/admin/fields": { get: showFields, post: createField },
+  "/admin/fields/edit/:id": { get: showField, post: saveField },
+  "/admin/fields/archive/:id": { post: archive },
+  "/admin/fields/restore/:id": { post: restore },
+  "/admin/fields/values": { post: lookUp },
+  "/admin/fields/values/:id": { get: showValues, post: saveValues },
 };
 
 /** Makes the routes of the settings page. Each session is for one shop. */

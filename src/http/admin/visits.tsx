@@ -16,7 +16,7 @@ import {
   type SeeOther,
 } from "./admin-request.ts";
 import { readForm } from "./form.ts";
-import { respondPage, respondPart } from "./layout.tsx";
+import { respondFrame, respondPage, respondPart } from "./layout.tsx";
 import {
   badLink,
   respondForeignForm,
@@ -129,6 +129,7 @@ async function respondToVisit(site: Site, handler: Handler, { request, session, 
   if (once !== null && !(await site.store.settingsPage.useForm(session.hash, hashToken(once))))
     return respondRepeatedForm();
   const result = await handler({ shop, csrf, id, form }, site);
+  if ("frame" in result) return respondFrame(result);
   const accepted = "to" in result;
   if (isPost) site.log.info("a form of the settings page was posted", { shop: shop.domain, path, accepted });
   if (accepted) return seeOther(site, result, session);

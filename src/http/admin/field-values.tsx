@@ -1,0 +1,215 @@
+/** @jsxImportSource preact */
+import { requireAccess } from "../../actions/access.ts";
+import { type EditableFields, findFields, setFieldValues } from "../../actions/field.ts";
+import { SdsError } from "../../domain/error.ts";
+import type { FieldDefinition } from "../../domain/fields/definition.ts";
+import { type FieldValue, parseValueText } from "../../domain/fields/value.ts";
+import { hasAccess } from "../../domain/shop.ts";
+import { sentence } from "../../lib/text.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
+import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
+
+const FIELDS = "/admin/fields";
+
+/** What was typed for one field, and why it is refused. */
+interface TypedValue {
+  text: string;
+  error?: string;
+}
+
+/** A refused form: typed values by key, and a reason that concerns no single field. */
+interface RefusedValues {
+  typed: ReadonlyMap<string, TypedValue>;
+  error?: string;
+}
+
+export const showValues: Handler = async (request, dependencies) => {
+  const { store } = dependencies;
+  return valuesPage(request, await findFields(store, request.shop, request.id));
+};
+
+/** Saves the values that were changed on the page, all or none. An empty text clears a value. */
+export const saveValues: Handler = async (request, dependencies) => {
+  const { shop, id } = request;
+  requireAccess(shop, "custom fields");
+  const found = await findFields(dependencies.store, shop, id);
+  const typed = readTyped(request.form, found);
+  if ([...typed.values()].some(({ error }) => error !== undefined)) return valuesPage(request, found, { typed });
+  const error = await save(request, dependencies, found, typed);
+  if (error !== undefined) return valuesPage(request, found, { typed, error });
+  return { to: `${FIELDS}/values/${id}`, notices: [{ text: typed.size === 0 ? "Nothing was changed." : "Saved." }] };
+};
+
+/** Returns the changed values. A value that others changed meanwhile stays, unless it was changed here too. */
+function readTyped(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
+  const typed = new Map<string, TypedValue>();
+  for (const { definition } of fields) {
+    const text = form.get(`value.${definition.key}`)?.replaceAll("\r\n", "\n");
+    if (text === undefined || digest(text) === form.get(`shown.${definition.key}`)) continue;
+    typed.set(definition.key, { text, ...refusalOf(definition, text) });
+  }
+  return typed;
+}
+
+function refusalOf(definition: FieldDefinition, text: string): { error?: string } {
+  try {
+    if (text !== "") parseValueText(definition, text);
+    return {};
+  } catch (thrown) {
+    if (thrown instanceof SdsError) return { error: sentence(thrown.message) };
+    throw thrown;
+  }
+}
+
+/** @returns why the values are refused: another request changed the fields meanwhile */
+async function save(
+  { shop }: AdminRequest,
+  { store, recordWriter }: AdminDependencies,
+  { subscription }: EditableFields,
+  typed: ReadonlyMap<string, TypedValue>,
+): Promise<string | undefined> {
+  if (typed.size === 0) return undefined;
+  const changes = [...typed].map(([key, { text }]) => ({
+    subscription: subscription.shopifyId,
+    key,
+    text: text === "" ? null : text,
+  }));
+  try {
+    await setFieldValues(store, recordWriter, shop, changes);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))
+      return sentence(thrown.message);
+    throw thrown;
+  }
+}
+
+function valuesPage(
+  { shop, csrf, form }: AdminRequest,
+  { subscription, fields }: EditableFields,
+  refused?: RefusedValues,
+): AdminPage {
+  const { id, shopifyId, status } = subscription;
+  const content = (
+    <>
+      <p>
+        <code id="gid">{shopifyId}</code>, {status}. <a href={FIELDS}>Back to the fields</a>
+      </p>
+      {fields.length === 0 ? (
+        <Empty id="no-fields">This shop has no field that is not archived.</Empty>
+      ) : (
+        <form id="values" method="post" action={`${FIELDS}/values/${id}`}>
+          <CsrfField csrf={csrf} />
+          <FieldError id="values-error" error={refused?.error} />
+          <fieldset disabled={!hasAccess(shop.plan)}>
+            {fields.map(({ definition, value }) => {
+              const stored = shownText(value);
+              const shown = { text: stored, ...refused?.typed.get(definition.key) };
+              const hash = form.get(`shown.${definition.key}`) ?? digest(stored);
+              return <ValueInput definition={definition} hash={hash} shown={shown} />;
+            })}
+            <button type="submit" id="save-values">
+              Save
+            </button>
+          </fieldset>
+        </form>
+      )}
+    </>
+  );
+  return { title: "Values of one subscription", section: FIELDS, status: refused === undefined ? 200 : 422, content };
+}
+
+/** Returns the text that a browser posts for an unchanged value. */
+function shownText(value: FieldValue | null): string {
+  return value === null ? "" : String(value).replaceAll(/\r\n?/g, "\n");
+}
+
+/** Tells an unchanged text from a changed one, without the whole text in a hidden field. */
+function digest(text: string): string {
+  return Bun.hash(text).toString(36);
+}
+
+interface InputProps {
+  definition: FieldDefinition;
+  /** Digest of the text that the page showed first. */
+  hash: string;
+  shown: TypedValue;
+}
+
+function ValueInput({ definition, hash, shown }: InputProps) {
+  const { key, label, subscriberEditable } = definition;
+  const name = `value.${key}`;
+  const [id, errorId, helpId] = [`value-${key}`, `value-${key}-error`, `value-${key}-help`];
+  const attributes = { id, name, ...fieldAttributes(shown.error, errorId, helpId) };
+  return (
+    <>
+      <input type="hidden" name={`shown.${key}`} value={hash} />
+      <label for={id}>{label}</label>
+      <Input definition={definition} attributes={attributes} shown={shown} />
+      <FieldError id={errorId} error={shown.error} />
+      <small id={helpId}>
+        <code>{key}</code>
+        {subscriberEditable ? ", subscribers may edit it" : null}
+      </small>
+    </>
+  );
+}
+
+interface TypedInputProps {
+  definition: FieldDefinition;
+  attributes: { id: string; name: string };
+  shown: TypedValue;
+}
+
+function Input({ definition: { type, options }, attributes, shown: { text, error } }: TypedInputProps) {
+  switch (type) {
+    case "text":
+      // A browser drops the first line end.
+      return <textarea {...attributes} rows={2}>{`\n${text}`}</textarea>;
+    case "number":
+      return <input {...attributes} type="text" inputMode="decimal" autocomplete="off" value={text} />;
+    case "date":
+      // A date input would not show a refused text.
+      return error === undefined ? (
+        <input {...attributes} type="date" value={text} />
+      ) : (
+        <input {...attributes} type="text" value={text} />
+      );
+    case "boolean":
+      return <Choices attributes={attributes} options={YES_OR_NO} text={text} />;
+    case "choice":
+      return <Choices attributes={attributes} options={options.map((option) => [option, option])} text={text} />;
+  }
+}
+
+const YES_OR_NO = [
+  ["true", "Yes"],
+  ["false", "No"],
+] as const;
+
+interface ChoicesProps {
+  attributes: { id: string; name: string };
+  options: readonly (readonly [value: string, name: string])[];
+  text: string;
+}
+
+/** A select with an empty choice. A stored value that is no longer an option stays until it is changed. */
+function Choices({ attributes, options, text }: ChoicesProps) {
+  return (
+    <select {...attributes}>
+      <option value="" selected={text === ""}>
+        None
+      </option>
+      {text === "" || options.some(([value]) => value === text) ? null : (
+        <option value={text} selected>
+          {text} (not an option)
+        </option>
+      )}
+      {options.map(([value, name]) => (
+        <option value={value} selected={value === text}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}

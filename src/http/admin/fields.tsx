@@ -1,0 +1,299 @@
+/** @jsxImportSource preact */
+import { requireAccess } from "../../actions/access.ts";
+import { findFields } from "../../actions/field.ts";
+import { SdsError } from "../../domain/error.ts";
+import {
+  addField,
+  archiveField,
+  changeField,
+  type FieldDefinition,
+  fieldNamed,
+  MAX_FIELDS,
+  restoreField,
+} from "../../domain/fields/definition.ts";
+import { hasAccess } from "../../domain/shop.ts";
+import { sentence } from "../../lib/text.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
+import { ACTION, CsrfField, Empty, FieldError, fieldAttributes, Table } from "./components.tsx";
+import {
+  chosen,
+  DefinitionInputs,
+  KeyInput,
+  readTyped,
+  TYPE_NAMES,
+  type TypedField,
+  typedFrom,
+} from "./field-form.tsx";
+
+const FIELDS = "/admin/fields";
+
+interface RefusedField {
+  typed: TypedField;
+  error: string;
+}
+
+interface RefusedLookUp {
+  name: string;
+  error: string;
+}
+
+export const showFields: Handler = (request, dependencies) => fieldsPage(request, dependencies);
+
+export const createField: Handler = async (request, dependencies) => {
+  const typed = readTyped(request.form);
+  const { key, label, ...rest } = typed;
+  const change = (fields: readonly FieldDefinition[]) => addField(fields, { key, label, ...chosen(rest) });
+  const refused = await changeFields(request, dependencies, change);
+  if (refused !== undefined) return fieldsPage(request, dependencies, { typed, error: refused });
+  return { to: FIELDS, notices: [{ text: `The field ${label} is added.` }] };
+};
+
+export const showField: Handler = (request, dependencies) => fieldPage(request, dependencies);
+
+export const saveField: Handler = async (request, dependencies) => {
+  const { id: key, form } = request;
+  const typed = { ...readTyped(form), key };
+  const { label, key: _, ...rest } = typed;
+  const change = (fields: readonly FieldDefinition[]) => {
+    // A field in use keeps its type, and its page has no choice of types.
+    const type = form.get("type") ?? fieldNamed(fields, key).type;
+    return changeField(fields, key, { label, ...chosen({ ...rest, type }) });
+  };
+  const refused = await changeFields(request, dependencies, change);
+  if (refused !== undefined) return fieldPage(request, dependencies, { typed, error: refused });
+  return { to: FIELDS, notices: [{ text: `The field ${label} is saved.` }] };
+};
+
+export const archive: Handler = async ({ shop, id }, { store, now }) => {
+  const fields = await store.fields.update(shop.id, (all) => archiveField(all, id, now()));
+  const text = `The field ${fieldNamed(fields, id).label} is archived. Its values are kept, and are not shown.`;
+  return { to: FIELDS, notices: [{ text }] };
+};
+
+export const restore: Handler = async (request, dependencies) => {
+  const error = await changeFields(request, dependencies, (all) => restoreField(all, request.id));
+  if (error !== undefined) throw new SdsError("invalid", error);
+  return { to: FIELDS, notices: [{ text: `The field ${request.id} is back, with its values.` }] };
+};
+
+/** Finds a subscription by what was typed, and leads to the page of its values. */
+export const lookUp: Handler = async (request, dependencies) => {
+  const name = (request.form.get("subscription") ?? "").trim();
+  try {
+    const { subscription } = await findFields(dependencies.store, request.shop, name);
+    return { to: `${FIELDS}/values/${subscription.id}` };
+  } catch (thrown) {
+    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))
+      return fieldsPage(request, dependencies, undefined, { name, error: sentence(thrown.message) });
+    throw thrown;
+  }
+};
+
+/** Changes the definitions, if the plan allows it. @returns why the change is refused */
+async function changeFields(
+  { shop }: AdminRequest,
+  { store }: AdminDependencies,
+  change: (fields: readonly FieldDefinition[]) => FieldDefinition[],
+): Promise<string | undefined> {
+  requireAccess(shop, "custom fields");
+  try {
+    await store.fields.update(shop.id, change);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "conflict"))
+      return sentence(thrown.message);
+    throw thrown;
+  }
+}
+
+/** The page of the section. Only one of its two forms can be refused. */
+async function fieldsPage(
+  request: AdminRequest,
+  { store }: AdminDependencies,
+  refused?: RefusedField,
+  refusedLookUp?: RefusedLookUp,
+): Promise<AdminPage> {
+  const fields = await store.fields.list(request.shop.id);
+  const shown = fields.filter(({ archivedAt }) => archivedAt === null);
+  const archived = fields.filter(({ archivedAt }) => archivedAt !== null);
+  const isFull = shown.length >= MAX_FIELDS;
+  const content = (
+    <>
+      <p>
+        A custom field keeps your own data beside each subscription. Your systems set values through the intake, and
+        read them with the API.
+      </p>
+      {shown.length === 0 ? (
+        <Empty id="no-fields">There is no field yet. Add one below.</Empty>
+      ) : (
+        <FieldTable request={request} fields={shown} />
+      )}
+      {shown.length === 0 ? null : <LookUpForm csrf={request.csrf} refused={refusedLookUp} />}
+      <form id="add-field" method="post" action={FIELDS} aria-labelledby="add-field-heading">
+        <h2 id="add-field-heading">Add a field</h2>
+        <CsrfField csrf={request.csrf} />
+        <fieldset disabled={isFull || !hasAccess(request.shop.plan)} {...describedBy(refused)}>
+          {isFull ? <p>A shop can have {MAX_FIELDS} fields. Archive one to add another.</p> : null}
+          <KeyInput typed={refused?.typed.key} />
+          <DefinitionInputs typed={refused?.typed} error={refused?.error} />
+          <button type="submit" id="save-field">
+            Add the field
+          </button>
+        </fieldset>
+      </form>
+      {archived.length === 0 ? null : <ArchivedTable request={request} fields={archived} />}
+    </>
+  );
+  const status = refused === undefined && refusedLookUp === undefined ? 200 : 422;
+  return { title: "Custom fields", section: FIELDS, status, content };
+}
+
+async function fieldPage(
+  { shop, csrf, id }: AdminRequest,
+  { store }: AdminDependencies,
+  refused?: RefusedField,
+): Promise<AdminPage> {
+  const field = fieldNamed(await store.fields.list(shop.id), id);
+  const { key, hasValues } = field;
+  const content = (
+    <form id="edit-field" method="post" action={`${FIELDS}/edit/${key}`}>
+      <CsrfField csrf={csrf} />
+      <p>
+        Key: <code>{key}</code>. A key never changes.
+      </p>
+      <fieldset disabled={!hasAccess(shop.plan)} {...describedBy(refused)}>
+        <DefinitionInputs typed={refused?.typed ?? typedFrom(field)} error={refused?.error} field={{ hasValues }} />
+        <div class="actions">
+          <button type="submit" id="save-field">
+            Save
+          </button>
+          <a id="cancel" href={FIELDS}>
+            Cancel
+          </a>
+        </div>
+      </fieldset>
+    </form>
+  );
+  return { title: `Edit ${field.label}`, section: FIELDS, status: refused === undefined ? 200 : 422, content };
+}
+
+function LookUpForm({ csrf, refused }: { csrf: string; refused: RefusedLookUp | undefined }) {
+  return (
+    <form id="look-up" method="post" action={`${FIELDS}/values`} aria-labelledby="look-up-heading">
+      <h2 id="look-up-heading">Values of one subscription</h2>
+      <CsrfField csrf={csrf} />
+      <label for="subscription">Subscription</label>
+      <input
+        id="subscription"
+        name="subscription"
+        value={refused?.name ?? ""}
+        required
+        autocomplete="off"
+        spellcheck={false}
+        {...fieldAttributes(refused?.error, "subscription-error", "subscription-help")}
+      />
+      <FieldError id="subscription-error" error={refused?.error} />
+      <small id="subscription-help">
+        Its number on the platform, its gid (<code>gid://shopify/SubscriptionContract/…</code>), or its id in the API.
+      </small>
+      <button type="submit" id="find">
+        Find
+      </button>
+    </form>
+  );
+}
+
+interface FieldRows {
+  request: AdminRequest;
+  fields: readonly FieldDefinition[];
+}
+
+function FieldTable({ request, fields }: FieldRows) {
+  return (
+    <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
+      {fields.map(({ key, label, type, options, subscriberEditable, personal }) => (
+        <tr id={`field-${key}`}>
+          <th scope="row" class="label">
+            {label}
+          </th>
+          <td>
+            <code>{key}</code>
+          </td>
+          <td class="options">
+            {TYPE_NAMES[type]}
+            {type === "choice" ? `: ${options.join(", ")}` : null}
+          </td>
+          <td>{subscriberEditable ? "you and subscribers" : "you"}</td>
+          <td>{personal ? "yes" : "no"}</td>
+          <td class="action">
+            <div class="actions">
+              <a id={`edit-${key}`} href={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
+                Edit
+              </a>
+              <ActionForm csrf={request.csrf} action="archive" id={key} button="Archive" label={`Archive ${label}`} />
+            </div>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function ArchivedTable({ request, fields }: FieldRows) {
+  return (
+    <>
+      <h2>Archived</h2>
+      <p>Archived fields are neither shown nor written. Their values are kept.</p>
+      <Table id="archived" name="Archived fields" headings={["Label", "Key", "Type", ACTION]}>
+        {fields.map(({ key, label, type }) => (
+          <tr id={`archived-${key}`}>
+            <th scope="row" class="label">
+              {label}
+            </th>
+            <td>
+              <code>{key}</code>
+            </td>
+            <td>{TYPE_NAMES[type]}</td>
+            <td class="action">
+              {hasAccess(request.shop.plan) ? (
+                <ActionForm
+                  csrf={request.csrf}
+                  action="restore"
+                  id={key}
+                  button="Bring back"
+                  label={`Bring back ${label}`}
+                />
+              ) : null}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+interface ActionProps {
+  csrf: string;
+  action: "archive" | "restore";
+  /** The key. */
+  id: string;
+  button: string;
+  /** Tells apart the buttons of the rows. */
+  label: string;
+}
+
+function ActionForm({ csrf, action, id, button, label }: ActionProps) {
+  return (
+    <form class="inline" method="post" action={`${FIELDS}/${action}/${id}`}>
+      <CsrfField csrf={csrf} />
+      <button type="submit" id={`${action}-${id}`} class="small outline" aria-label={label}>
+        {button}
+      </button>
+    </form>
+  );
+}
+
+/** Links a refused form to the reason, which no single input has. */
+function describedBy(refused: RefusedField | undefined) {
+  return refused === undefined ? {} : { "aria-describedby": "field-error" };
+}

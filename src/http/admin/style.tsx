@@ -1,0 +1,179 @@
+/** @jsxImportSource preact */
+import * as actions from "../../actions/style.ts";
+import { hasAccess, MAX_STYLE_BYTES } from "../../domain/shop.ts";
+import { sentence } from "../../lib/text.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
+import { Confirm, Copyable, CsrfField, FieldError, fieldAttributes } from "./components.tsx";
+
+const STYLE = "/admin/style";
+const PREVIEW = "preview";
+
+/** A refused form: the typed text and the reason. */
+interface RefusedStyle {
+  source: string;
+  error: string;
+}
+
+export const showStyle: Handler = (request, dependencies) => stylePage(request, dependencies);
+
+export const saveStyle: Handler = async (request, dependencies) => {
+  const source = request.form.get("source") ?? "";
+  const saved = await actions.saveStyle(dependencies.store, { shop: request.shop, source, actor: "merchant" });
+  if ("refused" in saved)
+    return stylePage(request, dependencies, { source, error: sentence(actions.styleRefusal(saved)) });
+  return { to: STYLE, notices: [{ text: "Saved. Visitors may see the former style for up to a day." }] };
+};
+
+export const askToClearStyle: Handler = async ({ csrf }) => {
+  const content = (
+    <Confirm id="clear-style" csrf={csrf} action={`${STYLE}/clear`} button="Remove the style" back={STYLE}>
+      <p>Remove the style of the widget? Its CSS is deleted. This can't be undone.</p>
+    </Confirm>
+  );
+  return { title: "Remove the widget's style", section: STYLE, content };
+};
+
+export const clearStyle: Handler = async ({ shop }, { store }) => {
+  await store.styles.clear(shop.id);
+  return { to: STYLE, notices: [{ text: "The widget has no style any longer." }] };
+};
+
+/** Shows a sample widget with the saved style. */
+export const previewSaved: Handler = async ({ shop }, { store }) =>
+  preview((await store.styles.find(shop.id))?.source ?? "");
+
+/** Shows a sample widget with what was typed, which is not saved. */
+export const previewTyped: Handler = async ({ form }) => preview(form.get("source") ?? "");
+
+async function stylePage(
+  { shop, csrf }: AdminRequest,
+  { store, publicUrl }: AdminDependencies,
+  refused?: RefusedStyle,
+): Promise<AdminPage> {
+  const stored = await store.styles.find(shop.id);
+  const content = (
+    <>
+      <p>
+        This CSS styles the storefront widget. It can't change anything outside the widget, and it can't load anything.
+        Your theme links it at this address:
+      </p>
+      <Copyable
+        id="address"
+        value={`${publicUrl ?? ""}/storefront/${shop.domain}/widget.css`}
+        name="the address of the stylesheet"
+      />
+      <form id="style" method="post" action={STYLE}>
+        <CsrfField csrf={csrf} />
+        <fieldset disabled={!hasAccess(shop.plan)}>
+          <label for="source">CSS</label>
+          <textarea
+            id="source"
+            name="source"
+            class="code"
+            rows={16}
+            spellcheck={false}
+            autocomplete="off"
+            {...fieldAttributes(refused?.error, "source-error", "source-help")}
+          >
+            {/* A browser drops the first line end. */}
+            {`\n${refused?.source ?? stored?.source ?? ""}`}
+          </textarea>
+          <FieldError id="source-error" error={refused?.error} />
+          <small id="source-help">
+            At most {MAX_STYLE_BYTES / 1024} KiB.{" "}
+            <a href="/docs/storefront">What is allowed, and a style to begin with</a>
+          </small>
+          <div class="actions">
+            <button type="submit" id="save-style">
+              Save
+            </button>
+            <button
+              type="submit"
+              id="preview-style"
+              class="secondary"
+              formaction={`${STYLE}/preview`}
+              formtarget={PREVIEW}
+            >
+              Preview
+            </button>
+            {stored === undefined ? null : (
+              <a id="clear" href={`${STYLE}/clear`}>
+                Remove the style
+              </a>
+            )}
+          </div>
+        </fieldset>
+      </form>
+      <h2>Preview</h2>
+      <p>This is a sample widget with the saved style. The button Preview shows what you typed, without saving it.</p>
+      <iframe name={PREVIEW} class="preview" sandbox="" title="A sample widget" src={`${STYLE}/preview`} />
+    </>
+  );
+  return { title: "Widget style", section: STYLE, status: refused === undefined ? 200 : 422, content };
+}
+
+/** A page around the widget, in which a style that leaves the widget would be seen. */
+const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
+
+/** Makes the document of the frame. Its styles are `data:` addresses, so that no CSS can end a style element. */
+async function preview(source: string) {
+  const scoped = await actions.scopeStyle(source);
+  const css = "css" in scoped ? scoped.css : "";
+  const frame = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>A sample widget</title>
+        <link rel="stylesheet" href={dataUrl(SHOP_STYLE)} />
+        <link rel="stylesheet" href={dataUrl(css)} />
+      </head>
+      <body>
+        {"refused" in scoped ? (
+          <p id="refused" role="alert">
+            This style is refused. {sentence(actions.styleRefusal(scoped))}
+          </p>
+        ) : null}
+        <p id="before">Your shop's page, before the widget.</p>
+        <SampleWidget />
+        <p id="after">Your shop's page, after the widget.</p>
+      </body>
+    </html>
+  );
+  return { frame };
+}
+
+function dataUrl(css: string): string {
+  return `data:text/css;charset=utf-8;base64,${Buffer.from(css).toString("base64")}`;
+}
+
+/** A widget like that of docs/storefront.md. */
+function SampleWidget() {
+  return (
+    <div class="sds-widget">
+      <h2 class="title">Your subscription</h2>
+      <p class="next">
+        Next order: <time dateTime="2026-12-01">1 December 2026</time>
+      </p>
+      <ul class="lines">
+        <li class="line">
+          <span class="name">Coffee, 500 g</span> <span class="price">$14.00</span>
+        </li>
+        <li class="line">
+          <span class="name">Filters, 100</span> <span class="price">$4.50</span>
+        </li>
+      </ul>
+      <label class="field">
+        Gift note <input class="input" type="text" value="Enjoy!" />
+      </label>
+      <p class="actions">
+        <button type="button" class="button">
+          Skip the next order
+        </button>{" "}
+        <a class="link" href="#manage">
+          Manage
+        </a>
+      </p>
+    </div>
+  );
+}
