@@ -11,6 +11,8 @@ import { TRIGGER_HANDLES, TRIGGERS } from "../src/domain/events/trigger.ts";
 import { RECORD_SCHEMAS } from "../src/domain/records/record-schemas.ts";
 import { parseRecord } from "../src/domain/records/records.ts";
 import { Customer, Order, Subscription } from "../src/domain/resources.ts";
+import { scopeStylesheet } from "../src/domain/style/stylesheet.ts";
+import { samplesOf } from "./support/samples.ts";
 
 const TOP = join(import.meta.dir, "..");
 
@@ -175,6 +177,13 @@ function allCommands(): string[] {
     noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
   );
 }
+
+test("the style to begin with, in docs/storefront.md, is accepted", () => {
+  const styles = samplesOf("storefront.md", page("src/docs/storefront.md")).filter(
+    ({ language }) => language === "css",
+  );
+  expect(styles.map(({ code }) => scopeStylesheet(code))).toEqual([{ css: expect.stringContaining(".sds-widget") }]);
+});
 
 test("every command is in docs/operating.md", () => {
   const commands = allCommands();

@@ -10,6 +10,7 @@ import receivers from "./receivers.md" with { type: "text" };
 import records from "./records.md" with { type: "text" };
 import replay from "./replay.md" with { type: "text" };
 import scaling from "./scaling.md" with { type: "text" };
+import storefront from "./storefront.md" with { type: "text" };
 import versioning from "./versioning.md" with { type: "text" };
 import webhooks from "./webhooks.md" with { type: "text" };
 
@@ -78,6 +79,12 @@ export const GUIDES: readonly GuideGroup[] = [
   {
     name: "Send data",
     entries: [guide("records", "Records", "the intake, the import and every field", records)],
+  },
+  {
+    name: "Storefront",
+    entries: [
+      guide("storefront", "The widget's style", "CSS of the merchant that cannot leave the widget", storefront),
+    ],
   },
   {
     name: "Run it",
