@@ -169,7 +169,7 @@ describe("with everyMs", () => {
 
   test.each([
     ["3600", 3_600_000],
-    // This is the longest wait of a timer. With a longer wait, the timer would fire at once.
+    // A timer takes at most 2 ** 31 - 1 ms. With a longer time, it would fire at once.
     ["999999999", 2 ** 31 - 1],
     ["1", 60_000],
   ])("the next try comes after everyMs or Retry-After %p, whichever is longer", async (retryAfter, waitMs) => {

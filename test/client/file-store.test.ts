@@ -163,7 +163,7 @@ describe("a file with many former states of rows is rewritten, with the same row
 
   test("and a draft that did not fit leaves no bytes", async () => {
     const path = fileOfFour();
-    // The rewrite needs more than these 20 blocks.
+    // The rewrite needs more than 20 blocks, so it fails.
     expect(runLimited(20, path, "")).toBe("");
     expect(statSync(`${path}.new`).size).toBe(0);
     await expectRows(path, 3);

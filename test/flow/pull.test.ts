@@ -301,7 +301,7 @@ describe("--include customFields", () => {
   const INCLUDE = ["--resource", "subscriptions", "--include", "customFields"];
   const CSV = [...INCLUDE, "--format", "csv"];
 
-  /** A shop with two subscriptions and the fields tier and note. The first subscription has both, the second a tier. */
+  /** A shop with two subscriptions, and the custom fields tier and note. The second subscription has no note. */
   async function shopWithFields() {
     const shop = await apiShop(2);
     const define = (key: string, type: string) =>
@@ -316,7 +316,7 @@ describe("--include customFields", () => {
     return { ...shop, define, run, state, url: shop.server.url };
   }
 
-  /** The custom columns of the lines, from behind `cancelledAt`. */
+  /** The columns of custom fields in each line. They follow the column `cancelledAt`. */
   const columns = ({ stdout }: Result) =>
     stdout.split("\r\n").map((line) => line.split(/cancelledAt|Z,,(?=[^,]*,)/).at(-1));
 

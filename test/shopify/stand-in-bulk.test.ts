@@ -200,7 +200,7 @@ test("an operation that runs is canceled once, and leaves no result", async () =
     bulkOperation: { status: expect.stringMatching(/^CANCEL(ING|ED)$/) },
   });
   await canceled;
-  // Runs longer than the rest of the first operation, so a late result of the first operation would show below.
+  // A second operation takes longer than the rest of the first. So a late result of the first would show below.
   await start(ORDERS);
   await shop.finishBulkOperations();
   expect(await poll(id)).toMatchObject({ status: "CANCELED", url: null });

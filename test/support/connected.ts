@@ -130,8 +130,7 @@ export class ConnectedShop {
 }
 
 /**
- * When the next new platform webhook ends its wait for others about its subject; undefined if no webhook waits like
- * this.
+ * The next time when a new platform webhook stops waiting for others about its subject; undefined if no webhook waits.
  */
 async function nextBurstEnd({ test, shop }: ConnectedShop): Promise<number | undefined> {
   const { ms } = test.clock;
@@ -207,7 +206,7 @@ export async function seeded(seeding: Seeding): Promise<ConnectedShop> {
   return all;
 }
 
-/** A connected shop with such contracts, loaded an hour ago. */
+/** Like `seeded`, with a load an hour ago. */
 export async function seededAndLoaded(seeding: Seeding): Promise<ConnectedShop> {
   const all = await seeded(seeding);
   await all.load();

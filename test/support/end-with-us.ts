@@ -1,6 +1,6 @@
 /**
- * Waits for the end of its standard input, which comes when the test process ends. Then it kills the process whose id
- * is in a file of the folder, and removes the folder.
+ * Waits until its standard input ends: it ends with the test process. Then kills the process whose id is in a file of
+ * the folder, and removes the folder.
  */
 const GUARD = `
 folder=$1 file=$2

@@ -111,7 +111,7 @@ test.each([
   ["1250.0", "JPY", 1250],
   ["1.234", "KWD", 1234],
   ["1.2", "KWD", 1200],
-  // As a float this would be 1,004,999,999,999,999.9.
+  // A float would give 1,004,999,999,999,999.9.
   ["10049999999999.99", "USD", 1004999999999999],
   ["90071992547409.91", "USD", Number.MAX_SAFE_INTEGER],
 ])("%s %s is %d minor units", (amount, currency, units) => {
@@ -138,7 +138,7 @@ test("any amount is rounded to the nearest minor unit, and half a unit to the ev
   fc.assert(
     fc.property(fc.bigInt(0n, 10n ** 12n), fractions, currency, (whole, fraction, code) => {
       const read = minorUnits(fraction === "" ? `${whole}` : `${whole}.${fraction}`, code);
-      // Computes the same with integers of any size, in units of 10^-20.
+      // Computes the expected result with bigints, in units of 10 -20.
       const unit = 10n ** BigInt(20 - digitsOf[code]);
       const exact = BigInt(`${whole}${fraction.padEnd(20, "0")}`);
       const [below, twiceRest] = [exact / unit, (exact % unit) * 2n];

@@ -230,7 +230,7 @@ describe("data that bulk operations cannot give is read by pages", () => {
     const all = await largeShop();
     seemLarge(all, ({ operation }) => {
       const [customers] = all.remote.bulk.all;
-      // Sets the status again at each query, because the operation may complete between two queries.
+      // Sets CANCELED again at each status query, because the operation may complete between two queries.
       const isLook = operation === "BulkOperation" && all.platform.files.downloads.length === 0;
       if (isLook && customers !== undefined) customers.status = "CANCELED";
       return undefined;

@@ -194,7 +194,9 @@ test("a page that is older than the reading for a platform webhook hides no chan
 });
 
 describe("two pages of contracts are worked on at a time", () => {
-  /** Starts a load. Its first page waits while the second page is written. Then the first page fails if `fails`. */
+  /**
+   * Starts a load. Its first page waits while the second page is written. Then the first page fails if `fails` is true.
+   */
   async function withSlowPage({ fails }: { fails: boolean }) {
     const all = await seeded({ contracts: 600 });
     const slow = Promise.withResolvers<void>();
