@@ -86,10 +86,10 @@ async function tryAll(folder: string, tests: readonly TestFile[]): Promise<numbe
   return percent >= WANTED_PERCENT ? 0 : 1;
 }
 
-/** The working tree without what git ignores; the tests run there. */
+/** Copies the working tree without the files that git ignores. The tests run in this copy. */
 async function copyTree(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sds-mutants-"));
-  // If root runs this, PostgreSQL runs as another user, and its programs are found through this folder.
+  // If root runs this, PostgreSQL runs as another user. That user reaches PostgreSQL's programs through this folder.
   chmodSync(folder, 0o755);
   const listed = (await $`git ls-files -z --cached --others --exclude-standard`.quiet().text()).split("\0");
   for (const path of listed.filter((path) => path !== "")) {
@@ -138,7 +138,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   const failed = files.filter(({ path }) => path === first.file);
   const second = await run(failed.length === 0 ? files : failed);
   if (!second.passed) return first.file ?? "the suite";
-  // The failure was probably chance. The files after the failed one have not run yet.
+  // The failure was probably chance. Run the other files too: those after the failed file have not run yet.
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),

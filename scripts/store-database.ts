@@ -74,8 +74,8 @@ function storeFile({ data }: OldProgram) {
 }
 
 /**
- * Copies the SQLite database to PostgreSQL, at real time. The program cannot run on PostgreSQL here, because its
- * shifted clock would differ from the server's.
+ * Copies the finished SQLite database to PostgreSQL, without a shift of the clock. `live` itself cannot run on
+ * PostgreSQL: the program's shifted clock would differ from the server's clock.
  */
 async function storeOnPostgres({ data }: OldProgram) {
   const server = await postgresServer();

@@ -29,18 +29,19 @@ export interface Config {
   /** The wait after each attempt of a delivery, except the last attempt. */
   retryWaitsMs: readonly number[];
   deliveryTimeoutMs: number;
-  /** Limits of attempts at the same time, for all shops together and for each shop. */
+  /** How many attempts may run at once, for all shops together. */
   deliveryConcurrency: number;
+  /** How many attempts may run at once for one shop. */
   deliveryPerShop: number;
   egressAllow: EgressAllow;
-  /** Limit of each API key; null for no limit. */
+  /** Limit of requests with one API key; null for no limit. */
   rateLimit: RateLimit | null;
   logLevel: LogLevel;
 }
 
 export interface RateLimit {
   perSecond: number;
-  /** Requests at once after a pause. */
+  /** How many requests a key may make at once after a pause. */
   burst: number;
 }
 
@@ -103,7 +104,7 @@ export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The address has no path, because cookies and links of the settings page are below /admin. */
+/** Refuses an address with a path, because cookies and links of the settings page begin at /admin. */
 function readPublicUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
@@ -116,7 +117,7 @@ function isHttp(url: URL | null): url is URL {
   return url?.protocol === "https:" || url?.protocol === "http:";
 }
 
-/** The engine checks the address. Messages do not repeat it: it may hold a password. */
+/** The engine checks the address. Messages do not repeat the address, because it may hold a password. */
 function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
@@ -145,7 +146,10 @@ function readTextFile(name: string, file: string): string {
   }
 }
 
-/** Reads the target of `sds copy`. Messages do not repeat it: it may hold a password. @throws SdsError `invalid` */
+/**
+ * Reads the target of `sds copy`. Messages do not repeat the target, because it may hold a password.
+ * @throws SdsError `invalid`
+ */
 export function readCopyTarget(text: string, env: Environment): DatabaseConfig | { folder: string } {
   const [, folder] = /^sqlite:(.+)$/s.exec(text) ?? [];
   if (folder !== undefined) return { folder: resolve(folder) };
@@ -205,7 +209,7 @@ function readSecretFile(env: Environment): string | null {
   throw invalid(`SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`);
 }
 
-/** The API key for commands that ask a server. Messages do not repeat it. @throws SdsError `invalid` */
+/** Reads the API key for commands that ask a server. Messages do not repeat the key. @throws SdsError `invalid` */
 export function readApiKey(env: Environment): string {
   const path = nonEmpty("SDS_KEY_FILE", env["SDS_KEY_FILE"]);
   if (path === undefined) throw invalid("set SDS_KEY_FILE to a file that holds the API key");

@@ -8,7 +8,8 @@ const STDERR_TIMEOUT_MS = 5_000;
 // Only the user who runs the program may read its files: the database, the key file, temporary files.
 process.umask(0o077);
 
-// A reader of stdout may stop early, as in `sds key list | head -1`. On a full disk the output is lost, so that fails.
+// A reader of stdout may stop early, as in `sds key list | head -1`: that is no failure. Other errors, such as a full
+// disk, are failures, because output is lost.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   tell(`sds: cannot write to stdout: ${messageOf(error)}`);
@@ -21,8 +22,8 @@ process.stderr.on("error", () => unreadable.resolve());
 
 const status = await run(process.argv.slice(2));
 
-// The process exits even with open connections: one to an address that drops packets would keep it for two minutes.
-// First it writes all output, also for a slow reader. If that fails, the handler above exits.
+// The process exits even with open connections: a connection to an address that drops packets would keep it for two
+// minutes. First it writes all output, even if the reader is slow. If stdout fails, its handler above exits.
 await new Promise<void>((resolve) => {
   process.stdout.end((error?: Error | null) => {
     if (!error) resolve();

@@ -19,14 +19,20 @@ const WALKERS = 8;
 const PAGE_ROWS = 250;
 const ROUNDS = 5;
 const EVENTS_PER_ROUND = 100;
-/** One event is posted in each period, unless the previous event takes longer. So both halves have the same load. */
+/**
+ * An event is posted at this interval, or later if the previous event takes longer. So events come as often with
+ * readers as without.
+ */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;
 const DOMAIN = "bench.myshopify.com";
 
 interface Latencies {
   acknowledged: number[];
-  /** Time from the acknowledgement to the arrival at the endpoint. The acknowledgement follows the commit at once. */
+  /**
+   * Milliseconds from the acknowledgement to the arrival at the endpoint. The acknowledgement follows the commit at
+   * once, so this measures from the commit.
+   */
   received: number[];
 }
 

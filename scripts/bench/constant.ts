@@ -8,7 +8,7 @@ const [url = "", key = ""] = process.argv.slice(2);
 const page = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
 if (page.status !== 200) throw new Error(`${url} gave ${page.status}`);
 const body = await page.text();
-// Bun sets these two by itself.
+// Bun sets the headers Date and Content-Length itself.
 const headers = Object.fromEntries([...page.headers].filter(([name]) => name !== "date" && name !== "content-length"));
 
 const server = serve({

@@ -147,7 +147,10 @@ interface Pull {
   checkpoint: string;
 }
 
-/** Reads pages to the end. @returns the checkpoint of the first page of a walk, or of the last page of changes */
+/**
+ * Reads pages to the end. The result has the checkpoint that a client keeps: of the first page of all rows, or of the
+ * last page of changes.
+ */
 async function pull(url: string, key: string, query: string, encoding: string): Promise<Pull> {
   let [requests, bytes, checkpoint, cursor] = [0, 0, "", null as string | null];
   do {

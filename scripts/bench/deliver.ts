@@ -46,7 +46,7 @@ const HANGING_SHOPS = 300;
 const FLAPPING_SHOPS = 100;
 const FLAP_MS = 4_000;
 const FLAP_ANSWER_MS = 200;
-/** Longer than three timeouts. */
+/** How long events are sent: longer than three timeouts of an attempt. */
 const HANGING_MS = 31_000;
 const PAUSE_MS = 30;
 
@@ -182,9 +182,12 @@ async function postsTo(folder: string, domain: string, count: number): Promise<S
 }
 
 interface Latency {
-  /** From the answer to the arrival. The program answers 202 shortly after the commit. */
+  /**
+   * Time from the answer to the arrival at the endpoint. sds answers shortly after its commit, so this measures from
+   * the commit.
+   */
   fromAnswerMs: number;
-  /** From the request to the arrival. */
+  /** Time from the request to the arrival at the endpoint. */
   fromRequestMs: number;
 }
 
@@ -256,7 +259,8 @@ async function measureIntake(endpoint: string): Promise<void> {
 }
 
 /**
- * Starts an endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Its answers take as long as from far away.
+ * Starts an endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Each answer takes FLAP_ANSWER_MS, as if
+ * the endpoint were far away.
  */
 function startFlapping() {
   const answers = () => Math.floor(performance.now() / FLAP_MS) % 2 === 0;
@@ -273,10 +277,7 @@ function startFlapping() {
   return { url: String(server.url), [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/**
- * After a cold start, sends events for the length of three timeouts.
- * @returns milliseconds from each request to its receipt
- */
+/** Starts sds and sends events for HANGING_MS. @returns milliseconds from each request to its receipt */
 async function healthyLatencies(template: string, receiver: Endpoint, events: SignedPost[]): Promise<number[]> {
   await using server = await startSds(copyFolder(template, `${template}-used`));
   const end = performance.now() + HANGING_MS;

@@ -13,7 +13,7 @@ import { machineLine, needTwoCores, rate, rounded, Table } from "./table.ts";
 const { values } = parseArgs({
   options: { large: { type: "boolean", default: false }, load: { type: "boolean", default: false } },
 });
-/** Git ignores it. */
+/** Git ignores this folder. */
 const FOLDER = "dist/bench/inbound";
 const SDS = join(FOLDER, "sds");
 const SECRET_FILE = join(FOLDER, "secret");
@@ -21,7 +21,7 @@ const SECRET = "the-app-client-secret";
 
 const ROUNDS = 3;
 const CONNECTIONS = 32;
-/** There are twice as many webhooks: one about each contract and one about its customer. */
+/** Each contract gives two webhooks: one about the contract and one about its customer. */
 const CONTRACTS = 11_000;
 /** Number of webhooks at the start whose time is not counted, because the program has just started. */
 const WARM_UP = 2_000;

@@ -15,7 +15,7 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** Number of webhooks with the same time in milliseconds. The program cannot accept so many in one millisecond. */
+/** How many webhooks have the same time in milliseconds. It is more than the program can accept in a millisecond. */
 const PER_MILLISECOND = 10;
 
 /**
@@ -43,8 +43,8 @@ export function platformPosts(contracts: readonly string[], customers: readonly 
 }
 
 /**
- * Makes the bytes of a signed request, as the platform sends it. Posting ready bytes costs almost nothing compared with
- * answering them.
+ * Makes the bytes of a signed request, as the platform sends it. Call this before the measurement: posting ready bytes
+ * costs almost nothing compared with answering them.
  */
 export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost, secret: string): Uint8Array {
   const at = new Date(triggeredAt).toISOString();

@@ -9,7 +9,7 @@ import { DOMAIN, type Points, StandIn } from "./stand-in.ts";
 import { machineLine, rounded, Table } from "./table.ts";
 
 const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
-/** Git ignores it. */
+/** Git ignores this folder. */
 const FOLDER = "dist/bench/points";
 const SDS = join(FOLDER, "sds");
 const SECRET_FILE = join(FOLDER, "secret");

@@ -8,7 +8,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
 
-/** Git ignores it. */
+/** Git ignores this folder. */
 export const FOLDER = "dist/bench/deliver";
 const RECORDS_PER_COMMIT = 1_000;
 
@@ -20,7 +20,7 @@ export interface ShopGroup {
   events: number;
 }
 
-/** A delivery for programs other than sds. */
+/** One line of `sentFile`: a delivery for the programs that are compared with sds. */
 export interface Sent {
   topic: string;
   body: string;
@@ -74,7 +74,7 @@ export function addEmptyShops(
   });
 }
 
-/** Runs a function on a folder's store, and closes the store. Then the whole database is in one file. */
+/** Runs a function on a folder's store, and closes the store, so that the whole database is in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore({
     folder,

@@ -135,7 +135,7 @@ async function measureImport(rounds = 3): Promise<void> {
     const { file: rowFile, count, changes } = shops.writtenRows(imported);
     rows = count;
     const inserted = await shops.emptyShop("inserts");
-    // The same number of commits as in the import.
+    // The inserts make as many commits as the import did.
     const changesPerCommit = Math.ceil(changes / (IMPORTED_ROWS / 1_000));
     const start = performance.now();
     await $`bun ${BENCH}/inserts.ts ${rowFile} ${shops.databaseOf(inserted)} ${changesPerCommit}`.quiet();

@@ -28,9 +28,10 @@ const INTERVALS = ["WEEK", "MONTH", "MONTH", "MONTH"] as const;
 const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Brew, 6 bottles"] as const;
 
 /**
- * Makes a shop's contracts of five years, always the same ones. Each contract has one line, and five contracts have
- * four customers.
- * @param order `random` is a possible order of an export; `dated` is oldest first, evenly spread
+ * Yields a shop's contracts of five years, the same ones in each run. Each contract has one line. On average, five
+ * contracts have four customers.
+ * @param order `random`: the start dates are in random order, as they may be in an export. `dated`: the oldest contract
+ *   is first, and the dates are evenly spread
  */
 export function* subscriptionRecords(count: number, order: "random" | "dated"): Generator<SubscriptionRecord> {
   const random = randomFractions(20_260_131);

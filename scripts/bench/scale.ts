@@ -123,7 +123,7 @@ async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: 
   });
 }
 
-/** Makes the posts of one measurement, from these shops in turn. */
+/** Makes the posts of one measurement, from the senders in turn. */
 function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
   const each = Math.ceil((2 * (ROUNDS + 1) * POSTS_PER_ROUND) / senders.length);
   const posts = senders.map(({ domain, secret }) => signedPosts(domain, secret, each).values());

@@ -88,7 +88,7 @@ export async function runPinned(command: string[], env: Record<string, string> =
   return { printed, seconds: (performance.now() - start) / 1_000, peakMemoryMb };
 }
 
-/** Installs Fastify, better-sqlite3 and BullMQ once, because one of them is compiled for minutes. */
+/** Installs Fastify, better-sqlite3 and BullMQ once, because compiling native code takes minutes. */
 export async function installBaseline(): Promise<void> {
   const folder = join(import.meta.dir, "baseline");
   const installed = Bun.file(join(folder, "node_modules/.package-lock.json"));

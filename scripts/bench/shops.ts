@@ -67,7 +67,7 @@ export async function importFile(shop: Shop, file: string): Promise<Import> {
 /** Writes the records as NDJSON. @returns the path of the file */
 export async function recordFile(count: number): Promise<string> {
   const file = join(FOLDER, `subscriptions-${count}.ndjson`);
-  // The writer overwrites the beginning of an existing file and leaves the rest.
+  // Bun's writer does not truncate an existing file.
   rmSync(file, { force: true });
   const writer = Bun.file(file).writer();
   for (const record of subscriptionRecords(count, "random")) {
@@ -99,12 +99,12 @@ export function filledShop(count: number): Promise<Shop> {
     tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
     const shop = await emptyShop(name);
     const db = openDatabase(databaseOf(shop), 30_000, UPGRADE);
-    // A bench makes the database again if a power cut damages it.
+    // Nothing is synced: if a power cut damages the database, a bench makes it again.
     db.run("PRAGMA synchronous = OFF");
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Prepared before the index is dropped, because one unused statement names the index.
+    // Prepare the statements before the index is dropped: one of them, unused here, names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;
@@ -190,8 +190,7 @@ function pagePath(limit: number, cursor?: string): string {
 }
 
 /**
- * Yields the rows that the mirror would store, as the mirror decides them. Customers are left out, because no bench
- * reads them.
+ * Yields the rows of subscriptions that the mirror would store. Customers are left out, because no bench reads them.
  */
 function* subscriptionRows(count: number) {
   const nothing = {
@@ -252,7 +251,7 @@ function fillBaseline(shop: Shop): void {
   db.close();
 }
 
-/** Makes a shop, or reuses the shop of an earlier run until these sources or the tables change. */
+/** Makes a shop once; later runs reuse it. After a change of `sources` below, the shop is made again. */
 async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
   const file = join(FOLDER, name, "made.json");
   const sources = [

@@ -5,10 +5,10 @@ import { type PostgresProcess, startPostgres } from "../../test/support/postgres
 import { familySeconds, processorSeconds } from "./processor-time.ts";
 import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 
-/** One engine of a measurement that compares two. */
+/** One of the two engines that a measurement compares. */
 export interface Side {
   folder: string;
-  /** The environment of every command on it. */
+  /** The environment of every command that uses this engine. */
   env: Record<string, string>;
   /** Processor time of the database's own processes so far, in seconds; 0 for SQLite, which runs inside sds. */
   databaseSeconds(): number;
@@ -77,8 +77,7 @@ export function startSide(program: string, side: Side): Promise<Server> {
 }
 
 /**
- * The cost of one operation: microseconds of processor time of sds and of the database's server. Also operations per
- * second.
+ * Microseconds of processor time for each operation, of sds and of the database's server. Also operations per second.
  */
 export interface Cost {
   sds: number;

@@ -32,7 +32,7 @@ export class StandIn implements AsyncDisposable {
   ): Promise<StandIn> {
     const program = ["bun", "test/support/platform/main.ts", "--client-secret-file", secretFile];
     const points = ["--maximum-available", String(maximumAvailable), "--restore-rate", String(restoreRate)];
-    // It prints its address on stdout.
+    // The stand-in prints its address on stdout, but `startServer` reads stderr.
     const standIn = new StandIn(await startServer(["bash", "-c", 'exec "$0" "$@" >&2', ...program, ...points]));
     await standIn.tell("addShop", {});
     await standIn.tell("seed", seeding);

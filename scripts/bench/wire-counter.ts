@@ -3,13 +3,13 @@ import { createConnection, createServer, type Socket } from "node:net";
 /** How much programs sent to a PostgreSQL server. */
 export interface Said {
   statements: number;
-  /** Statements that are sent together are one round trip. */
+  /** Statements share a round trip if the client sends them without waiting for an answer. */
   roundTrips: number;
 }
 
 /**
- * Starts a proxy in front of a PostgreSQL server on this machine, which counts messages. The proxy delays each answer.
- * If a client sends more statements during the delay, they are pipelined.
+ * Starts a proxy in front of a PostgreSQL server on this machine, and counts statements and round trips. The proxy
+ * delays each answer. A statement that a client sends during the delay was pipelined.
  */
 export async function startWireCounter(port: number): Promise<{ port: number; said: Said; stop(): void }> {
   const said: Said = { statements: 0, roundTrips: 0 };

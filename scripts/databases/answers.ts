@@ -6,7 +6,7 @@ const RESOURCES = ["customers", "subscriptions", "orders"];
 const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
 /** A query of changes. Later pages are read with the checkpoint of the previous page, as a copy does. */
 const CHANGES = "limit=7&updatedSince=2026-02-02T09:00:00Z";
-/** A limit for walks with one row on each page. */
+/** A walk ends after this many pages, because a walk with `limit=1` would be long. */
 const MAX_PAGES = 12;
 const SHOWN_PER_STATUS = 2;
 
@@ -39,7 +39,7 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
     for (const kind of ["webhook", "trigger"]) await ask("delivery", "list", "--kind", kind, ...shop);
     const deliveries = JSON.parse(await ask("delivery", "list", "--limit", "1000", ...shop)) as Listed[];
     const alike = Map.groupBy(deliveries, ({ kind, status }) => `${kind} ${status}`);
-    // Show all rewards, because the redaction of a person changes their bodies.
+    // All rewards are shown, because the redaction of a person changes the bodies of rewards.
     const shown = [...alike.values()].flatMap((group) => group.slice(0, SHOWN_PER_STATUS));
     const rewards = deliveries.filter(({ topic }) => topic === "loyalty.reward_earned");
     for (const { id } of new Set([...shown, ...rewards])) await ask("delivery", "show", id, ...shop);
@@ -62,12 +62,12 @@ export async function askPages(server: Server, key: string): Promise<StoredReque
   return (await Promise.all(walks)).flat();
 }
 
-/** @param behind makes the path of the next page from a page's `nextCursor` */
+/** @param nextPath makes the path of the next page from a page's `nextCursor` */
 async function walk(
   server: Server,
   key: string,
   first: string,
-  behind: (cursor: string) => string,
+  nextPath: (cursor: string) => string,
 ): Promise<StoredRequest[]> {
   const answers: StoredRequest[] = [];
   let next: string | null = first;
@@ -77,7 +77,7 @@ async function walk(
     const body = await response.text();
     answers.push({ key, path, status: response.status, body });
     const cursor = response.ok ? (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor : null;
-    next = cursor === null ? null : behind(encodeURIComponent(cursor));
+    next = cursor === null ? null : nextPath(encodeURIComponent(cursor));
   }
   return answers;
 }

@@ -201,7 +201,8 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
 }
 
 /**
- * Makes a key in the settings, but stops the program before a page shows it. Opens a wrong sign-in link shortly before.
+ * Opens a wrong sign-in link, then makes a key in the settings. Stops the program before the count of wrong links
+ * expires, and before a page shows the key.
  */
 async function leaveForm({ program }: World, { sessionCookie }: Remembered): Promise<void> {
   const server = await program.serve();

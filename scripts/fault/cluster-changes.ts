@@ -49,7 +49,7 @@ export function startChangeReader(sql: SQL, shopId: number) {
       if (missed.length > 0) problems.push(`the reader of shop ${shopId} missed ${missed.length}: ${missed[0]?.row}`);
       const [{ count }] = await sql.unsafe(`SELECT change_count AS count FROM shop_changes WHERE shop_id = ${shopId}`);
       if (Number(count) !== (all.at(-1)?.number ?? 0)) problems.push(`shop ${shopId} counts ${count} changes`);
-      // A second write of a row leaves a gap in the numbers. Occurrences are written once.
+      // Only a second write of a row leaves a gap in the numbers. Occurrences are written once, so they leave no gaps.
       const once = all.every(({ row }) => row.startsWith("occurrences "));
       if (once && all.length !== Number(count)) problems.push(`shop ${shopId} has gaps: ${all.length} of ${count}`);
       return problems;

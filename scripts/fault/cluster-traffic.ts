@@ -31,11 +31,14 @@ export interface ClusterShop {
   intakeSecret: string;
 }
 
-/** Most deliveries of one shop at once: the default of SDS_DELIVERY_PER_SHOP. */
+/** How many deliveries of one shop may run at once: the default of SDS_DELIVERY_PER_SHOP. */
 const PER_SHOP = 4;
 const LONGEST_ANSWER_MS = 60;
 
-/** Receives the webhooks of all shops, and notes violations. */
+/**
+ * Receives the webhooks of all shops. Notes deliveries that run twice at once, and shops with too many deliveries at
+ * once.
+ */
 export function startWatchingReceiver() {
   /** The ids of the deliveries about each record, by the record's mark. */
   const ids = new Map<string, Set<string>>();

@@ -78,7 +78,7 @@ async function time(index: number, kind: "page" | "post", ask: () => Promise<num
   const node = nodes[index] as FaultyNode;
   const { faults } = node;
   const took = await ask();
-  // A request that began during a fault may be answered after it.
+  // Not counted: a fault during the request may have slowed the answer.
   if (node.faults !== faults || !node.isHealthy) return;
   slowest[kind] = Math.max(slowest[kind], took ?? 0);
   if (took === undefined || took > HEALTHY_LIMIT_MS)

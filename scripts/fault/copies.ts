@@ -133,7 +133,7 @@ async function run(command: string[]): Promise<string> {
   return stdout;
 }
 
-/** Keeps a copy with the program of "Keeping a copy current", as downloaded from `serve`. */
+/** Keeps a copy with puller.py, the program of the page "Keeping a copy current". It is downloaded from `serve`. */
 async function pythonCopy(): Promise<Kept> {
   const file = join(folder, "copy.db");
   const puller = join(folder, "puller.py");

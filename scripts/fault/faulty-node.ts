@@ -13,7 +13,7 @@ export interface FaultyNode extends ClusterNode {
   server: Server | undefined;
   start(): Promise<void>;
   kill(): Promise<void>;
-  /** Whether it should answer now. */
+  /** Whether the node should answer now. */
   isHealthy: boolean;
   /** Number of faults that the node has had. */
   faults: number;

@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), "sds-power-cut-"));
 const template = join(folder, "template");
 const env = removalEnv(folder);
 
-/** Records the program while it removes the shop. */
+/** Records what the program writes, syncs and answers while it removes the shop. */
 async function record(): Promise<Operation[]> {
   const data = join(folder, "recorded");
   cpSync(template, data, { recursive: true });

@@ -17,7 +17,7 @@ export function nodeEnv(folder: string): Record<string, string> {
 export interface Server {
   url: string;
   pid: number;
-  /** Its stderr so far. */
+  /** What the program has printed on stderr so far. */
   log(): string;
   /** Sends a signal and waits for the end. */
   stop(signal: NodeJS.Signals): Promise<void>;
@@ -27,7 +27,7 @@ export interface Server {
 export interface CompiledProgram {
   /** Runs a command. @throws Error for an exit status other than 0 */
   run(args: string[], stdin?: string): Promise<string>;
-  /** Starts `serve`. @param before a command that starts it, such as a tracer. @param port 0 for any */
+  /** Starts `serve`. @param before a command to put before the program's, such as a tracer. @param port 0 for any */
   serve(before?: string[], port?: number): Promise<Server>;
 }
 

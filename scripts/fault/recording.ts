@@ -9,8 +9,8 @@ export type Operation =
   | { do: "answer" };
 
 /**
- * Makes the command that records a program. It stands in front of the program's own command. With `-D` the program
- * keeps its process id.
+ * Returns the strace command that records a program. Put it before the program's own command. `-D` makes strace a
+ * descendant of the program, so the process id is the program's.
  */
 export function recorded(file: string): string[] {
   const calls = "pwrite64,write,writev,sendto,sendmsg,fsync,fdatasync,ftruncate";
@@ -34,7 +34,10 @@ export function recorded(file: string): string[] {
 const CALL = /^\d+\s+(\w+)\(\d+<([^>]*)>(?:, )?(.*)$/;
 const ANSWER = hex("HTTP/1.1 200");
 
-/** Reads what strace recorded, in the order in which the calls began. One thread writes the database. */
+/**
+ * Reads what strace recorded. Operations are in the order in which their calls began. That is also the order on the
+ * disk, because one thread writes the database.
+ */
 export function readRecording(text: string): Operation[] {
   return text.split("\n").flatMap((line): Operation[] => {
     const [, call = "", path = "", rest = ""] = CALL.exec(line) ?? [];

@@ -18,7 +18,10 @@ export interface ReplicatedServer {
   kill(): Promise<void>;
 }
 
-/** Finds the newest installed server that can be copied. @throws if there is none */
+/**
+ * Finds the newest installed server that has pg_basebackup, which makes the copy for a standby.
+ * @throws if there is none
+ */
 export function replicatingBinaries(): string {
   const root = "/usr/lib/postgresql";
   const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : [];

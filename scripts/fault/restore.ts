@@ -53,7 +53,8 @@ async function killAtCall(n: number, data: string, ...args: string[]): Promise<b
 }
 
 /**
- * Measures the shortest of a few runs. With a longer time, on a busy machine, most runs would end before their kill.
+ * Returns the shortest time of a few runs, to plan kills. On a busy machine, an average would be too long: most runs
+ * would end before their kill.
  */
 async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
   let leastMs = Number.POSITIVE_INFINITY;
@@ -65,7 +66,9 @@ async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
   return leastMs;
 }
 
-/** Picks the time of a kill. The first part of a run only starts the program, and changes nothing yet. */
+/**
+ * Picks the time of a kill. The first half of a run is left out: it only starts the program, and changes nothing yet.
+ */
 function randomMoment(tookMs: number): number {
   return (0.5 + 1.5 * Math.random()) * tookMs;
 }
@@ -93,7 +96,7 @@ async function served(data: string, key: string): Promise<string> {
     }
     return hash.digest("hex");
   } finally {
-    // A kill leaves the log beside the database, which the next restore must not mix with its copy.
+    // A kill leaves the write-ahead log beside the database. The next restore must not mix this log with its copy.
     server.kill("SIGKILL");
     await server.exited;
   }

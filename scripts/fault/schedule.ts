@@ -6,10 +6,10 @@ import { $, Glob } from "bun";
 const SPEED = 60;
 const WAITS = [2, 4, 8, 16];
 /**
- * Minutes. The fast clock changes dates, but not timers. So sds looks for due deliveries once in a real second, which
- * is a fast minute.
+ * How late an attempt may be. The fast clock changes dates, but not timers: sds looks for due deliveries once in a real
+ * second, which is a fast minute.
  */
-const MOST_LATE = 1.2;
+const MOST_LATE_MINUTES = 1.2;
 
 const data = mkdtempSync(join(tmpdir(), "sds-schedule-"));
 const env = { ...process.env, SDS_DATA: data, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
@@ -51,9 +51,10 @@ try {
     `status: ${status}; attempts at minutes: ${minutes.map((at) => at.toFixed(2)).join(", ")}; different bodies: ${bodies.size}\n`,
   );
   const late = WAITS.map((wait, index) => (minutes[index + 1] ?? Number.NaN) - (minutes[index] ?? Number.NaN) - wait);
-  const right = minutes.length === WAITS.length + 1 && late.every((minutes) => minutes > -0.1 && minutes <= MOST_LATE);
+  const right =
+    minutes.length === WAITS.length + 1 && late.every((minutes) => minutes > -0.1 && minutes <= MOST_LATE_MINUTES);
   if (status !== "dead" || !right || bodies.size !== 1)
-    throw new Error(`expected dead after waits of ${WAITS.join(", ")} minutes, each at most ${MOST_LATE} late`);
+    throw new Error(`expected dead after waits of ${WAITS.join(", ")} minutes, each at most ${MOST_LATE_MINUTES} late`);
 } finally {
   server.kill();
   await server.exited;

@@ -23,7 +23,7 @@ export interface TwoShops {
   checkRemoved(data: string): Promise<void>;
 }
 
-/** Variables for the program. @param folder gets the secret of the platform */
+/** Returns the environment of the program. @param folder where the file with the platform's client secret is written */
 export function removalEnv(folder: string): Record<string, string> {
   return { ...platformSecretEnv(folder), SDS_LOG: "error" };
 }

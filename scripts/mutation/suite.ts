@@ -39,7 +39,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Fails if all processes of the group have ended already.
+    // All processes of the group have ended already.
   }
 }
 

@@ -18,8 +18,9 @@ export interface Membership {
    */
   beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
-   * Begins work that continues while the shop's partition is handed over. From then on, commits of this work are
-   * refused. This node takes the partition back only after the work has ended: its commits would be accepted again.
+   * Begins work that does not delay a hand-over of the shop's partition. After the hand-over, commits of the work are
+   * refused. This node takes the partition back only after the work has ended. Otherwise commits of the old work would
+   * be accepted again.
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
@@ -84,7 +85,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
-    // Done before the request: if its answer is lost, another node may have leased the released partitions already.
+    // Forget released partitions before the request: if its answer is lost, another node may already have leased them.
     leased = leased.difference(released);
     // A partition may come back while work from before its move still runs. It is not leased until that work has ended.
     const renewed = busy.union(begun.partitions().intersection(wanted));

@@ -147,7 +147,10 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   return { server, authenticator, readiness, wrongKeys, steadyTime };
 }
 
-/** Returns the address for clients on this machine. Wildcard addresses (0.0.0.0, ::) give `/`. */
+/**
+ * Returns the address for clients on this machine. For wildcard addresses (0.0.0.0, ::) returns the relative address
+ * `/`.
+ */
 function reachable(host: string, port: number | undefined): string {
   return port === undefined || ["0.0.0.0", "::"].includes(host) ? "/" : httpAddress(host, port);
 }
@@ -216,9 +219,10 @@ async function stopAll(program: Program, jobs: readonly Cron[], address: string 
     clearTimeout(timer);
   }
   await program.inboxWriter.drain();
-  // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
+  // Work that waits for the platform fails now. If a platform webhook asked for the work, the webhook stays in the
+  // inbox.
   await Promise.all([platform, processor, reconciler, remover].map((part) => part.stop()));
-  // A request whose connection was closed may still use the store.
+  // A request may still use the store after its connection was closed. Wait until its records are committed.
   await program.recordWriter.drain();
   // Attempts that still run have their own leases, so they do not need the membership.
   await program.membership.leave();

@@ -11,7 +11,10 @@ import { failureFields } from "../store/port/store-error.ts";
 import type { AppResources, Work } from "./work.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** The platform repeats a webhook for four hours, and sometimes sends a webhook a day late. */
+/**
+ * How long the ids of received platform webhooks are kept, to recognise repeats. The platform repeats a webhook for
+ * four hours, and sometimes sends a webhook a day late.
+ */
 const RECEIPT_RETENTION_DAYS = 7;
 
 type JobDependencies = AppResources &

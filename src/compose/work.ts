@@ -94,7 +94,10 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
   );
 }
 
-/** Returns how many deliveries may run at once. With a low limit of open files, few descriptors are reserved. */
+/**
+ * Returns how many deliveries may run at once. If the reserve has too few descriptors for `wanted`, half of its
+ * descriptors are for deliveries.
+ */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }

@@ -42,7 +42,7 @@ const FRAMING = /^(content-length|transfer-encoding):(.*)$/i;
 const FOLDED_LINE = /^[\t ][\t\x20-\x7e\x80-\xff]*$/;
 const CHUNK_SIZE = /^([\dA-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
-/** The part of the answer that comes next. The first three belong to the head. */
+/** The part of the answer that comes next. The first three parts belong to the head. */
 type AnswerPart =
   | "status line"
   | "interim headers"
@@ -60,16 +60,19 @@ interface AnswerState {
   part: AnswerPart;
   status: number;
   isHead: boolean;
-  /** The bytes of the head, and of the body, that may still be read. */
+  /** How many more bytes of the head may be read. */
   headLeft: number;
+  /** How many more bytes of the body may be read. */
   bodyLeft: number;
-  /** The missing bytes of the fixed body or of the chunk. */
+  /** How many bytes of the fixed body, or of the chunk, are still missing. */
   counted: number;
   /** The beginning of a line that is not complete yet. */
   line: string;
   lengths: string[];
   codings: string[];
-  /** The first bytes of the body, one in each character. It is a copy, because Bun reuses the socket's buffer. */
+  /**
+   * The first bytes of the body, with one byte in each character. Bun reuses the socket's buffer, so this is a copy.
+   */
   body: string;
 }
 

@@ -8,7 +8,7 @@ type SlotPace = ReturnType<Paces["of"]>;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /** Whether the last `share` stopped at `BEGIN_TOGETHER`. The next `share` serves the other shops. */
+  /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, other shops may wait: call `share` again. */
   readonly heldBack: boolean;
   /**
    * Divides the free slots among the shops with due deliveries. It takes no slot.
@@ -21,8 +21,8 @@ export interface ConcurrencyLimiter {
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once. Call it without an ending if the attempt says
-   *   nothing about the endpoint. It returns the result of `Paces.note`.
+   * @returns a function that gives the slot back, to be called once. Omit `ending` if the attempt says nothing about
+   *   the endpoint. The function returns what `Paces.note` returns
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
@@ -35,13 +35,12 @@ const BEGIN_TOGETHER = 32;
 interface RunningAttempt {
   shopId: number;
   kind: DeliveryKind;
-  /** The pace whose slots this attempt uses. */
+  /** The attempt counts towards the slots of this pace. */
   pace: SlotPace;
   beganMs: number;
 }
 
 interface LimiterState {
-  /** The limit for all shops together, and for one shop. */
   total: number;
   perShop: number;
   now: () => number;

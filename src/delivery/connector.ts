@@ -28,8 +28,8 @@ const MAX_ADDRESSES = 4;
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
  * Limit for abandoned connections: they are closed, but the operating system still waits for their address. At the
- * limit, each address is checked first with a connection that can be canceled. So their number never exceeds this limit
- * plus one for each attempt.
+ * limit, each address is checked first with a connection that can be canceled. So each attempt adds at most one
+ * abandoned connection above this limit.
  */
 const MAX_ABANDONED = 64;
 /** The number of names whose good address is remembered. */
@@ -110,8 +110,8 @@ function openFirst({ open }: Opener, target: Target): Try {
 }
 
 /**
- * Checks with a cancelable connection whether the address accepts. Then opens the real connection. If the check gets no
- * file descriptor, the reserve still has a descriptor for the real connection.
+ * Checks with a cancelable connection whether the address accepts. Then opens the real connection. It is opened also if
+ * no descriptor was free for the check: the reserve has a descriptor for the real connection.
  */
 function reachAndOpen(opener: Opener, target: Target): Try {
   const reaching = reach(target);

@@ -44,7 +44,11 @@ export function createPaces() {
     begin(shopId: number, kind: DeliveryKind, url: string | null): void {
       if (states[kind].get(shopId)?.url !== url) states[kind].delete(shopId);
     },
-    /** Notes how an attempt ended. @returns the pace without the effect of timeouts, to store with the last timeout */
+    /**
+     * Notes how an attempt ended.
+     * @returns the pace to store. It does not count the minutes after a timeout, because the time of the last timeout
+     *   is stored too
+     */
     note(
       shopId: number,
       kind: DeliveryKind,

@@ -129,7 +129,7 @@ async function makeTurn(state: SenderState): Promise<void> {
     const { recorded, claimed, claimMs } = await recordAndClaim(state, ended);
     for (const result of recorded) logFailure(result);
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // A running attempt continues anyway. Its result can be recorded only with the new lease.
+    // After a late claim no attempt begins. Attempts under way continue, and their results need the new lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;
@@ -142,8 +142,8 @@ async function makeTurn(state: SenderState): Promise<void> {
 }
 
 /**
- * Waits for more results, so that they share a transaction, which writes each page of the database once. Without load,
- * this takes microseconds. A requested turn does not wait.
+ * Waits for more results, so that one transaction records them and writes each page of the database once. Without load,
+ * the wait takes microseconds. A requested turn does not wait.
  */
 async function gather(state: SenderState): Promise<void> {
   let quietRounds = 0;
@@ -166,7 +166,7 @@ async function recordAndClaim(state: SenderState, ended: readonly AttemptResult[
   const shares = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
   if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
   const began = performance.now();
-  // Attempts of other processes count too, because for a while two nodes may believe that they own a shop.
+  // The limits also count attempts of other processes, because for a while two nodes may believe that they own a shop.
   const shared = due.filter(({ shopId }) => shares.has(shopId));
   const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
   const turn = await deliveries.recordAndClaim(ended, shares, at, now() + leaseMs, settings.waitsMs, limits);
@@ -230,8 +230,9 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
 }
 
 /**
- * Returns a function that logs dead deliveries, and when an endpoint, or a shop's workflow triggers, begins to fail or
- * answers again. A failing endpoint is logged once for each URL, without path and query: some hold secrets.
+ * Returns a function that logs dead deliveries. It also logs when deliveries to an endpoint, or a shop's workflow
+ * triggers, begin to fail or succeed again. A failing endpoint is logged once for each URL, without path and query:
+ * some hold secrets.
  * @param waits see `afterAttempt`
  */
 function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {

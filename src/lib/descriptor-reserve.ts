@@ -5,7 +5,9 @@ const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** How often a fetch is tried, together about a second. Other requests end in this time. */
+/**
+ * How often a fetch is tried. The tries take about a second, in which other requests end and free their descriptors.
+ */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
@@ -147,7 +149,10 @@ export function descriptorLimit(): number | null {
   return typeof soft === "number" ? soft : null;
 }
 
-/** Makes a fetch that uses a descriptor of the reserve. It is tried again only if no socket was opened. */
+/**
+ * Makes a fetch that uses a descriptor of the reserve. It retries only if no socket was opened, so no request is sent
+ * twice.
+ */
 export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {
     for (let tries = 1; ; tries += 1) {

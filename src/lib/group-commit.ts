@@ -12,7 +12,7 @@ export interface GroupCommitOptions<I, O> {
   sizeOf(item: I): number;
   /** The largest size of a commit. A larger commit would make items wait longer than the saved disk syncs are worth. */
   maxSize: number;
-  /** Whether all items of a commit fail with this error, such as a full disk. Otherwise each is committed alone. */
+  /** Whether the error, such as a full disk, fails every item. After other errors, each item is committed alone. */
   failsAll(thrown: unknown): boolean;
   /** Lets other commits run while one commit waits for a lock. Without `overtaking`, one commit runs at a time. */
   overtaking?: Overtaking<I>;
@@ -21,11 +21,11 @@ export interface GroupCommitOptions<I, O> {
 export interface Overtaking<I> {
   /** Milliseconds. Other commits overtake a commit that takes longer. */
   afterMs: number;
-  /** Returns the key of what an item may lock. Items with the same key keep their order. */
+  /** Returns an item's key. Items with the same key may need the same lock, so they keep their order. */
   keyOf(item: I): unknown;
 }
 
-/** Longer than a commit that waits for no lock: it takes a few milliseconds. */
+/** A commit that takes longer waits for a lock. Without a lock, a commit takes a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
 /** The most commits that run at once. Locks on a few keys must not take all connections to a database. */

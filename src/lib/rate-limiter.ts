@@ -1,4 +1,4 @@
-/** The longest wait for points, even if the server reports a longer one. */
+/** The longest wait for points, even if the server's report asks for a longer wait. */
 const MAX_WAIT_MS = 60_000;
 /**
  * One point in ten goes to the caller who has waited longest, whatever the caller's priority. So a constant flow of
@@ -21,8 +21,8 @@ export interface RateLimiter {
   /**
    * Waits until enough points should be available, and reserves them.
    * @param priority the lowest number first; within a priority, first come, first served
-   * @param sparePart share of all points, 0 to 1, that is left to other programs. It is not left if a more urgent
-   *   caller waits here
+   * @param sparePart share of all points, 0 to 1, to leave to other programs. It is ignored while a more urgent caller
+   *   waits
    */
   reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
 }
@@ -43,7 +43,7 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   const queue = createCallerQueue();
   let status: ThrottleStatus | undefined;
   let statusAt = 0;
-  /** Points of requests without a response. The server may have taken them already. */
+  /** Points of requests that have no response yet. The server may have taken these points already. */
   let reserved = 0;
   let serving = false;
   /** The caller whose points are being saved, and how to interrupt the wait. */

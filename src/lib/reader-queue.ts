@@ -3,7 +3,7 @@ const LINGER_MS = 2_000;
 /** Older work is not urgent: it waits for something else, such as an endpoint that hangs or a slow upload. */
 const YOUNG_MS = 20;
 
-/** Tells readers whether somebody waits for other work. Readers make room for it. */
+/** Tells the reader queue whether other work is under way. Readers must not delay work that somebody waits for. */
 export interface LoadGauge {
   /** Whether work is under way, or has ended a moment ago. */
   readonly busy: boolean;
@@ -38,8 +38,8 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 }
 
 /**
- * While work is urgent, this many turns of the event loop pass before the next reader runs. A commit waits for two
- * quiet turns: with a reader in each turn, an event would take twice as long to arrive.
+ * While work is urgent, the next reader runs only after this many turns of the event loop. A commit waits for two quiet
+ * turns, so a reader in each turn would double the time until an event arrives.
  */
 const MAX_FREE_TURNS = 8;
 

@@ -38,7 +38,8 @@ export function parseDuration(text: string): number | undefined {
 
 /**
  * Creates a clock of epoch milliseconds that only goes forward: the time of day at the start, plus the time that has
- * passed since. Several processes can share limits by it, if their clocks agreed when they started.
+ * passed since. Processes can share limits whose times are of this clock, if they agreed on the time of day when they
+ * started.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {

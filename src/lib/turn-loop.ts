@@ -85,7 +85,7 @@ class Loop implements TurnLoop {
   private async run(): Promise<void> {
     while (this.isWanted) {
       await this.pause;
-      // finish() makes the last turn, once: a turn that fails again and again must not delay the stop.
+      // At the end, finish() makes one last turn itself: a turn that keeps failing must not delay the stop.
       if (this.end.signal.aborted) break;
       // All work that ends in this round of the event loop shares one turn.
       await nextTurn();

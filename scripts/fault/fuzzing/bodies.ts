@@ -4,7 +4,7 @@ import { mutatedText, ODD_TEXTS, type Random } from "./random.ts";
 import { type FuzzedRequest, headerText } from "./request.ts";
 import { type FuzzedShop, numberOf, PLATFORM_SECRET, recordsAbout, type World } from "./world.ts";
 
-/** Number of gids. The shop has fewer rows at the start. */
+/** Records use this many gids. The shop has fewer rows at the start, so some gids are new. */
 const NUMBERS = 400;
 const TOPICS = `
   customers/create customers/update customers/delete customers/redact customers/data_request customers/merge

@@ -1,7 +1,7 @@
 import type { FuzzedShop } from "./world.ts";
 
 export interface FuzzedRequest {
-  /** `raw` is written as it is, on a connection of its own: the server may refuse it without an answer. */
+  /** A `raw` request has its own connection, because the server may refuse the request without an answer. */
   kind: "read" | "path" | "intake" | "platform" | "admin" | "raw";
   method: string;
   /** The path, with its query. */

@@ -6,7 +6,7 @@ import type { CompiledProgram } from "../program.ts";
 export const PLATFORM_SECRET = "the-app-client-secret";
 const ROWS = 120;
 
-/** A shop whose gids all begin with the same five digits, so that its rows are known in any answer. */
+/** A shop. All its gids begin with the same five digits, so its rows are recognised in any answer. */
 export interface FuzzedShop {
   domain: string;
   digits: string;
@@ -26,7 +26,7 @@ export interface World {
   secrets: string[];
 }
 
-/** The n-th number of a shop. */
+/** Returns the number in the shop's n-th gid. */
 export function numberOf(digits: string, n: number): string {
   return digits + String(n).padStart(5, "0");
 }
@@ -74,7 +74,7 @@ export async function addShops(program: CompiledProgram, endpoint: string): Prom
   return shops;
 }
 
-/** Signs in to each shop's settings page and reads what the API gives. */
+/** Signs in to each shop's settings page. Collects secrets, and the ids and cursors that the API returns. */
 export async function signIn(program: CompiledProgram, url: string, shops: FuzzedShop[]): Promise<World> {
   const secrets = [PLATFORM_SECRET];
   for (const shop of shops) {
