@@ -10,10 +10,7 @@ type Feature =
   | "custom fields"
   | "widget style";
 
-/**
- * Who runs an action. The plan limits a merchant, who uses the settings page. It does not limit the operator, who uses
- * the command line: the operator may prepare a shop before its plan allows that, and gets a warning.
- */
+/** Who runs an action. The plan limits a merchant. The operator may prepare a shop before, and gets a warning. */
 export type Actor = "merchant" | "operator";
 
 const SINGULAR: readonly Feature[] = ["API access", "widget style"];

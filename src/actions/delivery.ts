@@ -12,13 +12,9 @@ interface SignedDelivery {
 }
 
 /** Finds one delivery, with its body, signature and attempts. @throws SdsError `not_found` */
-export async function findDelivery(
-  { deliveries, webhooks }: DeliveryStores,
-  shop: Shop,
-  id: string,
-): Promise<SignedDelivery> {
-  const delivery = await deliveries.show(shop.id, id);
-  return { delivery, signature: await signatureOf(webhooks, shop.id, delivery) };
+export async function findDelivery(store: DeliveryStores, shop: Shop, id: string): Promise<SignedDelivery> {
+  const delivery = await store.deliveries.show(shop.id, id);
+  return { delivery, signature: await signatureOf(store.webhooks, shop.id, delivery) };
 }
 
 /** Makes a delivery due now. @throws SdsError `not_found`, or `conflict` during an attempt */

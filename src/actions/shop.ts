@@ -21,22 +21,16 @@ export interface ShopStatus extends ShopSettings {
 }
 
 export async function shopStatus(
-  {
-    connections,
-    dataRequests,
-    inbox,
-    shops,
-    syncs,
-  }: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
+  store: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
 ): Promise<ShopStatus> {
   const [settings, connection, counts, load, reconciliation, openRequests] = await Promise.all([
-    shops.settings(shop.id),
-    connections.find(shop.id),
-    inbox.count(shop.id),
-    syncs.lastComplete(shop.id, "full"),
-    syncs.lastComplete(shop.id, "changes"),
-    dataRequests.open(shop.id),
+    store.shops.settings(shop.id),
+    store.connections.find(shop.id),
+    store.inbox.count(shop.id),
+    store.syncs.lastComplete(shop.id, "full"),
+    store.syncs.lastComplete(shop.id, "changes"),
+    store.dataRequests.open(shop.id),
   ]);
   return {
     ...settings,

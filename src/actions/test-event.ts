@@ -5,11 +5,7 @@ import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import { requireAccess } from "./access.ts";
 
-/**
- * Queues a sample event for the shop's endpoint, even if the endpoint has not chosen the topic.
- * @returns the delivery's id
- * @throws SdsError `invalid` for the topic, `plan_required`, or `failed` where no endpoint is set
- */
+/** @returns the delivery's id @throws SdsError `invalid` for a topic, `plan_required`, `failed` without an endpoint */
 export async function queueTestEvent(
   { webhooks, deliveries }: Pick<Store, "webhooks" | "deliveries">,
   { shop, topic: name }: { shop: Shop; topic: string },

@@ -19,16 +19,14 @@ export function addAdminCommands(program: SdsCommand): void {
   admin
     .command("link")
     .description("print a sign-in link to the shop's settings page; it works once, within ten minutes")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds admin link", "SDS_PUBLIC_URL=https://sds.example.com sds admin link --shop alpha.myshopify.com")
     .action(link);
 
   admin
     .command("sign-out")
     .description("end all sessions of the shop's settings page, and make unused sign-in links invalid")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds admin sign-out")
     .action(async ({ json }: JsonFlag, command: Command) => {
       const ended = await withShop(command, (store, shop) => store.sessions.endAll(shop.id, Date.now()));
@@ -57,11 +55,7 @@ interface LinkRequest {
   configuredUrl: string;
 }
 
-/**
- * Makes a link to the shop's settings page. The link works once, within ten minutes. It begins with the public URL,
- * else with the address of a running `serve`, else with the configured address.
- * @returns the link, and its expiry in epoch milliseconds
- */
+/** Makes a link with the public URL, else a running `serve`'s address, else the configured address. */
 export async function createSignInLink(
   { store: { sessions }, random }: { store: Pick<Store, "sessions">; random: (bytes: number) => Uint8Array },
   { shop, publicUrl, configuredUrl }: LinkRequest,

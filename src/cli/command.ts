@@ -19,6 +19,10 @@ export class SdsCommand extends Command {
     return this.option("--shop <domain>", "the shop; can be left out if there is only one (env SDS_SHOP)");
   }
 
+  shopAndJsonOptions(): this {
+    return this.shopOption().jsonOption();
+  }
+
   /** Adds examples to the end of the help. */
   examples(...lines: string[]): this {
     return this.addHelpText("after", `\nExample:\n${lines.map((line) => `  $ ${line}`).join("\n")}\n`);

@@ -16,8 +16,7 @@ export function addCustomerCommands(program: SdsCommand): void {
     .description(
       "print everything that is stored about a customer, always as JSON, to answer the customer's request for it",
     )
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds customer export gid://shopify/Customer/7 > customer-7.json")
     .action(async (text: string, _options: object, command: Command) => {
       const gid = parseGid(text);
@@ -29,8 +28,7 @@ export function addCustomerCommands(program: SdsCommand): void {
   customer
     .command("answered <gid>")
     .description("note that a customer's requests for their data are answered; `sds shop show` lists the open ones")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds customer answered gid://shopify/Customer/7")
     .action(async (text: string, { json }: JsonFlag, command: Command) => {
       const gid = parseGid(text);

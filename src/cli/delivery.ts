@@ -31,16 +31,14 @@ export function addDeliveryCommands(program: SdsCommand): void {
     .option(...LIMIT_OPTION)
     .option(...choiceOption("--status <status>", "list only deliveries with this status", DELIVERY_STATUSES))
     .option(...choiceOption("--kind <kind>", "list only deliveries of this kind", DELIVERY_KINDS))
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds delivery list --status dead --limit 100")
     .action(list);
 
   delivery
     .command("show <id>")
     .description(`show one delivery with its body, its signature and every attempt. ${RETENTION_TEXT}`)
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds delivery show whd_abc")
     .action(show);
 
@@ -54,8 +52,7 @@ export function addDeliveryCommands(program: SdsCommand): void {
       parseSince,
     )
     .option("--yes", "with --dead: send them again")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds delivery retry whd_abc", "sds delivery retry --dead --since 24h --yes")
     .action(retry);
 }

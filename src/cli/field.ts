@@ -40,8 +40,7 @@ export function addFieldCommands(program: SdsCommand): void {
   field
     .command("list")
     .description("list the custom fields, archived ones too")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds field list")
     .action(list);
 
@@ -53,8 +52,7 @@ export function addFieldCommands(program: SdsCommand): void {
     .command("archive <key>")
     .description("hide a custom field; its values stay stored")
     .option("--undo", "bring the field back, with its values")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds field archive size")
     .action(archive);
 
@@ -62,8 +60,7 @@ export function addFieldCommands(program: SdsCommand): void {
     .command("value <subscription> <key> [value]")
     .description("set the value of a subscription's custom field, or print it")
     .option("--clear", "remove the value")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds field value gid://shopify/SubscriptionContract/1 size M")
     .action(value);
 }
@@ -81,8 +78,7 @@ function definitionOptions(command: SdsCommand): SdsCommand {
     .option("--not-subscriber-editable", "only the merchant may edit the value (default)")
     .option("--personal", "the redaction of a customer removes the value (default for text)")
     .option("--not-personal", "a redaction keeps the value (default for other types)")
-    .shopOption()
-    .jsonOption() as SdsCommand;
+    .shopAndJsonOptions() as SdsCommand;
 }
 
 /** Reads the options of a definition. @throws SdsError `invalid` for options that contradict each other */

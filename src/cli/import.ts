@@ -30,8 +30,7 @@ export function addImportCommands(program: SdsCommand): void {
     .command("import <file>")
     .description("import records from an NDJSON file, which has one record on each line; - reads stdin")
     .option(...EVENTS_OPTION)
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds import subscriptions.ndjson")
     .action(importFile);
 
@@ -41,8 +40,7 @@ export function addImportCommands(program: SdsCommand): void {
     .examples("sds intake secret")
     .command("secret")
     .description("print the shop's intake secret, which signs every post to /intake")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds intake secret --shop alpha.myshopify.com")
     .action(async ({ json }: JsonFlag, command: Command) => {
       const found = await withShop(command, (store, shop) => store.shops.intakeSecret(shop.domain));

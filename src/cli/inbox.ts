@@ -19,8 +19,7 @@ export function addInboxCommands(program: SdsCommand): void {
     .description("list the platform webhooks in the inbox, newest first")
     .option(...LIMIT_OPTION)
     .option(...choiceOption("--status <status>", "list only platform webhooks with this status", INBOX_STATUSES))
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds inbox list --status failed")
     .action(list);
 
@@ -28,8 +27,7 @@ export function addInboxCommands(program: SdsCommand): void {
     .command("retry [id]")
     .description("process a platform webhook again now, or with --failed all that could not be processed")
     .option("--failed", "all that could not be processed")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds inbox retry 12", "sds inbox retry --failed")
     .action(retry);
 }

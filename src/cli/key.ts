@@ -26,8 +26,7 @@ export function addKeyCommands(program: SdsCommand): void {
     .command("create")
     .description("create an API key and print it; it cannot be shown again")
     .requiredOption(...LABEL_OPTION)
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds key create --label Warehouse")
     .action(create);
 
@@ -36,24 +35,21 @@ export function addKeyCommands(program: SdsCommand): void {
     .description("store a key of an older system, read from stdin, so that it works here too")
     .requiredOption(...LABEL_OPTION)
     .requiredOption("--legacy", "mark the key as one that was stored in plain text and should be replaced")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds key import --label 'Old CRM' --legacy < key.txt")
     .action(importLegacy);
 
   key
     .command("list")
     .description("list the keys that are not revoked")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds key list")
     .action(list);
 
   key
     .command("revoke <id>")
     .description("revoke a key by its id or fingerprint; the next request with it is refused")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds key revoke cad_pk_1a2b3c4d")
     .action(async (which: string, { json }: JsonFlag, command: Command) => {
       const revoked = await withShop(command, (store, shop) => store.keys.revoke(shop.id, which, Date.now()));

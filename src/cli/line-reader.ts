@@ -12,9 +12,7 @@ export interface NumberedLine {
 }
 
 /**
- * Splits a stream of bytes into lines, and yields many lines at a time. A line that is not UTF-8 has no text. The
- * caller refuses that line after it has used the lines before it.
- * @param onBytes gets the number of bytes of each chunk
+ * Yields many lines at a time. The caller refuses a line without text after it has used the lines before it.
  * @throws SdsError `bad_record` naming a line that is too long
  */
 export async function* readLines(

@@ -55,11 +55,7 @@ function cannotWrite(why: string): SdsError {
   return new SdsError("failed", `cannot write to stdout: ${why}`);
 }
 
-/**
- * Prints a value as JSON. Characters that control a terminal or the direction of its text become escapes. JSON allows
- * escapes everywhere in a string.
- * @param indent spaces for each level; without it the JSON is one line
- */
+/** Prints JSON. Characters that control a terminal or its text direction become escapes. @param indent in spaces */
 export function printJson(value: unknown, indent?: number): void {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   printLine(JSON.stringify(value, null, indent).replaceAll(CONTROLS, escaped));

@@ -36,10 +36,7 @@ export function startReceiver({ port, secrets, onReceived, forwardTo }: Receiver
     if (!genuine) return new Response("The signature is wrong.\n", { status: 401 });
     return forwardTo === undefined ? new Response("ok\n") : forward(forwardTo, request.headers, body);
   });
-  return {
-    url: `http://127.0.0.1:${server.port}/`,
-    stop: () => server.stop(true),
-  };
+  return { url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
 }
 
 function listenOn(port: number, fetch: (request: Request) => Promise<Response>) {

@@ -178,14 +178,8 @@ function settingText(setting: string | readonly (string | number)[]): string {
 }
 
 /** Whether the shop is or was connected, has a setting of its own, or has an open data request of a customer. */
-function usesPlatform({
-  hasConnection,
-  loadedAt,
-  triggers,
-  creditTitle,
-  retryDays,
-  dataRequests,
-}: ShopStatus): boolean {
+function usesPlatform(status: ShopStatus): boolean {
+  const { hasConnection, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
   const isDefault =
     triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
   return hasConnection || loadedAt !== null || !isDefault || dataRequests.length > 0;

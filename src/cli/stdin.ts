@@ -1,11 +1,7 @@
 import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 
-/**
- * Asks the user to confirm an action that cannot be undone. With `--yes` it does not ask.
- * @param what the action, as a sentence without its full stop
- * @throws SdsError `invalid` without a terminal, or for any answer but yes
- */
+/** Asks unless `yes`. @param what the action, without a full stop @throws SdsError `invalid` for any answer but yes */
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw invalid(`${what}: add --yes to do it`);

@@ -18,26 +18,18 @@ export function addStyleCommands(program: SdsCommand): void {
   style
     .command("set <file>")
     .description(`check a CSS file of at most ${MAX_STYLE_BYTES / 1024} KiB, and save it; - reads stdin`)
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds style set widget.css")
     .action(set);
 
   style
     .command("show")
     .description("print the style as it was written")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds style show > widget.css")
     .action(show);
 
-  style
-    .command("clear")
-    .description("remove the style")
-    .shopOption()
-    .jsonOption()
-    .examples("sds style clear")
-    .action(clear);
+  style.command("clear").description("remove the style").shopAndJsonOptions().examples("sds style clear").action(clear);
 }
 
 async function set(file: string, { json }: JsonFlag, command: Command): Promise<void> {

@@ -30,8 +30,7 @@ export function addWebhookCommands(program: SdsCommand): void {
     .option("--url <url>", "URL of the endpoint; it must begin with https://")
     .option("--topics <topics>", "topics to send, separated by commas; no others are sent", splitList)
     .option("--all-topics", "send all eight topics")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .addHelpText("after", TOPIC_HELP)
     .examples("sds webhook set --url https://hooks.example.com/sds --topics order.charged,order.failed")
     .action(set);
@@ -39,8 +38,7 @@ export function addWebhookCommands(program: SdsCommand): void {
   webhook
     .command("show")
     .description("show the URL and the topics")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds webhook show")
     .action(async ({ json }: JsonFlag, command: Command) =>
       show(await withShop(command, (store, shop) => store.webhooks.settings(shop.id)), json),
@@ -62,8 +60,7 @@ export function addWebhookCommands(program: SdsCommand): void {
     .command("test")
     .description("send a sample event to the endpoint, marked as a test in the delivery log, and print its delivery id")
     .option("--topic <topic>", "the event's topic; `sds webhook set --help` lists all topics", "subscription.created")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds webhook test --topic order.failed")
     .action(sendTest);
 }
@@ -72,8 +69,7 @@ function addSecretCommands(webhook: SdsCommand): void {
   webhook
     .command("secret")
     .description("print the signing secret")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .examples("sds webhook secret")
     .action(async ({ json }: JsonFlag, command: Command) =>
       printSecret(await withShop(command, (store, shop) => store.webhooks.secret(shop.id, Date.now())), json),
@@ -88,8 +84,7 @@ function addSecretCommands(webhook: SdsCommand): void {
       parseOverlap,
     )
     .option("--yes", "do it without a question")
-    .shopOption()
-    .jsonOption()
+    .shopAndJsonOptions()
     .addHelpText(
       "after",
       "\nX-Service-Signature of deliveries that were queued before stays as it is.\n" +

@@ -87,10 +87,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
   }
 }
 
-async function startApp(
-  folder: string,
-  port: string | undefined,
-): Promise<{ app: App; config: Config; address: string }> {
+async function startApp(folder: string, port: string | undefined) {
   // The demo ignores the environment. It allows deliveries to its own receiver on this machine.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },

@@ -47,10 +47,8 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * Reads the state, and checks that it can be saved.
- * @param anew ignores the stored state, even the state of another server
- * @throws SdsError `invalid` for a file that is not a state, or belongs to another server or resource; `not_found` if
- *   the folder is missing
+ * Reads the state, and checks that it can be saved. @param anew ignores the stored state, also of another server
+ * @throws SdsError `invalid` for another file, server or resource; `not_found` if the folder is missing
  */
 export function openStateFile(
   given: string,

@@ -33,11 +33,7 @@ const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress",
 
 /** The wait after THROTTLED if the response does not report the missing points and their rate. */
 const THROTTLED_WAIT_MS = 1_000;
-const NO_STATUS: ThrottleStatus = {
-  maximumAvailable: Number.POSITIVE_INFINITY,
-  currentlyAvailable: 0,
-  restoreRate: 0,
-};
+const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, currentlyAvailable: 0, restoreRate: 0 };
 
 /** Removes denied optional fields, so that they do not look empty. @throws PlatformError for any other error */
 export function readGraphqlData(response: JsonResponse): GraphqlData {

@@ -19,12 +19,7 @@ export function nextCursor(
 /** No contract, order or cycle has more nodes. A connection that never ends would fill the memory. */
 const MAX_NODES = 2_000;
 
-/**
- * Reads all nodes of a connection.
- * @param first the first page, which is read already
- * @param fetchPage reads the page after a cursor; undefined if the object is gone
- * @throws PlatformError `refused` for more nodes or pages than `MAX_NODES`
- */
+/** @param fetchPage gives undefined if the object is gone @throws PlatformError for too many nodes or pages */
 export async function allNodes<T>(
   first: NodePage<T>,
   fetchPage: (after: string) => Promise<NodePage<T> | undefined>,

@@ -8,35 +8,22 @@ export class PlatformError extends Error {
   override readonly name = "PlatformError";
   readonly reason: "unavailable" | "unauthorized" | "refused";
   /** The HTTP status; null if there was no response. */
-  readonly status: number | null;
+  readonly status: number | null = null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
   /** Whether only points are missing. Points come back, so the request waits instead of failing. */
-  readonly isThrottled: boolean;
+  readonly isThrottled: boolean = false;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
-  readonly needsMerchant: boolean;
+  readonly needsMerchant: boolean = false;
 
   constructor(
     reason: PlatformError["reason"],
     message: string,
-    {
-      status = null,
-      retryAfterMs,
-      isThrottled = false,
-      needsMerchant = false,
-    }: {
-      status?: number | null;
-      retryAfterMs?: number | undefined;
-      isThrottled?: boolean;
-      needsMerchant?: boolean;
-    } = {},
+    details: Partial<Pick<PlatformError, "status" | "retryAfterMs" | "isThrottled" | "needsMerchant">> = {},
   ) {
     super(message);
     this.reason = reason;
-    this.status = status;
-    this.retryAfterMs = retryAfterMs;
-    this.isThrottled = isThrottled;
-    this.needsMerchant = needsMerchant;
+    Object.assign(this, details);
   }
 }
 

@@ -23,11 +23,7 @@ export interface JsonResponse {
   body: JsonObject | undefined;
 }
 
-/**
- * Posts to the platform and reads the response, whatever its status is. Redirects are not followed, because the token
- * would go to the new address too.
- * @throws PlatformError `unavailable` if there was no complete response
- */
+/** Follows no redirects: the token would go there too. @throws PlatformError `unavailable` without a whole response */
 export async function postJson(
   fetch: typeof globalThis.fetch,
   { url, body, headers, timeoutMs = RESPONSE_TIMEOUT_MS, signal }: PostRequest,

@@ -10,9 +10,8 @@ export interface TokenEndpoint {
   /** Requests a token with the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
   /**
-   * Exchanges a refresh token for the next pair of tokens. The platform accepts the old refresh token again only until
-   * the new refresh token is used.
-   * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
+   * Gives the next pair of tokens. The platform accepts the old refresh token only until the new one is used.
+   * @param isNew whether the operator has just given it: messages then do not say to connect again
    * @throws PlatformError
    */
   byRefreshToken(domain: string, refreshToken: string, isNew?: boolean): Promise<Tokens>;

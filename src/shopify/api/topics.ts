@@ -4,22 +4,10 @@ import type { Priority } from "./rate-limits.ts";
 export type WebhookPriority = Extract<Priority, "attempt" | "contract" | "order">;
 
 /** The kinds of platform webhooks. The kind decides how a payload is read and processed. */
-export type TopicUse =
-  | "contract"
-  | "attempt"
-  | "cycle"
-  | "customer"
-  | "customer_gone"
-  | "customers_merged"
-  | "consent"
-  | "order"
-  | "uninstalled"
-  | "scopes"
-  | "plan"
-  | "shop";
+export type TopicUse = (typeof WEBHOOK_TOPICS)[keyof typeof WEBHOOK_TOPICS];
 
 /** The platform webhooks that the app subscribes to. `sds platform files` writes them for the platform's tool. */
-export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
+export const WEBHOOK_TOPICS = {
   "subscription_contracts/create": "contract",
   "subscription_contracts/update": "contract",
   "subscription_contracts/activate": "contract",
@@ -50,7 +38,8 @@ export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "app/scopes_update": "scopes",
   "app_subscriptions/update": "plan",
   "shop/update": "shop",
-};
+} as const;
+const USES: ReadonlyMap<string, TopicUse> = new Map(Object.entries(WEBHOOK_TOPICS));
 
 /** The scope that each kind needs. The platform refuses an app file that has a topic without its scope. */
 const SCOPES: Partial<Record<TopicUse, string>> = {
@@ -102,15 +91,12 @@ export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
 /** Somebody may wait for the e-mail about a payment that failed. */
 const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_billing_attempts/challenged"];
 
-/** @returns undefined for a topic that is not used: a sender may name any topic, `constructor` for example */
+/** @returns undefined for a topic that is not used */
 export function useOf(topic: string): TopicUse | undefined {
-  return Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
+  return USES.get(topic);
 }
 
-/**
- * Returns how long a platform webhook waits for others about its subject, in milliseconds. An urgent webhook does not
- * wait, and is processed before all others of its shop. In a billing night, thousands of webhooks may wait for points.
- */
+/** Returns how long a webhook waits for others about its subject. Urgent webhooks go before all others of the shop. */
 export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   const isUrgent = URGENT_TOPICS.includes(topic);
   const use = useOf(topic);

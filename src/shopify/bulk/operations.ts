@@ -36,8 +36,7 @@ export async function beginBulkOperation({ client }: BulkServices, shop: ShopAdd
   if (started !== undefined) return started;
   const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
   if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
-  // If an answer is lost, the client repeats the request. Then the first request has started the operation that blocks
-  // the repeated request.
+  // After a lost answer, the client repeats the request, and the operation of the first request blocks the second.
   const repeated = await findStarted(client, shop, query);
   if (repeated !== undefined) return repeated;
   throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
@@ -49,10 +48,8 @@ async function findStarted(client: GraphqlClient, shop: ShopAddress, query: stri
 }
 
 /**
- * Returns the current state of an operation. While the platform cannot be reached, it waits up to the longest lifetime
- * of an operation.
- * @returns undefined if the platform no longer has the operation, or its file
- * @throws PlatformError if the platform refuses
+ * Waits while the platform cannot be reached. @returns undefined if the operation or its file is gone
+ * @throws PlatformError if the platform refuses, or after ten days
  */
 export async function findBulkOperation(
   { client, sleep, clock, log }: BulkServices,
@@ -75,11 +72,7 @@ export async function findBulkOperation(
   }
 }
 
-/**
- * Waits until an operation is complete, also while the platform cannot be reached. Cancels a stalled operation.
- * @param onWait called after each check, with the number of objects so far
- * @throws BulkFailure if the operation ends incomplete; PlatformError if the platform refuses
- */
+/** Waits until an operation is complete, and cancels a stalled operation. @throws BulkFailure; PlatformError */
 export async function waitForBulkOperation(
   services: BulkServices,
   shop: ShopAddress,

@@ -42,12 +42,7 @@ export function intervalMs({ interval, intervalCount }: ContractNode["billingPol
   return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
 }
 
-/**
- * Finds the cycle that is billed next: the first cycle after the last billed cycle that is neither skipped nor settled.
- * @param cycles in their order
- * @param settledBefore see `settledTime`
- * @returns undefined if `cycles` do not include that cycle
- */
+/** Finds the cycle to bill next: the first after the last billed cycle that is neither skipped nor settled. */
 export function nextCycle<T extends CycleState>(
   cycles: readonly T[],
   mirrored: MirroredOrders,

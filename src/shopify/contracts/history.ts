@@ -70,11 +70,7 @@ async function readWhole(source: CycleSource, reading: CycleReading, cycle: Cycl
 }
 
 /** Reads the settled cycles whose orders changed. */
-async function readChangedCycles(
-  source: CycleSource,
-  reading: HistoryReading,
-  firstOpen: number,
-): Promise<CycleNode[]> {
+async function readChangedCycles(source: CycleSource, reading: HistoryReading, firstOpen: number) {
   const changed = [...reading.mirrored].filter(
     ([cycleNumber, { shopifyId }]) =>
       cycleNumber > 0 && cycleNumber < firstOpen && reading.changedOrders.some((gid) => gid === shopifyId),

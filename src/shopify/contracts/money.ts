@@ -49,10 +49,7 @@ function productLines(lines: readonly LineParts[]): LineItem[] {
 }
 
 /** Computes the expected cost of a contract's next order. @throws SdsError `bad_record` */
-export function expectedMoney(
-  lines: readonly ContractLineNode[],
-  noteRounding: NoteRounding = noteNothing,
-): OrderMoney {
+export function expectedMoney(lines: readonly ContractLineNode[], noteRounding = noteNothing): OrderMoney {
   const read = (money: Money) => readAmount(money, noteRounding);
   const subtotalCents = sum(lines.map(({ quantity, currentPrice }) => quantity * read(currentPrice)));
   const discountedCents = sum(lines.map(({ lineDiscountedPrice }) => read(lineDiscountedPrice)));
@@ -61,15 +58,13 @@ export function expectedMoney(
 }
 
 /**
- * Computes the cost of an order in the shop's currency, from the lines before discounts and each discount's amount.
- * These parts give exact sums.
- * @param creditTitle a discount with this title is store credit
- * @throws SdsError `bad_record`
+ * Computes an order's cost in the shop's currency, from parts that give exact sums.
+ * @param creditTitle a discount with this title is store credit @throws SdsError `bad_record`
  */
 export function orderMoney(
   lines: readonly OrderLineNode[],
   creditTitle: string,
-  noteRounding: NoteRounding = noteNothing,
+  noteRounding = noteNothing,
 ): OrderMoney {
   const items = lines.map(({ title, quantity, variant, product, originalUnitPriceSet }) => ({
     variantId: variant?.id ?? null,
@@ -135,11 +130,7 @@ interface MinorUnits {
   isRounded: boolean;
 }
 
-/**
- * Reads an amount as the platform writes it, a decimal string, without floating point. Rounds a fraction of a minor
- * unit; half a unit is rounded to the even number.
- * @returns undefined for a negative amount, an amount that is too large to be exact, or anything else
- */
+/** Reads a decimal string without floats, and rounds half a unit to even; undefined for other and negative amounts. */
 export function minorUnits(amount: string, currency: string): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);
   if (match === null) return undefined;

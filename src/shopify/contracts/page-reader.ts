@@ -17,12 +17,9 @@ interface OpenCycles {
 }
 
 /**
- * Reads the contracts of a page with far fewer points than single readings. Most contracts have only successful
- * attempts, one for each cycle so far. Then two cycles show the whole history. For example, a contract has five
- * attempts, one interval apart, and cycles 6 and 7 are not billed. Then the attempts were for cycles 1 to 5. For every
- * other contract, all cycles are read.
- * @returns for each contract its records, or why it cannot be read
- * @throws PlatformError
+ * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
+ * Then two cycles show the whole history: with five attempts and open cycles 6 and 7, the attempts were for 1 to 5.
+ * @returns for each contract its records, or why it cannot be read @throws PlatformError
  */
 export async function readContractPage(
   source: ContractSource,

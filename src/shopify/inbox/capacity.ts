@@ -17,11 +17,7 @@ const LONGEST_REST_MS = 60_000;
 
 export type InboxCapacity = ReturnType<typeof createInboxCapacity>;
 
-/**
- * Limits how many subjects are processed at once. A shop whose platform is slow or down must not delay others.
- * @param isSlow whether the shop's platform answers slowly
- * @param clock milliseconds of a clock that only goes forward
- */
+/** Limits how many subjects are processed at once: a shop whose platform is slow or down must not delay others. */
 export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number) {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();

@@ -13,11 +13,7 @@ export interface InboxWriter {
   drain(): Promise<void>;
 }
 
-/**
- * Creates an inbox writer. Platform webhooks that arrive at the same time share a commit.
- * @param onReceived called after a commit with a new webhook
- * @param isShared whether another node can lock a shop. Then commits of other shops do not wait for that lock
- */
+/** @param onReceived called after a commit with a new webhook @param isShared whether another node can lock a shop */
 export function createInboxWriter(
   store: Pick<InboxStore, "receive">,
   now: () => number,

@@ -33,10 +33,7 @@ export type Intent =
   | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
-/**
- * Returns the subject of a platform webhook, and whether its processing queries the platform. Webhooks with the same
- * subject are processed one after another. All webhooks of a subject agree on `needsPlatform`.
- */
+/** Webhooks with the same subject are processed one after another, and must agree on `needsPlatform`. */
 export function orderingOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
     case "apply": {
@@ -70,12 +67,11 @@ export function changeWebhook(of: "contract" | "order", gid: string): { topic: s
 
 /** Reads a platform webhook, with any topic and any payload. Pure. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  // hasOwn: see `useOf`.
+  // A sender may name any topic, `constructor` for example.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
-  // These payloads have only numeric ids, which need the exact parser. The exact parser is slow, so it is not used for
-  // the long payloads.
+  // These payloads have only numeric ids, which need the exact parser. It is too slow for the long payloads.
   const hasNumberIds = compliance !== undefined || use === "cycle" || use === "consent";
   const payload = hasNumberIds ? parseExact(text) : parseObject(text);
   if (payload === undefined) return ignore("the payload is not a JSON object");
@@ -151,10 +147,7 @@ function readContract(id: unknown, orders: string[] = []): Intent {
 /** @param customer may have other contacts than the mirror has */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
-  const contacts = {
-    ...(typeof email === "string" && { email }),
-    ...(typeof phone === "string" && { phone }),
-  };
+  const contacts = { ...(typeof email === "string" && { email }), ...(typeof phone === "string" && { phone }) };
   return withGid("Customer", id, (shopifyId) => ({
     do: "apply",
     record: { type: "redaction", shopifyId, asOf, ...(Object.keys(contacts).length > 0 && { contacts }) },
@@ -203,12 +196,7 @@ function removal(domain: unknown): Intent {
 /** A time further in the future is not valid, because no clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
-/**
- * Returns the time of a change, epoch milliseconds. A time in the far future would win over all later changes. So for
- * such a time, and without a valid time, the result is `atLatest`.
- * @param text a date with an offset
- * @param atLatest when the platform reported the change, epoch milliseconds
- */
+/** Returns the time of a change; `atLatest` replaces a far future time, which would win over all later changes. */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
   return ms <= atLatest + MAX_PAYLOAD_AHEAD_MS ? ms : atLatest;

@@ -11,7 +11,6 @@ import { failureFields } from "../../store/port/store-error.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
-import { createReadAhead } from "./read-ahead.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
 
 const MINUTE_MS = 60_000;
@@ -20,6 +19,10 @@ const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minut
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 /** The most platform webhooks about one subject that are processed together, because their bodies are in memory. */
 const MAX_TOGETHER = 500;
+/** How many due items of a queue are read at first. */
+const FIRST_READ_LIMIT = 500;
+/** The limit grows up to this, while all items of a read are about subjects under way. */
+const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
   inbox: Pick<InboxStore, "dueQueues" | "due" | "waitingAbout" | "postpone" | "bringForward">;
@@ -55,7 +58,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   const rotation = createRotation();
   /** The subjects under way, each with its shop. */
   const underWay = new Set<string>();
-  const ahead = createReadAhead(inbox, (shopId, subject) => underWay.has(keyOf(shopId, subject)), now);
+  const ahead = createReadAhead(dependencies, (shopId, subject) => underWay.has(keyOf(shopId, subject)));
   const loop = createTurnLoop({
     turn,
     sleep,
@@ -109,6 +112,35 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
     },
     wake: loop.wake,
     stop: loop.stop,
+  };
+}
+
+/** Reads due subjects of a queue in advance. One read for each subject would cost more than the processing. */
+function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: number, subject: string) => boolean) {
+  /** Subjects by queue. */
+  const waiting = new Map<string, Set<string>>();
+
+  async function read(queue: InboxQueue): Promise<Set<string>> {
+    const at = now();
+    for (let limit = FIRST_READ_LIMIT; limit <= LAST_READ_LIMIT; limit *= 10) {
+      const due = await inbox.due(queue, at, limit);
+      const subjects = new Set(due.map(({ subject }) => subject).filter((each) => !isUnderWay(queue.shopId, each)));
+      if (subjects.size > 0 || due.length < limit) return subjects;
+    }
+    return new Set();
+  }
+
+  return {
+    /** Takes the queue's next subject that is due and not under way; undefined without such a subject. */
+    async take(queue: InboxQueue): Promise<string | undefined> {
+      const name = `${queue.shopId} ${queue.needsPlatform}`;
+      const known = waiting.get(name) ?? (await read(queue));
+      const next = [...known].find((subject) => !isUnderWay(queue.shopId, subject));
+      if (next !== undefined) known.delete(next);
+      if (known.size === 0) waiting.delete(name);
+      else waiting.set(name, known);
+      return next;
+    },
   };
 }
 

@@ -68,11 +68,7 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
   };
 }
 
-/**
- * Splits platform webhooks into their records and the other intents. Equal intents become one, with the newest time.
- * All webhooks about a contract or an order need one reading, whatever their topics. This reading includes every order
- * that one of the webhooks names.
- */
+/** Equal intents become one, with the newest time. All webhooks of a contract need one reading, with their orders. */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
@@ -119,10 +115,7 @@ function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
   return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
 }
 
-/**
- * Marks the shop for removal. From then on, `serve` continues the removal every second, also after a restart. The
- * request stays in the inbox, and its id stays remembered, until the shop's own row is removed.
- */
+/** Marks the shop; `serve` continues the removal. The request stays in the inbox until the shop's row is removed. */
 async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());
   log.info("the shop is being removed, because the platform asked for it", { shop: shop.domain });
@@ -143,8 +136,7 @@ async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<bool
     if (!(thrown instanceof PlatformError)) throw thrown;
     // The token is accepted, and only the query is refused.
     if (thrown.status === 200) return true;
-    // For a frozen shop the platform answers 402, which does not tell whether the app is installed. For a closed shop
-    // it answers 404.
+    // A closed shop answers 404. A frozen shop answers 402, which does not tell whether the app is installed.
     const isRefusal = thrown.needsMerchant && thrown.status !== PAYMENT_REQUIRED;
     if (isRefusal || thrown.status === NOT_FOUND) return false;
     throw thrown;

@@ -7,9 +7,7 @@ import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
- * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
- * for the extension of each trigger.
- * @param address where sds can be reached from the internet
+ * Writes the files for the platform's tool: one with scopes and webhooks, and one for each trigger's extension.
  * @param without scopes that the platform has not approved for the app: they are left out with their topics
  * @returns the texts of the files by path
  */
@@ -19,14 +17,8 @@ export function appFiles(
   without: readonly string[] = [],
 ): Record<string, string> {
   const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
-  const extensions = TRIGGER_HANDLES.map((handle) => [
-    `extensions/${handle}/shopify.extension.toml`,
-    extensionFile(handle),
-  ]);
-  return {
-    "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes),
-    ...Object.fromEntries(extensions),
-  };
+  const files = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
+  return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes), ...Object.fromEntries(files) };
 }
 
 function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {

@@ -59,20 +59,14 @@ export async function readBulkPart(
       ? "another load of the shop runs; this one reads page by page"
       : "cannot read with a bulk operation of the platform; reading page by page";
     services.log.warn(message, { shop: shop.domain, what: name, ...(!isOther && { error: thrown.message }) });
-    // The next page saves this change. If that page fails too, the platform is down. Then the next run tries the bulk
-    // operation again.
+    // The next page saves this. If that page fails too, the next run tries the bulk operation again.
     delete run.bulk?.[name];
     return false;
   }
 }
 
 /** Waits for the file of a part. Starts again if an earlier run's file has expired. @returns the operation's gid */
-async function completeOperation(
-  services: BulkServices,
-  active: ActiveRun,
-  name: PartName,
-  part: BulkPart,
-): Promise<string> {
+async function completeOperation(services: BulkServices, active: ActiveRun, name: PartName, part: BulkPart) {
   const { shop, run, save } = active;
   if (part.operation !== null && (await findBulkOperation(services, shop, part.operation)) === undefined) {
     Object.assign(part, { operation: null, offset: 0, count: 0, stage: null });

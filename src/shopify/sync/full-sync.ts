@@ -33,11 +33,7 @@ export interface LoadOptions {
   pages?: boolean;
 }
 
-/**
- * Loads all data that the platform has of a shop. It reads customers and orders of a large shop with bulk operations,
- * and all other data page by page. An interrupted run continues at its last page, or at its last byte of a file.
- * @throws PlatformError; then the next run continues
- */
+/** Loads a whole shop, or continues an interrupted run. @throws PlatformError; then the next run continues */
 export async function runFullSync(
   services: LoadServices,
   shop: Shop,
@@ -101,8 +97,7 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // A change is live if it happened during the run, or if its platform webhook waits in the inbox. Live changes queue
-    // their events, even if this run reads them before the inbox does.
+    // A change during the run, or with a webhook in the inbox, queues its events even if this run reads it first.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
@@ -115,8 +110,7 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const work = (page: ReadPage<ContractWithAttempts>) => loadContracts(services, shop, page, eventsOf);
   await workOnTwo(pages, work, async ({ nodes, endCursor }, counts) => {
     await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
-    // Without this call, the engine collects garbage late: a load of 20,000 contracts takes 206 MiB instead of 153, in
-    // the same time.
+    // Without this, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");

@@ -21,10 +21,8 @@ interface Start extends Partial<PageVariables> {
 const MAX_EMPTY_PAGES = 100;
 
 /**
- * Reads all pages of a connection. The next page is requested while the caller works on the current one.
- * @param start `after`: the cursor to continue after; if the platform refuses it, all pages are read. `query`: a filter
- *   in the platform's search syntax
- * @throws PlatformError
+ * Reads all pages. The next page is requested while the caller works on the current one. @throws PlatformError
+ * @param start if the platform refuses `after`, all pages are read; `query` is in the platform's search syntax
  */
 export async function* readPages<T>(
   client: GraphqlClient,
@@ -79,8 +77,6 @@ export async function* readPages<T>(
 
 /**
  * Works on two pages at a time, and finishes them one after another, in their order.
- * @param work runs in parallel with the work on the page before
- * @param finish runs when the work on the page is done and the page before is finished
  * @throws errors of `work` and `finish`, after all begun work has ended
  */
 export async function workOnTwo<P, R>(

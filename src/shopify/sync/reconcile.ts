@@ -131,21 +131,13 @@ async function runStage<T>(
 }
 
 /** Reads changed contracts at the same time, so that they share queries. */
-async function refreshAll(
-  services: ReconcileServices,
-  shop: Shop,
-  changes: ReadonlyMap<string, ChangeHint>,
-): Promise<SyncCounts> {
+async function refreshAll(services: ReconcileServices, shop: Shop, changes: ReadonlyMap<string, ChangeHint>) {
   const results = await allDone([...changes].map(([gid, hint]) => refreshContract(services, shop, gid, hint)));
   return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
 }
 
 /** Reads the contracts of changed orders. */
-async function refreshOrders(
-  services: ReconcileServices,
-  shop: Shop,
-  nodes: readonly ChangedNode[],
-): Promise<SyncCounts> {
+async function refreshOrders(services: ReconcileServices, shop: Shop, nodes: readonly ChangedNode[]) {
   const changes = new Map<string, ChangeHint>();
   const lookUps = await allDone(nodes.map(({ id }) => contractsOfOrder(services, shop, id)));
   for (const [index, { id, updatedAt }] of nodes.entries()) {

@@ -10,17 +10,11 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Loads all data of a shop from the platform. An interrupted run continues where it stopped. Without `events`, only
-   * two kinds of changes queue events: changes during the run, and changes of contracts with a platform webhook in the
-   * inbox.
+   * Without `events`, only changes during the run or with a webhook in the inbox queue events.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;
-  /**
-   * Brings the platform's changes since a time into the mirror, and queues the missed events.
-   * @param since epoch milliseconds; without it, since the last complete run
-   * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
-   */
+  /** Brings changes since a time, or since the last run, into the mirror. @throws PlatformError; SdsError `conflict` */
   reconcile(shop: Shop, since?: number, onProgress?: OnProgress): Promise<SyncCounts>;
 }
 
@@ -43,8 +37,7 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Platform webhooks about the app can be lost too. The platform sends no webhook for plans whose prices it
-      // manages.
+      // Webhooks about the app can be lost, and the platform sends none for plans whose prices it manages.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
     },

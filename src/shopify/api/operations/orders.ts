@@ -13,10 +13,7 @@ export interface OrderLineNode {
   variant?: Gid | null;
   product?: Gid | null;
   originalUnitPriceSet: ShopMoney;
-  discountAllocations: {
-    allocatedAmountSet: ShopMoney;
-    discountApplication: { title?: string; code?: string };
-  }[];
+  discountAllocations: { allocatedAmountSet: ShopMoney; discountApplication: { title?: string; code?: string } }[];
 }
 
 const LINE_FIELDS = `title quantity contract { id } variant { id } product { id }
