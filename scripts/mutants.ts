@@ -110,7 +110,7 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
       const by = await failureOf(folder, [file]);
       if (by !== undefined) return by;
     }
-    // The type check is quicker than the rest of the suite.
+    // The type check runs first, because it is quicker than the rest of the suite.
     if (!(await hasRightTypes(folder))) return "types";
     return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
   } finally {

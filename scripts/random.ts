@@ -1,4 +1,7 @@
-/** Mulberry32: numbers from 0 to 1, the same ones for the same seed. Good enough to choose test data. */
+/**
+ * Returns a source of random numbers from 0 to 1 (Mulberry32). The same seed gives the same numbers. Good enough to
+ * choose test data.
+ */
 export function randomFractions(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -32,6 +32,6 @@ await new Promise<void>((resolve) => {
 const written = new Promise<void>((resolve) => {
   process.stderr.end(() => resolve());
 });
-// On a full disk, the callback of stderr is never called.
+// On a full disk, the callback of stderr is never called, so the wait has a limit.
 await Promise.race([written, unreadable.promise, Bun.sleep(STDERR_TIMEOUT_MS)]);
 process.exit(status);

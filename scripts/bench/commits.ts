@@ -1,6 +1,6 @@
 /**
  * Measures the lowest possible cost of an intake: inserts the rows that an intake wrote into the same tables of another
- * database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own pragmas. Prints the
+ * database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the pragmas of sds. Prints the
  * seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";

@@ -23,7 +23,7 @@ const ROUNDS = 7;
 const CHANGED_SHARE = 0.01;
 const MEGABYTE = 1e6;
 
-/** Adds the rows with the results for copies to a table. */
+/** Adds the results to a table. */
 export async function addCopies(table: Table, shop: shops.Shop): Promise<void> {
   {
     await using server = await startPinnedServer(serveCommand(shops.SDS, shop.folder));

@@ -1,6 +1,6 @@
 /**
  * Measures the lowest possible cost of an import: inserts the rows of `writtenRows` into the same tables of another
- * database, with prepared statements and the program's own pragmas.
+ * database, with prepared statements and the pragmas of sds.
  * `bun scripts/bench/inserts.ts ROWS_DATABASE DATABASE CHANGES_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";

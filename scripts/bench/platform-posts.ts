@@ -24,7 +24,7 @@ const PER_MILLISECOND = 10;
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
-  // A webhook with the sample's date would be older than the customer in the mirror.
+  // The sample's date is replaced: with it, the webhook would be older than the customer in the mirror.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
     "2021-12-31T19:00:00-05:00",
     new Date(now).toISOString(),
@@ -91,7 +91,7 @@ export async function postAll(url: string, requests: readonly Uint8Array[], conn
         return;
       }
       sentAt = performance.now();
-      // A small request on an idle connection is always written as a whole.
+      // A small request on an idle connection is written as a whole. A partial write is an error.
       if (socket.write(request) !== request.length) reject(new Error("the connection took a part of a request"));
     }
     await connect({

@@ -18,13 +18,13 @@ function seconds(fields: readonly string[], from: number, to: number): number {
 
 /** The processor time of a process so far, in seconds. */
 export function processorSeconds(pid: number): number {
-  // The 14th and 15th field of the line.
+  // User and system time: the 14th and 15th field of the line.
   return seconds(fieldsOf(pid) ?? [], 11, 13);
 }
 
 /** Processor time of a process and all its children, also ended ones, in seconds. */
 export function familySeconds(pid: number): number {
-  // The 16th and 17th field count the children that ended; the 4th is the parent.
+  // The 16th and 17th field of the line are the times of ended children. The 4th field is the parent.
   const own = seconds(fieldsOf(pid) ?? [], 11, 15);
   const children = readdirSync("/proc")
     .filter((name) => /^[0-9]+$/.test(name))

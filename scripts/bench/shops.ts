@@ -244,7 +244,7 @@ function fillBaseline(shop: Shop): void {
   const fields =
     "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt";
   const values = fields.split(" ").map((field) => `json ->> '${field}'`);
-  // In the order of their import.
+  // Inserted in the order of the import.
   db.run(`INSERT INTO subscriptions (shop_id, id, shopify_id, customer_id, status, interval, interval_count, selling_plan_id, lines,
     next_billing_date, cycles_completed, started_at, cancelled_at) SELECT shop_id, ${values} FROM sds.subscriptions ORDER BY change_number`);
   db.run("PRAGMA wal_checkpoint(TRUNCATE)");

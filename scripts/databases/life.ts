@@ -24,7 +24,7 @@ export type Remembered = Pick<Answers, "shops" | "taken" | "sessionCookie" | "si
 const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 /** After this many failed attempts a platform webhook stays in the inbox as failed. */
 const INBOX_ATTEMPTS = 11;
-/** Longer than the longest wait between two attempts at a platform webhook. */
+/** How far the clock is set forward: longer than the longest wait between two attempts at a platform webhook. */
 const SET_FORWARD_MS = 9 * 3_600_000;
 /** The operations that read a contract, in all versions. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];

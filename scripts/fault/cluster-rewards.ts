@@ -64,7 +64,7 @@ export function startRewards(
   const posting = postMany();
   return {
     acknowledged,
-    /** Posts a new record to this node. @returns whether it was acknowledged */
+    /** Posts a new record to the node at this address. @returns whether it was acknowledged */
     postTo: (address: string) => postOne(address),
     /** Waits until all acknowledged records are delivered. @returns what is wrong with the deliveries */
     async end(): Promise<string[]> {

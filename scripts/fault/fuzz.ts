@@ -27,7 +27,7 @@ const WARM_PART = 0.2;
 const MOST_GROWTH_MIB = 200;
 const MOST_FINDINGS = 20;
 
-/** Percent of the requests. */
+/** Each function makes this percentage of the requests. */
 const SHARES: [make: typeof readRequest, share: number][] = [
   [readRequest, 38],
   [pathRequest, 12],

@@ -12,7 +12,7 @@ export interface ReplicatedServer {
   start(options?: { readOnly: boolean }): Promise<void>;
   /** Copies a primary into this server, and starts this server as the primary's standby. */
   follow(primary: ReplicatedServer): Promise<void>;
-  /** Whether commits wait for a standby from now on. */
+  /** Sets whether commits wait for a standby. If so, waits until a standby is in sync. */
   waitForStandby(isWaiting: boolean): Promise<void>;
   promote(): Promise<void>;
   kill(): Promise<void>;

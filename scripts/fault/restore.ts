@@ -158,7 +158,7 @@ async function killFirstStarts(): Promise<string> {
   }
   for (let round = 0; round < ROUNDS; round++) {
     const data = join(top, `first-${round}`, "data");
-    // Two at once, as when a service and a command start together.
+    // Two programs run at once, as when a service and a command start together.
     const runs = [1, 2].map(() => killAfter(randomMoment(tookMs), data, ...args));
     const ended = (await Promise.all(runs)).includes(true);
     if (!ended) killed += 1;

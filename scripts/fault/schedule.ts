@@ -32,7 +32,7 @@ async function sds<T>(...args: string[]): Promise<T> {
 await sds("shop", "add", "alpha.myshopify.com");
 await sds("webhook", "set", "--url", receiver.url.href, "--all-topics");
 const { id } = await sds<{ id: string }>("webhook", "test");
-// The library is preloaded. The faketime command would start the program as its child, which we could not stop.
+// The library is preloaded, because the faketime command would start the program as a child that we could not stop.
 const [library] = [...new Glob("/usr/lib/*/faketime/libfaketime.so.1").scanSync("/")];
 const server = Bun.spawn(["dist/sds", "serve", "--port", "0"], {
   env: { ...env, LD_PRELOAD: library, FAKETIME: `+0 x${SPEED}` },

@@ -9,7 +9,7 @@ import { openStyleProbe, type StyleProbe } from "../../test/support/style-probe.
 const { values } = parseArgs({ options: { styles: { type: "string" }, seed: { type: "string" } } });
 const STYLES = Number(values.styles ?? 2_000);
 const SEED = Number(values.seed ?? Date.now() % 1_000_000);
-/** A request is found at the end of its group. */
+/** The browser's requests are checked after each group of styles. */
 const GROUP_SIZE = 50;
 
 interface StyleTally {

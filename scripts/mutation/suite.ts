@@ -13,7 +13,7 @@ export async function runTests(
   const { SDS_BINARY: _, ...env } = process.env;
   const paths = files.map((file) => `./${file}`);
   const shared = files.length > 1 ? ["--parallel=2", "--no-isolate"] : [];
-  // The tests run in a process group of their own, because a hanging test may have started programs.
+  // The tests get a process group of their own. Killing the group also ends programs that a hanging test has started.
   const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...shared, ...options, ...paths], {
     cwd: folder,
     env: { ...env, NO_COLOR: "1" },

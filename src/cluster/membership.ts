@@ -87,7 +87,8 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     const before = leased;
     // Forget released partitions before the request: if its answer is lost, another node may already have leased them.
     leased = leased.difference(released);
-    // A partition may come back while work from before its move still runs. It is not leased until that work has ended.
+    // A partition may come back while work from before its move still runs. It is leased only after that work has
+    // ended.
     const renewed = busy.union(begun.partitions().intersection(wanted));
     const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));

@@ -20,7 +20,7 @@ import type { Store } from "../store/port/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
 export interface AppDependencies {
-  /** Epoch milliseconds, for times that are stored or shown. Somebody can set this clock. */
+  /** Epoch milliseconds, for times that are stored or shown. This clock may be set forward or back. */
   now: () => number;
   /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
   clock: () => number;

@@ -16,7 +16,7 @@ export interface AnswerReader {
   readonly body: Uint8Array;
 }
 
-/** Codes of `connectReason`. */
+/** Codes that `connectReason` explains. */
 type AnswerErrorCode = "Malformed_HTTP_Response" | "ResponseHeadersTooLarge" | "ConnectionClosed";
 
 export class AnswerError extends Error {

@@ -23,7 +23,7 @@ export interface AttemptSettings {
 
 interface WebhookRequest {
   url: string;
-  /** Without the headers that `requestBytes` adds. */
+  /** The webhook's own headers. `requestBytes` adds the other headers. */
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
 }

@@ -22,7 +22,7 @@ const NO_RESERVE: SocketReserve = { withSpare: (open) => open(), refill: () => {
 
 type HttpAnswer = Pick<AnswerReader, "status" | "body">;
 
-/** One connection for one request. Close it in any case. */
+/** One connection for one request. Always close it, also after an error. */
 export interface HttpConnection {
   /** Whether the operating system still waits for the address. A pending connection stays open after `close`. */
   readonly isPending: boolean;
@@ -89,7 +89,6 @@ export function openConnection(
   };
 }
 
-/** The state of one connection. */
 interface ConnectionState {
   reader: AnswerReader;
   socket?: Socket<ConnectionState> | undefined;

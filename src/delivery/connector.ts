@@ -2,7 +2,7 @@ import { connect as connectTcp } from "node:net";
 import { SdsError } from "../domain/error.ts";
 import { asOurFault, type HttpConnection, openConnection, type SocketReserve, type Target } from "./connection.ts";
 
-/** The target of a connection. All addresses are checked. */
+/** The target of a connection. The caller has checked all its addresses. */
 export interface Destination extends Omit<Target, "address" | "authorities"> {
   host: string;
   addresses: readonly string[];

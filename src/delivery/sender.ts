@@ -31,7 +31,7 @@ interface Dependencies {
 }
 
 export interface Sender {
-  /** Whether the last turn could not record results or could not read due deliveries. */
+  /** Whether the last turn failed to record results or to read due deliveries. */
   readonly failing: boolean;
   /** Requests a turn. Called once a second, and when something was queued. */
   wake(): void;
@@ -56,7 +56,6 @@ const GATHER_ROUNDS = 20;
 /** A turn also stops waiting after this many rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
-/** The state of one sender. */
 interface SenderState extends Dependencies {
   settings: SenderSettings;
   loop: TurnLoop;
@@ -212,7 +211,7 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   try {
     ended = await attempt(claim);
   } catch (thrown) {
-    // This process failed, not the endpoint. Unrecorded, the delivery is attempted again after its lease.
+    // This process failed, not the endpoint. Nothing is recorded, so the delivery is attempted again after its lease.
     giveBack();
     log.error("cannot attempt a delivery", { delivery: claim.id, ...failureFields(thrown) });
     return;

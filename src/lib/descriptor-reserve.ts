@@ -37,7 +37,7 @@ export interface DescriptorReserve {
 interface ReserveSettings {
   /** How many descriptors to hold; a quarter of the limit at most. */
   wanted: number;
-  /** Called whenever a check finds all other descriptors in use. It may close some descriptors. */
+  /** Called whenever a check finds all other descriptors in use. The callback may close some descriptors. */
   onShortage: () => void;
   /** The most descriptors that this process may open; null if unknown. */
   limit?: number | null;

@@ -44,7 +44,7 @@ export function createGroupCommit<I, O>(options: GroupCommitOptions<I, O>): Grou
   const queue: Submitted<I, O>[] = [];
   /** The commits that run, each with the keys of its items. */
   const commits = new Map<Promise<void>, ReadonlySet<unknown>>();
-  /** Resolves with the next item. */
+  /** Resolves when the next item is submitted. */
   let arrival = Promise.withResolvers<void>();
   let running: Promise<void> | undefined;
 
@@ -101,7 +101,7 @@ async function untilQuiet(queue: readonly unknown[]): Promise<void> {
 }
 
 /**
- * Removes the first items that may be committed now from the queue, as many as one commit takes.
+ * Takes from the queue the first items that may be committed now, as many as fit into one commit.
  * @param keysInUse the keys of the running commits: items with these keys wait
  */
 function takeGroup<I, O>(

@@ -1,6 +1,9 @@
 /** How long work counts as under way after its end, because more work usually follows. */
 const LINGER_MS = 2_000;
-/** Older work is not urgent: it waits for something else, such as an endpoint that hangs or a slow upload. */
+/**
+ * Work that runs for longer is not urgent: it waits for something else, such as an endpoint that hangs or a slow
+ * upload.
+ */
 const YOUNG_MS = 20;
 
 /** Tells the reader queue whether other work is under way. Readers must not delay work that somebody waits for. */

@@ -9,7 +9,7 @@ export function parseUtc(text: string): number | undefined {
   if (match === null) return undefined;
   const written = `${match[1]}.${(match[2] ?? "").slice(0, 3).padEnd(3, "0")}Z`;
   const ms = Date.parse(written);
-  // Date.parse turns 30 February into 2 March.
+  // Compare the text, because Date.parse turns 30 February into 2 March.
   return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
 }
 
@@ -38,8 +38,7 @@ export function parseDuration(text: string): number | undefined {
 
 /**
  * Creates a clock of epoch milliseconds that only goes forward: the time of day at the start, plus the time that has
- * passed since. Processes can share limits whose times are of this clock, if they agreed on the time of day when they
- * started.
+ * passed since. Several processes can share stored times of this clock, if their times of day agreed when they started.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {

@@ -117,7 +117,7 @@ class Loop implements TurnLoop {
   }
 
   private async finish(): Promise<void> {
-    // A turn that began before the stop may still start work.
+    // Wait for a running turn: it may have begun before the stop, and may still start work.
     await this.turning;
     await Promise.all(this.underWay);
     this.end.abort();

@@ -19,7 +19,7 @@ const VALUES = [
   "Warehouse",
 ];
 
-/** Makes a path. It never signs out or revokes a real key, because the shops are needed until the end. */
+/** Makes a path. The path never signs out or revokes a real key, because the shops are needed until the end. */
 function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string {
   const list = random.chance(0.3) ? other.known.deliveries : known.deliveries;
   const id = list.length === 0 || random.chance(0.3) ? random.pick(ODD_TEXTS) : random.pick(list);

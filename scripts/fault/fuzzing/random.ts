@@ -1,6 +1,6 @@
 import { randomFractions } from "../../random.ts";
 
-/** A source of random choices that gives the same ones for the same seed. */
+/** A source of random choices. The same seed gives the same choices. */
 export interface Random {
   /** A whole number from 0, below `limit`. */
   below(limit: number): number;

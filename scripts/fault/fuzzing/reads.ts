@@ -17,7 +17,7 @@ const PATHS = `
   .trim()
   .split(/\s+/);
 
-/** Picks a known value of this shop or another one. Sometimes changes it, or takes an odd text instead. */
+/** Picks a known value of this shop or of another shop. Sometimes changes it, or takes an odd text instead. */
 function valueFor(random: Random, own: readonly string[], foreign: readonly string[]): string {
   const list = random.chance(0.3) ? foreign : own;
   const value = list.length === 0 ? "" : random.pick(list);
@@ -63,7 +63,7 @@ function authorization(random: Random, shop: FuzzedShop): { headers: [string, st
   return random.chance(0.2) ? { headers: [] } : { headers: [["Authorization", random.pick(wrong)]] };
 }
 
-/** Makes a read of a list or of one row, with keys, cursors and ids of this shop and of another one. */
+/** Makes a read of a list or of one row, with keys, cursors and ids of this shop and of another shop. */
 export function readRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const other = random.pick(shops);

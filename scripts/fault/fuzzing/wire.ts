@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 
 export interface Answer {
   status: number;
-  /** By lower-case name. A repeated header is joined by a comma. */
+  /** The headers by lower-case name. The values of a repeated header are joined by commas. */
   headers: Map<string, string>;
   body: string;
 }
