@@ -4,7 +4,7 @@ import type { FieldValues } from "../../src/domain/fields/value.ts";
 import { subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { RowForm } from "../../src/store/port/pages.ts";
+import { MAX_PAGE_BYTES, type RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, fieldValue, gid, subscription } from "../support/records.ts";
@@ -164,6 +164,28 @@ describe.each(engines())("$name: custom fields", (engine) => {
     for (const table of ["subscription_fields", "custom_fields", "widget_styles"] as const)
       expect(await rows(table)).toEqual([]);
     expect(await store.styles.shopOf(shop.domain)).toBeUndefined();
+  });
+
+  test("count for the size of a page", async () => {
+    const { store, shop } = await filled();
+    const keys = Array.from({ length: 40 }, (_, index) => `text_${index}`);
+    const texts = keys.map((key): NewField => ({ key, label: key, type: "text" }));
+    await define(store, shop, texts);
+    const numbers = Array.from({ length: 60 }, (_, index) => index + 1);
+    const subscriptions = numbers.map((n) => subscription(n));
+    await commit(store, shop, subscriptions);
+    for (const n of numbers) {
+      const values = keys.map((key) => fieldValue(n, key, "\u{1f600}".repeat(1_000)));
+      await commit(store, shop, values);
+    }
+    const page = await store.pages.list(shop.id, "subscriptionsWithFields", 250, null);
+    const rows = parsePage(page?.rows ?? new Uint8Array());
+    expect(Object.keys((rows[0]?.["customFields"] ?? {}) as object)).toEqual(keys);
+    const rowBytes = Buffer.byteLength(JSON.stringify(rows[0])) + 1;
+    expect(rows).toHaveLength(Math.floor(MAX_PAGE_BYTES / rowBytes));
+    const rest = await store.pages.list(shop.id, "subscriptionsWithFields", 250, page?.end ?? null);
+    expect([parsePage(rest?.rows ?? new Uint8Array()).length, rest?.end]).toEqual([60 - rows.length, null]);
+    expect((await store.pages.list(shop.id, "subscriptions", 250, null))?.end).toBeNull();
   });
 
   test("that have a value keep their type", async () => {

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
+import type { Resource } from "../../domain/resources.ts";
 import {
   cutPage,
   edgeRowCount,
@@ -10,7 +11,7 @@ import {
 } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
-import { rowScans, rowWithFields } from "./row-scans.ts";
+import { rowScans, rowWithFields, withFields } from "./row-scans.ts";
 
 type PageParameters = [shopId: number, at: number, id: string, read: number];
 
@@ -25,20 +26,10 @@ const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?
  * the sizes. Then a third statement joins as many rows as fit.
  */
 function joinedPages(db: Database, form: RowForm) {
-  const resource = resourceOf(form);
-  const { sort } = PAGE_SORT[resource];
-  const stored = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
-    ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
-  const range = form === resource ? stored : `FROM (SELECT ${rowWithFields("subscriptions")} AS json ${stored})`;
-  const joining = (json: string) =>
-    db.prepare<PageQueryRow, PageParameters>(
-      `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
-         (${CHANGE_COUNT}) AS changeCount
-       FROM (SELECT ${json} AS json ${range})`,
-    );
-  const small = joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`);
-  const whole = joining("json");
-  const sizes = db.prepare<{ bytes: number }, PageParameters>(`SELECT octet_length(json) AS bytes ${range}`);
+  const texts = form === "subscriptionsWithFields" ? textsWithFields() : textsOf(form);
+  const small = db.prepare<PageQueryRow, PageParameters>(texts.small);
+  const whole = db.prepare<PageQueryRow, PageParameters>(texts.whole);
+  const sizes = db.prepare<{ bytes: number }, PageParameters>(texts.sizes);
 
   const joinFitting = db.transaction((shopId: number, { at, id }: Position, read: number, cut: number) => {
     const fitting = countFitting(sizes.all(shopId, at, id, read).slice(cut - 1));
@@ -55,6 +46,53 @@ function joinedPages(db: Database, form: RowForm) {
   ): { read: number; found: PageQueryRow | null } => {
     const found = small.get(shopId, position.at, position.id, read);
     return found === null || found.joined === found.n ? { read, found } : joinFitting(shopId, position, read, cut);
+  };
+}
+
+/** SQL of the statements of a page: `small` leaves large rows out, `whole` does not. */
+interface PageTexts {
+  small: string;
+  whole: string;
+  sizes: string;
+}
+
+function textsOf(resource: Resource): PageTexts {
+  const { sort } = PAGE_SORT[resource];
+  const range = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
+    ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
+  const joining = (json: string) =>
+    `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
+       (${CHANGE_COUNT}) AS changeCount
+     FROM (SELECT ${json} AS json ${range})`;
+  return {
+    small: joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`),
+    whole: joining("json"),
+    sizes: `SELECT octet_length(json) AS bytes ${range}`,
+  };
+}
+
+/**
+ * The statements for subscriptions with their custom fields. They take 0.65 of the time of a statement that looks the
+ * fields up for each row and passes the whole row on: SQLite evaluates such a row for each aggregate.
+ */
+function textsWithFields(): PageTexts {
+  const range = `FROM (
+      SELECT subscriptions.json, fields.json AS fields FROM subscriptions
+      LEFT JOIN subscription_fields AS fields ON fields.shop_id = subscriptions.shop_id
+        AND fields.started_at = subscriptions.started_at AND fields.id = subscriptions.id
+      WHERE subscriptions.shop_id = +?1 AND (subscriptions.started_at, subscriptions.id) <= (?2, ?3)
+      ORDER BY subscriptions.started_at DESC, subscriptions.id DESC LIMIT +?4
+    )`;
+  const row = withFields("fields");
+  const size = `octet_length(json) + coalesce(octet_length(fields), 2) + ${',"customFields":'.length}`;
+  const joining = (json: string, isJoined: string) =>
+    `SELECT CAST(group_concat(${json}, ',') AS BLOB) AS rows, count(*) AS n, count(${isJoined}) AS joined,
+       (${CHANGE_COUNT}) AS changeCount ${range}`;
+  const ifSmall = (value: string) => `iif(${size} <= ${SMALL_ROW_BYTES}, ${value}, NULL)`;
+  return {
+    small: joining(ifSmall(row), ifSmall("1")),
+    whole: joining(row, "*"),
+    sizes: `SELECT ${size} AS bytes ${range}`,
   };
 }
 

@@ -103,11 +103,19 @@ function shownJson(form: RowForm, startedAt: string): string {
  * @param startedAt its column with the sort date
  */
 export function rowWithFields(table: string, startedAt = "started_at"): string {
-  return `substr(json, 1, length(json) - 1) || ',"customFields":' || coalesce(
-    (SELECT fields.json FROM subscription_fields AS fields
-     WHERE fields.shop_id = +?1 AND fields.started_at = ${table}.${startedAt} AND fields.id = ${table}.id),
-    '{}'
-  ) || '}'`;
+  return withFields(
+    `(SELECT fields.json FROM subscription_fields AS fields
+      WHERE fields.shop_id = +?1 AND fields.started_at = ${table}.${startedAt} AND fields.id = ${table}.id)`,
+  );
+}
+
+/**
+ * Returns SQL of a subscription's JSON with these custom fields at the end. The brace is cut off a BLOB, because SQLite
+ * reads a text twice to count its characters.
+ * @param fields SQL of the custom fields' JSON; NULL for none
+ */
+export function withFields(fields: string): string {
+  return `concat(substr(CAST(json AS BLOB), 1, octet_length(json) - 1), ',"customFields":', coalesce(${fields}, '{}'), '}')`;
 }
 
 /**
