@@ -115,7 +115,8 @@ export function rowWithFields(table: string, startedAt = "started_at"): string {
  * @param fields SQL of the custom fields' JSON; NULL for none
  */
 export function withFields(fields: string): string {
-  return `concat(substr(CAST(json AS BLOB), 1, octet_length(json) - 1), ',"customFields":', coalesce(${fields}, '{}'), '}')`;
+  const start = "substr(CAST(json AS BLOB), 1, octet_length(json) - 1)";
+  return `concat(${start}, ',"customFields":', coalesce(${fields}, '{}'), '}')`;
 }
 
 /**
