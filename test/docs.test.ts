@@ -76,7 +76,7 @@ function anchors(text: string): string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => slug(heading));
 }
 
-/** Removes code blocks from a page: there, # is no heading, and brackets are no links. */
+/** Removes code blocks from a page. In code, `#` begins no heading, and brackets make no link. */
 function prose(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```/gm, "");
 }
@@ -129,7 +129,7 @@ test("every path of the repository that a page names exists", () => {
 });
 
 test("nothing cites a document that is not in the repository", async () => {
-  // These names are joined here, so that this file does not cite the documents.
+  // The names are put together from parts, because otherwise this file would itself cite the documents.
   const outside = new RegExp(
     [...["contract", "service"].map((name) => `\\b${name}\\.md`), `\\.\\./${"shared"}`].join("|"),
   );

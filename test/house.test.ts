@@ -52,21 +52,21 @@ function floor(name: string): number {
   return found;
 }
 
-/** Finds siblings in a room (its files and folders) that import each other, directly or through other siblings. */
-function circlesIn(room: string): string[] {
+/** Finds siblings that import each other in a circle. Siblings are the files and folders directly in `folder`. */
+function circlesIn(folder: string): string[] {
   const imported = new Map<string, Set<string>>();
-  for (const { path, imports } of sources.filter((source) => source.path.startsWith(room))) {
-    const targets = imports.map(({ from }) => join(path, "..", from)).filter((target) => target.startsWith(room));
-    const sibling = part(path.slice(room.length));
-    const others = targets.map((target) => part(target.slice(room.length))).filter((other) => other !== sibling);
+  for (const { path, imports } of sources.filter((source) => source.path.startsWith(folder))) {
+    const targets = imports.map(({ from }) => join(path, "..", from)).filter((target) => target.startsWith(folder));
+    const sibling = part(path.slice(folder.length));
+    const others = targets.map((target) => part(target.slice(folder.length))).filter((other) => other !== sibling);
     imported.set(sibling, new Set([...(imported.get(sibling) ?? []), ...others]));
   }
-  return [...imported.keys()].filter((sibling) => reachable(sibling, imported).has(sibling)).map((each) => room + each);
+  return [...imported.keys()]
+    .filter((sibling) => reachable(sibling, imported).has(sibling))
+    .map((each) => folder + each);
 }
 
-/**
- * Finds the siblings that `start` imports, directly or through others. If there is a circle, `start` is one of them.
- */
+/** Returns the siblings that `start` imports, directly or through others. In a circle, `start` is one of them. */
 function reachable(start: string, imported: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
   const reached = new Set<string>();
   const waiting = [...(imported.get(start) ?? [])];
@@ -91,13 +91,13 @@ test("imports only go down", () => {
 });
 
 test("inside a folder, siblings do not import each other in a circle", () => {
-  const roomsOf = (path: string) =>
+  const foldersOf = (path: string) =>
     path
       .split("/")
       .slice(0, -1)
       .map((_, depth, parts) => parts.slice(0, depth + 1));
-  const rooms = new Set(sources.flatMap(({ path }) => roomsOf(path).map((parts) => `${parts.join("/")}/`)));
-  expect([...rooms].flatMap(circlesIn)).toEqual([]);
+  const folders = new Set(sources.flatMap(({ path }) => foldersOf(path).map((parts) => `${parts.join("/")}/`)));
+  expect([...folders].flatMap(circlesIn)).toEqual([]);
 });
 
 test("client/ is a package of its own: it imports nothing else, and only its file store needs Node's modules", () => {
@@ -121,7 +121,7 @@ test("the database stays in store/", () => {
     ({ path, imports }) =>
       part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
   );
-  // `version` only asks SQLite in memory for its version, and uses no data.
+  // The command `version` opens SQLite only in memory, to show its version.
   expect(outside.map(({ path }) => path)).toEqual(["cli/program.ts"]);
 });
 
@@ -188,7 +188,7 @@ test("the settings page escapes all values", () => {
 test("no to-do, lint switch or console output is left", () => {
   const marks =
     /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
-  // The reference shows programs with console.log, which print what they get.
+  // This file has sample programs for readers, which print with console.log.
   expect(sources.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([
     "http/docs/reference-samples.ts",
   ]);

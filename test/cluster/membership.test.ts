@@ -57,7 +57,7 @@ async function openNodes(engine: Engine, count: number) {
   return { stores, nodes, a, b, c, clock, gained };
 }
 
-/** Returns the partitions that the node works for, as one shop of each. */
+/** Returns the partitions for which the node may begin work. Asks with one shop of each partition. */
 function owned(member: Membership): number[] {
   return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.mayBegin(shop));
 }
@@ -112,7 +112,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     const end = a.beginUnlessMoving(7);
-    // The node is paused. Another node takes both partitions, and stops.
+    // While the first node is paused, its leases end. The second node takes both partitions, and its leases end too.
     await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     clock.ms += 20_000;

@@ -25,7 +25,8 @@ function addition(number: number): string {
 }
 
 /**
- * Makes settings with which the program has a schema that is some versions newer. The program must run from its source.
+ * Makes settings for a program whose schema is this many versions newer. They work only if the program runs from its
+ * source.
  */
 async function newerBy(versions: number): Promise<Record<string, string>> {
   const preload = join(temporaryFolder(), "newer.ts");

@@ -102,7 +102,8 @@ describe.each(engines())("$name: changes", (engine) => {
     await commit(store, shop, [customer(3)], START + SPAN_MS);
     await commit(store, shop, [customer(4)], START + 4 * SPAN_MS + 1);
     expect(await Promise.all([-4, 1, 2, 3, 4, 5, 6].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
-    // A slow commit: it took its change time early. It became visible after a reader had passed that time.
+    // A slow commit took its time just before span 6, but becomes visible later. A reader of span 6 may have missed it,
+    // so the count before span 6 stays 4.
     await commit(store, shop, [customer(5)], START + 6 * SPAN_MS - 1);
     expect(await before(6)).toBe(4);
   });
@@ -148,7 +149,7 @@ describe.each(engines())("$name: changes", (engine) => {
         const mirrored = await allRows(store, shop, resource);
         expect(copy.rows).toEqual(new Map(mirrored.map((row) => [String(row["id"]), row])));
       }
-      // A list since a time never begins too late, and at most a minute too early.
+      // `changeBefore` never skips a change since the given time, and begins at most a minute too early.
       for (const { at, before } of counts) {
         const found = await store.pages.changeBefore(shop.id, at);
         const earliest = counts.find((each) => each.at >= at - 2 * SPAN_MS)?.before ?? 0;

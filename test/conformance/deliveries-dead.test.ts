@@ -146,7 +146,7 @@ describe.each(engines())("$name: pruning deliveries", (engine) => {
     }
     const before = await rows("deliveries");
     const attempts = await rows("attempts");
-    // The first ended at START + 5.
+    // The first deliveries ended at START + 5.
     await store.deliveries.prune(START + 5);
     expect(await rows("deliveries")).toEqual(before);
     await store.deliveries.prune(START + 6);

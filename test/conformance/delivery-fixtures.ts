@@ -43,7 +43,7 @@ export async function claimOne(store: Store, shop: ShopRef, options: Parameters<
   return claimed;
 }
 
-/** Claims for several shops in one transaction. @param shares how many deliveries each shop may have at most */
+/** Claims for several shops in one transaction. @param shares each shop with its maximum of deliveries */
 export async function claimShares(
   store: Store,
   shares: readonly (readonly [ShopRef, number])[],
@@ -59,7 +59,7 @@ export async function dueShopIds(store: Store, now: number): Promise<number[]> {
 }
 
 /**
- * Records results of attempts, and claims nothing. Without waits, a failed delivery is dead.
+ * Records results of attempts, and claims nothing. If `waits` is empty, a failed delivery becomes dead.
  * @returns the recorded results
  */
 export async function record(
@@ -84,7 +84,7 @@ export function failed(claimed: Claim, startedAt = START): AttemptResult {
   };
 }
 
-/** Claims the due deliveries and ends them: dead, delivered, or retried in an hour. */
+/** Claims the due deliveries, and records results that give them the status `how`. A retry is planned in an hour. */
 export async function end(
   store: Store,
   shop: ShopRef,

@@ -20,7 +20,10 @@ export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expi
 export const URL = "https://hooks.example.com/in";
 export const HOUR = 3_600_000;
 
-/** Adds a shop. Its id is neither 1 nor the number of its first row, so a test fails if the program confuses them. */
+/**
+ * Adds a shop. Its id is neither 1 nor the number of its first row, so a test fails if the program mixes up these
+ * numbers.
+ */
 export async function addShop(store: Store, name = "alpha"): Promise<Shop> {
   if ((await store.shops.list()).length === 0) await skipIds(store, 2);
   return store.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, START);
@@ -53,7 +56,7 @@ export function apiKey(name: string, fields: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-/** Removes a shop with all steps. @returns whether there was one */
+/** Removes a shop in all its steps. @returns whether the shop existed */
 export async function removeShop(store: Store, domain: string): Promise<boolean> {
   const shop = await store.shops.beginRemoval(domain, START);
   if (shop === undefined) return false;
@@ -93,7 +96,7 @@ export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial
   };
 }
 
-/** Receives platform webhooks, and lets the processing of all waiting ones fail. */
+/** Receives platform webhooks. Then marks all waiting webhooks of the shop as failed. */
 export async function receiveFailed({ inbox }: Store, shop: ShopRef, count = 1): Promise<void> {
   const failed = receipt(shop, null, { topic: "orders/paid", subject: "s" });
   await inbox.receive(Array(count).fill(failed), START);

@@ -7,7 +7,7 @@ import { cancelFlow, customer, order, reward, subscription } from "../support/re
 import { engines, storeWithEvents, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { chooseAllEvents, commit, receipt, receiveAll, shopWithEvents, TOKENS, URL } from "./fixtures.ts";
 
-/** What a shop can lack, how to take it away, and the topics that a new subscription then queues. */
+/** Each case: what the shop lacks, how the test takes it away, and which topics a new subscription still queues. */
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
   ["nothing", async () => {}, ["subscription.created", "subscription-created"]],
   ["a plan with access", (store, domain) => store.shops.set(domain, { plan: "free" }), []],

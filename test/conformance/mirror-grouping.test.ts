@@ -17,8 +17,9 @@ const INBOX = [
   '{"customer":{"id":2,"email":"grace@example.com"},"count":11}',
 ];
 
-/** The records of each submission, and the number of submissions in each commit. */
+/** The records of each submission. */
 const submissions = fc.array(fc.array(mirrorRecord, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 12 });
+/** The number of submissions in each commit. */
 const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 12, maxLength: 12 });
 
 function inGroups<T>(items: readonly T[], groupSizes: readonly number[]): T[][] {

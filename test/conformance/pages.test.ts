@@ -121,7 +121,7 @@ describe.each(engines())("$name: the bytes of a page", (engine) => {
 
   test("are at most 8 MiB for any limit, and give each row once", async () => {
     const { store, shop } = await storeWithShop(engine);
-    // About 250 KiB each, with a few small rows between them.
+    // Most rows have about 250 KiB. Every ninth row is small.
     const title = "x".repeat(1_000);
     const lines = (n: number) => Array.from({ length: n % 9 === 4 ? 1 : 210 }, () => ({ ...line, title }));
     for (let n = 0; n < 50; n += 10) {
@@ -187,7 +187,7 @@ test.each(engines())("$name: paging returns each row of the start exactly once, 
         seen.push(...parsePage(page?.rows ?? new Uint8Array()).map(({ shopifyId }) => shopifyId));
         after = page?.end ?? null;
         if (after === null) break;
-        // A new row, or a change of an existing row.
+        // Adds or changes a row between two pages.
         await commit(store, shop, [subscription(n, { startedAt: day(date), status: "PAUSED" }), customer(n)]);
       }
       expect(seen.filter((each) => gidsAtStart.includes(String(each))).sort()).toEqual(gidsAtStart);

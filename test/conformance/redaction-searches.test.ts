@@ -61,7 +61,7 @@ describe.each(engines())("$name: the search of a redaction", (engine) => {
     await commit(store, shop, [ada, reward("m", { customer: gid.customer(2) })]);
     await receiveMany(store, shop);
     const searching = store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
-    // The new rewards have ids before and after the id that was already searched.
+    // The search has read reward `m`. The new rewards have ids before and after `m`.
     await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
     await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
     expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
@@ -91,7 +91,7 @@ describe.each(engines())("$name: the search of a redaction", (engine) => {
     await commit(store, shop, [ada, reward("m", { contact: ADA })]);
     const search = await store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
     await other.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
-    // The new rewards have ids before and after the id that was already searched.
+    // The search has read reward `m`. The new rewards have ids before and after `m`.
     await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
     await store.mirror.applyRecords([{ shop, records: [redaction] }], START, [search]);
     search.end();

@@ -22,7 +22,8 @@ export async function tablesWith({ rows }: TestStore, text: string): Promise<str
 }
 
 /**
- * Fills the inbox with other people's webhooks. The inbox is searched last, so that search takes several more turns.
+ * Fills the inbox with webhooks about other people. A search reads the inbox last, so these webhooks make the search
+ * take several turns more.
  */
 export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
   await receiveAll(

@@ -187,8 +187,8 @@ describe.each(engines())("$name: a shop that is being removed", (engine) => {
     expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START, [])).toMatchObject([
       { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
     ]);
-    // The platform repeats its request. The request is not stored twice. It is not lost either, because the shop is
-    // marked.
+    // The platform repeats its request. The inbox does not store it again, because the shop is already marked for
+    // removal.
     const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
     expect(await inbox.receive(again, START)).toEqual([false, false, false]);
     expect(await shops.followPlan(id, "free")).toBe(false);

@@ -13,7 +13,7 @@ const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   ...fields,
 });
 
-/** What is known of a completed sync. */
+/** Makes a result of `lastComplete`. */
 const completion = (startedAt: number | null, endedAt: number, changed: number) => ({ startedAt, endedAt, changed });
 
 describe.each(engines())("$name: a sync", (engine) => {

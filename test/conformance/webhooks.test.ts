@@ -94,7 +94,7 @@ describe.each(engines())("$name: signing secrets", (engine) => {
       await other.webhooks.overlapEndsAt(next.id),
     ];
     expect(await endsAt()).toEqual([null, null]);
-    // The first secret has no former secret.
+    // The first rotation begins no overlap, because the shop has no former secret yet.
     await store.webhooks.rotateSecret(shop.id, START, HOUR);
     expect(await endsAt()).toEqual([null, null]);
     await store.webhooks.rotateSecret(shop.id, START + 1, HOUR);

@@ -5,7 +5,9 @@ import { codeOf } from "../../src/domain/error.ts";
 
 const KIB = 1024;
 
-/** Reads an answer. @returns its status or an error code; and whether the reader knew it before the connection ended */
+/**
+ * Reads an answer. @returns `result`: its status or an error code; `early`: whether the connection was still open then
+ */
 function readAll(chunks: Iterable<Buffer>): { result: number | string; early: boolean } {
   const reader = createAnswerReader();
   try {
@@ -76,7 +78,7 @@ test.each<[string, string, ReturnType<typeof read>]>([
   expect(read(text)).toEqual(expected);
 });
 
-/** Reads an answer in pieces of some bytes. @returns the body that the reader keeps */
+/** Reads an answer in pieces of `size` bytes. @returns the body that the reader keeps */
 function bodyOf(text: string, size: number): string {
   const reader = createAnswerReader();
   const bytes = Buffer.from(text, "latin1");
@@ -111,7 +113,7 @@ test.each([
 });
 
 /**
- * Feeds the pieces repeatedly, until the reader stops.
+ * Feeds `start`, and then `again` repeatedly, until the reader stops.
  * @returns the number of bytes that the reader took, and its result
  */
 function flood(start: string, again: string) {

@@ -31,8 +31,7 @@ describe.each([
   { kind: "https", certificate: "valid" },
 ])("over $kind, an attempt", ({ certificate }) => {
   /**
-   * Starts an endpoint with a name. Also returns a function that pauses the process for longer than an attempt may
-   * take.
+   * Starts an endpoint whose URL has a host name. Its `pause` pauses the process for longer than the attempt's timeout.
    */
   function pausing() {
     let received = 0;
@@ -182,7 +181,7 @@ describe("an endpoint that", () => {
     expect(await send(url)).toMatchObject(
       statusCode === null ? notConnected("the answer's headers are too large") : SUCCESS,
     );
-    // The program never reads the rest. Only the system's buffers take some bytes.
+    // The program stops reading. So the endpoint can send only as much as the system's buffers take.
     expect(sent).toBeLessThan(16 << 20);
   });
 

@@ -30,7 +30,9 @@ export interface Options {
   allow?: typeof LOOPBACK;
   body?: string;
   timeoutMs?: number;
-  /** Trusts the test authority, as a real machine trusts public ones. */
+  /**
+   * Whether the attempt trusts certificates of the test authority. Otherwise it trusts only the machine's authorities.
+   */
   trusting?: boolean;
   /** Called when the request waits for its connection. */
   onWaiting?: () => void;
@@ -85,8 +87,8 @@ export async function rawServer(serve: (socket: Socket, request: string) => void
 }
 
 /**
- * Starts an HTTP server, with TLS if it has a certificate.
- * @returns its URL, which then has a name instead of the address
+ * Starts an HTTP server, with TLS if there is a certificate.
+ * @returns its URL; with TLS, the URL has a host name instead of the address
  */
 export function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
   const secure =

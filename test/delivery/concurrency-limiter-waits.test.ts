@@ -3,14 +3,14 @@ import type { Ending } from "../../src/delivery/paces.ts";
 import { limiterOf, OK, range, TIMEOUT, URL, webhooks } from "./limiters.ts";
 
 /**
- * A simulated endpoint. Tells whether it answers an attempt that begins at this time, after 20 ms. Otherwise it hangs
- * for 10 s.
+ * A simulated endpoint: whether it answers an attempt that begins at `atMs`. An answer takes 20 ms. Without an answer
+ * the attempt takes its timeout of 10 s.
  */
 type Answers = (atMs: number) => boolean;
 
 /**
- * Simulates three timeouts in which shops always have deliveries due.
- * @returns the longest time for which the last shop waited and had no slot
+ * Simulates 35 s, longer than three timeouts. Every shop always has deliveries due.
+ * @returns the longest time that the last shop waited without a slot
  */
 function longestWait(endpoints: readonly Answers[]): number {
   const { limiter, clock } = limiterOf(512, 4);

@@ -77,7 +77,7 @@ test.each([
   const files = () => readdirSync("/proc/self/fd").length;
   const before = files();
   await Promise.all(Array.from({ length: 50 }, () => openTo(port, target).exchange(REQUEST)));
-  // The server runs in this process, and its descriptors may still be open.
+  // The server runs in this process too, so descriptors of its connections may still be open.
   expect(files()).toBeLessThanOrEqual(before + 55);
 });
 

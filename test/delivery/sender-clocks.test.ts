@@ -12,7 +12,7 @@ test("a clock that is set forward makes no second attempt of a delivery at the s
   await wake();
   expect(newAttempts()).toEqual([]);
   await end([second]);
-  // The result counts under the lease that replaced the first lease.
+  // The result counts, because the attempt got a new lease when the clock jumped.
   expect(await log(shop)).toMatchObject([
     { status: "delivered", attempts: 1 },
     { status: "delivered", attempts: 1 },
@@ -107,7 +107,7 @@ describe("a process that was paused", () => {
     ["a clock that is ahead by as much as nodes may differ", 4_000, 0],
     ["a clock that was ahead by more", 20_000, 1],
   ])("attempts at its start what another node claimed with %s: %p ms, %p deliveries", async (_name, aheadMs, count) => {
-    // The longest wait is no longer than a lease.
+    // All waits are shorter than a lease, so the limit for planned times depends only on the length of a lease.
     const { addShop, deliveries, wake, newAttempts } = await sendingSlowly({ waitsMs: [1_000] });
     const shop = await addShop("a", 1);
     const leaseEndsAt = START + aheadMs + 15_000;

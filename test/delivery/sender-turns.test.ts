@@ -249,7 +249,7 @@ test("an attempt that another process made in the meantime counts", async () => 
   const failed = claimed.map((claim) => ({ claim, outcome, startedAt: clock.ms, duration: 1 }));
   await deliveries.recordAndClaim(failed, new Map(), clock.ms, clock.ms, [MINUTE]);
   clock.ms += MINUTE;
-  // The attempt that runs goes on under a new lease.
+  // The running attempt continues under a new lease.
   await wake();
   expect(newAttempts()).toEqual([]);
   await end([slow]);

@@ -173,7 +173,8 @@ test("one shop has at most 4 attempts at once, however many deliveries are due",
     const { promise, resolve } = Promise.withResolvers<void>();
     held.push(resolve);
     most = Math.max(most, held.length);
-    // The first attempt at an endpoint runs alone. At the end fewer than four deliveries are left.
+    // The endpoint answers when it holds four requests. It answers the first at once, because a first attempt runs
+    // alone. It answers the last at once, because fewer than four deliveries may be left.
     const { length } = receiver.received;
     if (held.length >= 4 || length === 1 || length === 60) {
       await nextTurn();

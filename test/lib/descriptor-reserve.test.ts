@@ -59,9 +59,9 @@ test("lent descriptors are free for the caller, and the reserve is full again so
 });
 
 /**
- * Holds requests until two are open, and then answers both. The first request is answered at once, because it is the
- * only one.
- * @param last the number of the last request, which is answered at once
+ * Makes a handler that answers requests in pairs. The first and the last request are answered at once, because they
+ * have no second request to wait for.
+ * @param last the number of the last request
  */
 function answerTwoAtOnce(last: number): () => Promise<Response> {
   let count = 0;
@@ -90,7 +90,7 @@ async function withFewDescriptors(code: string): Promise<string> {
     import { createDescriptorReserve, isShortage, reservedFetch } from "${LIB}/descriptor-reserve.ts";
     const held: number[] = [];
     const fill = () => { try { for (;;) held.push(openSync("/dev/zero", "r")); } catch {} };
-    // Bun starts its threads here.
+    // The first file and the first request make Bun start its threads now.
     await (await open("/dev/zero")).close();
     await (await fetch("http://127.0.0.1:" + process.env.PORT, { keepalive: false })).text();
     const reserve = createDescriptorReserve({ wanted: 4, onShortage: () => undefined });

@@ -30,7 +30,7 @@ function opened(overtaking?: Overtaking<Item>) {
   return { ...commits, begun, ended, lock, unlock };
 }
 
-/** Waits until all timers of up to `ms` have run. Timers run in the order of their times. */
+/** Waits until all timers of up to `ms` have run: a later timer runs after them. */
 async function timersLaterThan(ms: number): Promise<void> {
   for (let timer = 0; timer < 3; timer += 1) await new Promise((resolve) => setTimeout(resolve, ms + 1));
 }

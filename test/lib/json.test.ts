@@ -6,7 +6,7 @@ function parts(text: string): string[] {
   return [...splitJson(text)];
 }
 
-/** Parses the parts. @returns undefined if a part is not valid JSON */
+/** Splits a text, and parses each part. @returns undefined if a part is not valid JSON */
 function values(text: string): unknown[] | undefined {
   try {
     return parts(text).map((part) => JSON.parse(part) as unknown);

@@ -21,7 +21,9 @@ export function loopWith(turn: () => Promise<void>) {
   return { loop, pauses, failures };
 }
 
-/** A loop that counts its turns. Each turn waits for its end if `held` is set, and throws what `error` holds. */
+/**
+ * Makes a loop that counts its turns. After `hold`, turns do not end until `release`. A turn fails with `state.error`.
+ */
 export function countingLoop() {
   const state = { begun: 0, ended: 0, atOnce: 0, most: 0, error: undefined as Error | undefined };
   let held: PromiseWithResolvers<void> | undefined;
@@ -48,7 +50,7 @@ export function countingLoop() {
   };
 }
 
-/** A counting loop whose first turn is under way until `release` is called. */
+/** Makes a counting loop whose first turn runs until `release` is called. */
 export async function loopInTurn() {
   const counting = countingLoop();
   counting.hold();
@@ -62,7 +64,7 @@ export async function settle(): Promise<void> {
   for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));
 }
 
-/** Notes when some work ends. */
+/** Returns an object whose `happened` becomes true when the work ends. */
 export function eventOf(work: Promise<unknown>): { happened: boolean } {
   const event = { happened: false };
   work.then(() => {

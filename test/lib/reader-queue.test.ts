@@ -4,8 +4,8 @@ import { createLoadGauge, createReaderQueue } from "../../src/lib/reader-queue.t
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /**
- * Lets readers enter that arrive at the same time.
- * @returns how many had run by the end of each turn, from the first turn on
+ * Lets readers enter a queue at the same time.
+ * @returns how many readers had run by the end of each turn, from the first turn on
  */
 async function enterTogether(load: { busy: boolean; urgent: boolean }, readers: number, turns: number) {
   const queue = createReaderQueue(load);

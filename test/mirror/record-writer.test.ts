@@ -13,15 +13,18 @@ const shop = { id: 1, domain: "alpha.myshopify.com" };
 
 const redactionOf = (n: number) => ({ type: "redaction", shopifyId: gid.customer(n), asOf: 1 }) as const;
 
-/** Records which submissions share a commit, and the searches for redactions, which end when the test says so. */
+/**
+ * A mirror store that notes which submissions share a commit, and the searches for redactions. The test can end
+ * searches.
+ */
 class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   readonly groups: number[] = [];
-  /** The searches of each commit. */
+  /** The searches that each commit got. */
   readonly used: TextSearch[][] = [];
   readonly searches: { shopId: number; people: string[]; end: PromiseWithResolvers<void> }[] = [];
-  /** Searches that were found and not given back. */
+  /** How many searches the writer has received and not ended yet. */
   open = 0;
-  /** Whether searches wait for the test. */
+  /** Whether each search waits until the test ends it. */
   isSlow = false;
   /** What the next commit fails with. */
   failure: StoreError | undefined;

@@ -72,7 +72,7 @@ test("a checkpoint empties the write-ahead log, and does not wait while another 
   reader.run("BEGIN");
   reader.query("SELECT * FROM shops").all();
   await store.shops.add({ domain: "gamma.example.com", plan: "pro", currency: "USD" }, 0);
-  // The store's own wait for a lock is 2 seconds, always.
+  // If the checkpoint waited for the reader, it would take two seconds every time.
   await eventually(async () => {
     const start = performance.now();
     await store.checkpoint();

@@ -17,7 +17,7 @@ import { customer } from "../support/records.ts";
 
 const WAIT_MS: number = 50;
 
-/** Opens a store. Also returns its own connection, so that a test can fill the database up. */
+/** Opens a store. Also returns the store's connection, so that a test can make the database full. */
 async function open(folder = temporaryFolder()): Promise<{ store: Store; connection: Database; path: string }> {
   const spy = spyOn(Database.prototype, "prepare");
   const options = {
@@ -161,7 +161,7 @@ test("an operation waits at most its timeout, even if the lock passes from one p
   const path = join(temporaryFolder(), "locked.db");
   const [own, other] = [connect(path), connect(path)];
   const busy = Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
-  // If each failure began a new full wait, this would always take 1.8 s.
+  // With a full new wait after each failure, the operation would take 1.8 s every time.
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");
     const { repeat } = createLockWait(own, 1_000);

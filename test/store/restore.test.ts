@@ -84,7 +84,7 @@ describe.each([
     expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
     expect(await shops(folder)).toEqual(expected);
     if (expected === OLD) return;
-    // The log of the old database is beside it under its new name.
+    // The restore keeps the old database with its log, which has `beta`.
     const old = join(temporaryFolder(), "data");
     mkdirSync(old);
     for (const end of ["", "-wal"])
@@ -138,7 +138,7 @@ test("a restore uses the folder exclusively, waits only shortly for others, and 
 test("a restore replaces a damaged database, but not a database that only cannot be opened now", async () => {
   const { folder, copy } = await killed();
   const log = join(folder, "sds.db-wal");
-  // SQLite then reports CANTOPEN, as for a failing disk or missing permissions.
+  // With a folder in place of the log, SQLite reports CANTOPEN, as for a failing disk or missing permissions.
   renameSync(log, `${log}.kept`);
   mkdirSync(log);
   const [refusal] = await failures([restoreStore(request(folder, copy))]);

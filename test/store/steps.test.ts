@@ -24,7 +24,7 @@ async function opened() {
   return { store, shop, open, countOf: (table: "deliveries" | "platform_webhooks") => readRows(folder, table).length };
 }
 
-/** Closes the database after the first step of the work, as a kill does: each step takes a turn of the event loop. */
+/** Closes the database after the first step of the work, as a kill would. Each step takes a turn of the event loop. */
 async function interrupted(store: Store, work: () => Promise<unknown>): Promise<void> {
   const working = work();
   const [outcome] = await Promise.allSettled([working, nextTurn().then(() => store.close())]);

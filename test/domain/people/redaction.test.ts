@@ -6,14 +6,16 @@ import { customer, gid } from "../../support/records.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const number = fc.integer({ min: 1, max: 130 });
-/** What a text can say about a person. Some numbers only contain the digits of a customer's number. */
+/**
+ * Values in the platform's texts. Most mention a customer; `n / 10` only contains the digits of a customer's number.
+ */
 const platformMention = fc.oneof(
   number.map((n) => gid.customer(n)),
   number,
   number.map(String),
   number.map((n) => n / 10),
 );
-/** Only our own texts have internal ids. */
+/** Values in our own texts, which can also have internal ids. */
 const ownMention = fc.oneof(
   platformMention,
   number.map((n) => customerId(DOMAIN, gid.customer(n))),
@@ -36,7 +38,7 @@ test("the search finds every text that a redaction of one of the people changes"
       const found = createTextSearch(DOMAIN, gids)(place, text);
       const stored = { place, key: "x", text };
       const changes = gids.some((each) => redactionOf(DOMAIN, each, known as never)(stored).text !== text);
-      // A redaction may also reformat a text that names nobody, so a found text proves nothing.
+      // Only texts that the search missed are checked. A found text may be reformatted although it names nobody.
       if (!found) expect(changes).toBe(false);
     }),
     { numRuns: 3_000 },

@@ -4,7 +4,7 @@ import { scopeStylesheet } from "../../../src/domain/style/stylesheet.ts";
 import { arbitraryStyle } from "../../support/arbitrary-styles.ts";
 import { HOSTILE_STYLES } from "../../support/hostile-styles.ts";
 
-/** The rules as written, without the containment around the widget. */
+/** Returns the scoped rules, without the containment rule before them. */
 function scoped(source: string): string {
   const result = scopeStylesheet(source);
   if (!("css" in result)) throw new Error(`refused: ${JSON.stringify(result.refused)}`);

@@ -30,7 +30,7 @@ test("an outage is one line when it begins, one a minute, and one when it is ove
     { level: "error", message: "the database still cannot be used", failed, error, seconds: 120, failures: 241 },
   ]);
   expect(log.isOut).toBeTrue();
-  // Operations that waited for the database fail later.
+  // An operation that waited for the database can fail after the first answer. So the outage is not over yet.
   log.noteAnswer();
   clock.ms += 1_000;
   log.error("cannot process the inbox", LOST);

@@ -47,7 +47,7 @@ test("a cached secret is opened again when it has changed", async () => {
     [first, "one"],
   ] as const)
     expect(await vault.openOften(sealed, "p")).toBe(secret);
-  // The secret of another purpose is remembered separately.
+  // The vault caches one secret for each purpose, so the secret of `q` does not replace that of `p`.
   const other = await vault.seal("three", "q");
   expect([await vault.openOften(other, "q"), await vault.openOften(first, "p")]).toEqual(["three", "one"]);
 });
@@ -91,7 +91,7 @@ test("a process whose draft was removed by the maker of the key takes that key",
   const path = masterKey();
   let other: Promise<Vault> | undefined;
   const vault = await openVault(path, undefined, (bytes) => {
-    // The second call makes the key; the draft is open by then.
+    // The call for 32 bytes makes the key. The draft is open by then.
     if (bytes === 32) {
       expect(readdirSync(join(path, ".."))).toHaveLength(1);
       writeFileSync(path, `${"ab".repeat(32)}\n`);

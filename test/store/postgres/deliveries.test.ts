@@ -32,7 +32,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     expect(
       await store.deliveries.recordAndClaim([], new Map([[unlimited.id, 9]]), START, START + LEASE, WAITS),
     ).toMatchObject({ claimed: { length: 9 } });
-    // Deliveries that are planned for later have no lease, so they do not count.
+    // The two failed deliveries wait for their retry without a lease, so they do not count against the limit.
     await record(
       store,
       claimed.slice(0, 2).map((each) => failed(each)),

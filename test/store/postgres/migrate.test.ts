@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
 
   test("by another program is waited for, longer than any other lock", async () => {
     const url = await emptyDatabase();
-    // Without the limits of our own connections, which a busy machine can reach.
+    // A plain connection, because a busy machine can reach the time limits of our own connections.
     const other = new SQL(url, { max: 2 });
     afterTest(() => other.close());
     const locked = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
       isOpen = true;
     });
-    // Longer than other operations with this deadline may wait for a lock.
+    // Selects a session that has waited for 300 ms. With this deadline, other operations give up after 200 ms.
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
       AND clock_timestamp() - query_start > interval '300 ms'`;
     await eventually(async () => (await other.unsafe(waiting)).length > 0);

@@ -9,8 +9,8 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { gid, reward } from "../../support/records.ts";
 
-/** Searches with slices of one text. @param behind called once, after the first slice of rewards */
-function inSmallSlices(db: Database, behind: () => Promise<unknown>): Database {
+/** Makes a search read slices of one text. @param afterFirstSlice called once, after the first slice of rewards */
+function inSmallSlices(db: Database, afterFirstSlice: () => Promise<unknown>): Database {
   let isOver = false;
   return {
     ...db,
@@ -20,7 +20,7 @@ function inSmallSlices(db: Database, behind: () => Promise<unknown>): Database {
       const found = await db.all(text, parameters);
       if (text.includes("FROM occurrences") && !isOver) {
         isOver = true;
-        await behind();
+        await afterFirstSlice();
       }
       return found as never;
     },

@@ -28,7 +28,7 @@ async function notedIn(db: Database): Promise<number[]> {
 describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
   let server: PostgresProcess;
   beforeAll(async () => {
-    // A server with its default settings: acknowledged commits must survive a crash.
+    // The server syncs its writes, as by default, because acknowledged commits must survive a crash.
     server = await startPostgres({ fsync: "on", full_page_writes: "on" });
   });
 
@@ -70,8 +70,9 @@ describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
       const noted = await notedIn(db);
       expect(noted.filter((value) => value === 0)).toHaveLength(1);
       expect(acknowledged.filter((value) => !noted.includes(value))).toEqual([]);
-      // Each writer had at most one write under way, and no row was written twice.
+      // Each of the two writers has at most one write under way, so at most two results are unknown.
       expect(unknown.length).toBeLessThanOrEqual(2);
+      // No repeated write was applied twice.
       expect(new Set(noted).size).toBe(noted.length);
       await db.close();
     });
@@ -195,7 +196,7 @@ describe.skipIf(!hasPostgres())("a server that only reads", () => {
     const url = await emptyDatabase();
     await openTable(url);
     await readOnly(true, url);
-    // The time is too short to try each old connection.
+    // 1.5 s are too short to try each of the twelve old connections.
     const db = openDatabase(url, { connections: 12, waitMs: 1_500 });
     await Promise.all(Array.from({ length: 12 }, () => db.get("SELECT pg_sleep($1::float8)", [0.2])));
     await readOnly(false, url);

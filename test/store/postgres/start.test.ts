@@ -31,7 +31,7 @@ async function refusal(url: string, options = {}): Promise<string> {
 describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () => {
   let server: PostgresProcess;
   let admin: SQL;
-  /** An address of a user with a password. */
+  /** The address of the server, with a user and a password. */
   let url: URL;
 
   beforeAll(async () => {
@@ -164,7 +164,8 @@ describe.skipIf(!hasPostgres())("the clock of the database", () => {
   test("is not wrong because the answer took long", async () => {
     const url = await emptyDatabase();
     const proxy = await startFaultyProxy(Number(new URL(url).port));
-    // Each question seems to take three seconds. If the server answers at the end of this time, its clock is right.
+    // To the store, each query seems to take three seconds. The server's clock is right if the server answers at the
+    // end of that time.
     let now = Date.now() - 2_900;
     await openStoreAt(withPort(url, proxy.port), {
       now() {

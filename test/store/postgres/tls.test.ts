@@ -40,7 +40,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
     });
   });
 
-  /** Whether a connection with this address is encrypted. @throws what the user would see */
+  /** Whether a connection with this address is encrypted. @throws the error that a user would see */
   async function isEncrypted(host: string, parameters: Record<string, string>, change: Partial<URL> = {}) {
     const { port, username } = { ...{ port: new URL(server.url).port, username: "postgres" }, ...change };
     const text = `postgres://${username}:hidden@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;

@@ -40,7 +40,8 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => both(tx, [1, 2], first.resolve, second.promise)),
         db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
       ]);
-      // If both transactions have waited long enough, the server may cancel both.
+      // The server cancels one of the two transactions, or both if both have waited long enough. We run each cancelled
+      // one again.
       expect(runs).toBeGreaterThanOrEqual(3);
       expect(await values(db)).toEqual([2, 2]);
     });
@@ -135,7 +136,7 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     const single = () => add(db, 1);
     const transaction = () => db.transaction((tx) => pipeline([add(tx, 1), add(tx, 2), values(tx)]));
     for (const work of [single, transaction]) {
-      // The first time, statements are prepared.
+      // The first run prepares the statements. The second run is measured.
       await work();
       // Statements that are sent together can arrive in several packets. All packets arrive before the first answer.
       proxy.delayMs = 40;
