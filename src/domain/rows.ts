@@ -16,11 +16,11 @@ export interface SubscriptionRow {
   resource: Subscription;
   revision: string | null;
   churnType: "voluntary" | "involuntary" | null;
-  /** Whether the source gave cyclesCompleted. Otherwise cyclesCompleted is `renewals`. */
+  /** Whether the source gave cyclesCompleted. Otherwise cyclesCompleted equals `renewals`. */
   cyclesGiven: boolean;
   /** Number of PAID and RECOVERED recurring orders. */
   renewals: number;
-  /** The contract's last order: its first billing attempt (epoch milliseconds) and its status. */
+  /** Time of the first billing attempt of the contract's last order, epoch milliseconds. */
   lastOrderAt: number | null;
   lastOrderStatus: Order["status"] | null;
 }

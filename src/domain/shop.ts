@@ -42,7 +42,6 @@ export function beingRemoved(domain: string): SdsError {
 /** A discount with this title is store credit, unless the shop uses another title. */
 export const DEFAULT_CREDIT_TITLE = "Loyalty credit";
 
-/** Settings of a shop. */
 export interface ShopSettings {
   /** Whether the operator chose the plan. Otherwise the shop's subscription to the app decides. */
   planFixed: boolean;

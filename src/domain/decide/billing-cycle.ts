@@ -11,8 +11,8 @@ import { isOlder } from "./subscription.ts";
 const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
- * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle. The new attempts are
- * those beyond the number of attempts that the mirror knows from any source.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle. The mirror knows the
+ * number of attempts from any source; the attempts beyond this number are new.
  */
 export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
@@ -192,7 +192,8 @@ function openStatus(
   if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
   if (abandoned) return "UNCOLLECTIBLE";
   const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);
-  // An uncollectible order with retries left was abandoned. Now its contract is active again.
+  // An uncollectible order with retries left was abandoned with its contract. The contract is active again, so the
+  // order goes on.
   const isResumed = before?.resource.status === "UNCOLLECTIBLE" && retriesExhausted === false;
   if (isKnown && !isResumed) return before.resource.status;
   return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
@@ -200,7 +201,8 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
- * active again. If the intake gave no value, false marks an abandoned order among uncollectible orders.
+ * active again. If the intake gave no value, an order that is abandoned now gets false: `openStatus` knows abandoned
+ * orders by this value.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,

@@ -36,7 +36,7 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
   }
 }
 
-/** Adds a reward once, by its sender's id. A redaction may have replaced the id by its hash. */
+/** Adds a reward, unless its id is known. A redaction may have replaced a known id by its hash. */
 function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
@@ -49,7 +49,7 @@ function decideReward(mirror: MirrorView, record: RewardRecord, now: number): De
   };
 }
 
-/** Adds a finished cancellation flow once, by its sender's id. Refuses an unknown contract. */
+/** Adds a finished cancellation flow, unless its id is known. Refuses a flow of an unknown contract. */
 function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));

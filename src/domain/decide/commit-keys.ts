@@ -10,13 +10,13 @@ export interface CommitKeys {
   customers: Set<string>;
   subscriptions: Set<string>;
   orders: Set<string>;
-  /** Ids that the senders gave, by type. */
+  /** Ids of occurrences, as their senders gave them, by type. */
   occurrences: Record<OccurrenceType, Set<string>>;
   /** Subscriptions whose custom fields are loaded. */
   customFields: Set<string>;
   /**
-   * Gids of people to redact. Stored texts that mention these people are loaded too, and all their subscriptions with
-   * custom fields.
+   * Gids of people to redact. The commit also loads the stored texts that mention these people, and the people's
+   * subscriptions with custom fields.
    */
   redactedPeople: Set<string>;
 }
@@ -37,7 +37,8 @@ export function keysOf(submissions: readonly { shop: ShopRef; records: readonly 
     byShop.set(shop.id, keys);
     for (const record of records) addKeys(keys, record);
   }
-  // A contract can move to a redacted customer in the same commit.
+  // A contract can move to a redacted customer in the same commit. So the custom fields of all its contracts are
+  // loaded.
   for (const { redactedPeople, subscriptions, customFields } of byShop.values())
     if (redactedPeople.size > 0) for (const id of subscriptions) customFields.add(id);
   return [...byShop.values()];

@@ -18,7 +18,7 @@ export interface Submission {
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** Complete readings of contracts that gave the records. The same commit notes the readings; they change no row. */
+  /** The complete readings of contracts that gave the records. The same commit notes them, and this changes no row. */
   reads?: readonly ContractRead[];
   /** Data requests that the same platform webhooks brought. A data request that is already stored changes nothing. */
   dataRequests?: readonly DataRequest[];
@@ -28,8 +28,8 @@ export interface Submission {
    */
   eventsSince?: number;
   /**
-   * Whether to refuse the commit if another node works for the shop by then. A node that was paused could otherwise
-   * overwrite newer data of the other node with old data.
+   * Whether to refuse the commit if another node has taken over the shop's work. Otherwise a node that was paused could
+   * overwrite newer data of the other node.
    */
   isNodeWork?: boolean;
 }
@@ -40,7 +40,7 @@ export interface ContractRead {
   contract: string;
   /** Start of the reading, epoch milliseconds. */
   beganAt: number;
-  /** Gids of the orders that were read too. If the mirror has an order as charged, it is read only after a change. */
+  /** Gids of the orders that were read too. A charged order is read again only if the platform changed it. */
   orders: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export interface ShopState extends EventTargets {
   changeCount: number;
   /** The last span in `change_spans`, counted since 1970; 0 if there is no span yet. */
   spanNumber: number;
-  /** The change count after the last commit of a version that notes spans. */
+  /** The change count after the last commit by a version that notes spans. */
   previousSpanCount: number;
   counts: ResourceCounts;
 }
@@ -82,9 +82,9 @@ export interface ShopChanges {
   rows: { row: Row; isNew: boolean; changeNumber: number }[];
   /** Custom fields of subscriptions. Without values, nothing is stored. */
   customFields: CustomFieldsRow[];
-  /** The shop's definitions, if a field has its first value now; else null. */
+  /** The shop's definitions of custom fields, if a field gets its first value now; else null. */
   fields: FieldDefinition[] | null;
-  /** New totals of the shop. */
+  /** The shop's state after the commit. */
   changeCount: number;
   spanNumber: number;
   counts: ResourceCounts;
@@ -230,7 +230,7 @@ class ShopDraft {
       const written = isReward(row) ? (redactedRewards.get(row) ?? row) : row;
       return { row: written, isNew, changeNumber: changeCount + index + 1 };
     });
-    // After the clock was set back, changes stay in the last noted span.
+    // After the clock was set back, changes count for the last noted span, although its time is still ahead.
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > spanNumber;
     const redacted = this.redactedTexts();
@@ -242,7 +242,7 @@ class ShopDraft {
       fields: withFirstValues(this.snapshot.fields, customFields),
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
-      // Changes before the first noted span belong to that span.
+      // Changes before the first noted span count for that span.
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),

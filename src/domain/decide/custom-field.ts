@@ -49,7 +49,7 @@ function fieldsOf({ resource }: SubscriptionRow, values: FieldValues): CustomFie
   return { subscriptionId: resource.id, startedAt: Date.parse(resource.startedAt), values };
 }
 
-/** A key can also be the name of a property that every object inherits. */
+/** Returns a stored value. Only own properties count, because a key can also be the name of an inherited property. */
 function storedValue(values: FieldValues, key: string): FieldValue | null {
   return Object.hasOwn(values, key) ? (values[key] ?? null) : null;
 }

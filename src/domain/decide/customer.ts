@@ -61,14 +61,14 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** How far the platform's clock may be ahead of ours. */
+/** The latest time that is stored for a change: the platform's clock may be this far ahead of ours. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
-/** No change can be dated further in the future than this. */
+/** A time further ahead than this is wrong, and counts as now. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a future time: otherwise later data could not replace this data. A time in the far future counts as now, so
- * that it does not block the changes of the next hour.
+ * Limits a future time of the platform's data. Otherwise this data would block later data until that time. A wrong time
+ * counts as now, so that it does not block the changes of the next hour.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;

@@ -53,7 +53,7 @@ export function orderOf(
   return { ...identity, status, lines, ...money, billedAt: fields.billedAt };
 }
 
-/** Writes the order, and its contract if that changes too. @param events called after a change */
+/** Writes the order, and the contract if the contract changes too. @param events called only if the order changes */
 export function orderDecision(
   contract: SubscriptionRow,
   before: OrderRow | undefined,

@@ -65,12 +65,12 @@ export interface LoadedRows {
   fieldValues: Map<string, FieldValues>;
 }
 
-/** Returns empty lists, which an engine fills while it loads. */
+/** Makes empty rows, which an engine fills while it loads. */
 export function noRows(): LoadedRows {
   return { rows: new Map(), occurrences: new Map(), texts: [], fields: [], fieldValues: new Map() };
 }
 
-/** Returns the ids of customers for the second load: those of loaded contracts. */
+/** Returns the customers that the second load reads: those of loaded contracts. */
 export function missingCustomers({ rows }: LoadedRows): string[] {
   const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
   return [...new Set(ids)].filter((id) => !rows.has(id));

@@ -20,7 +20,7 @@ export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
 /** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
 export const DELIVERED_RETENTION_DAYS = 30;
-/** The rule of DELIVERED_RETENTION_DAYS, as a text for readers of the log. */
+/** Tells readers of the log how long deliveries stay there. */
 export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
 
 /** The state of a delivery. Times in epoch milliseconds. */
@@ -38,7 +38,7 @@ export interface DeliveryState {
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
-  /** The address of the attempt; left out without a target. */
+  /** The URL of the attempt; absent for triggers and without an endpoint. */
   url?: string;
   /** The stored part of the answer's body, see `keptAnswer`; left out if the answer did not end. */
   answer?: string;

@@ -89,8 +89,8 @@ export function holdsReward({ topic }: { topic: string }): boolean {
 }
 
 /**
- * Returns the sent body if a redaction may have changed the stored body since; else null. For a changed body the answer
- * is not stored, because the answer may repeat removed data.
+ * Returns the sent body if a redaction can change such bodies; else null. The store compares it with the stored body:
+ * if the bodies differ, the answer is not stored, because it may repeat removed data.
  */
 export function changeableBody(sent: { topic: string; body: string }): string | null {
   return holdsReward(sent) ? sent.body : null;

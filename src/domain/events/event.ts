@@ -118,7 +118,7 @@ export function orderEvents(
     topic: "order.failed",
     data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
   };
-  // The trigger is for renewals only: a declined checkout starts no subscription.
+  // Only renewals have the trigger: a declined checkout starts no subscription.
   if (after.resource.source !== "recurring") return [event];
   const fields = {
     "Contract ID": contract_id,
@@ -130,7 +130,8 @@ export function orderEvents(
 }
 
 /**
- * Returns the event of a reward, with the sender's own fields. A streak starts a workflow if its milestone is a number.
+ * Returns the event of a reward, with the sender's own fields. The event of a streak starts a workflow if its milestone
+ * is a number.
  */
 export function rewardEvent(
   customer_id: string,

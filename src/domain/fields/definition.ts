@@ -12,7 +12,7 @@ export interface FieldDefinition {
   type: CustomFieldType;
   /** The values of a `choice`; empty for other types. */
   options: string[];
-  /** Whether a record `by` a subscriber may change the value. */
+  /** Whether a record whose `by` is "subscriber" may change the value. */
   subscriberEditable: boolean;
   /** Whether the redaction of a customer removes the values in their subscriptions. */
   personal: boolean;
@@ -22,7 +22,7 @@ export interface FieldDefinition {
   hasValues: boolean;
 }
 
-/** What a merchant says about a new field. */
+/** What a merchant enters for a new field. */
 export interface NewField extends Pick<FieldDefinition, "key" | "label" | "type"> {
   options?: string[];
   subscriberEditable?: boolean;
@@ -38,7 +38,7 @@ export const MAX_TEXT = 80;
 const MAX_OPTIONS = 50;
 /** Maximum of fields that are not archived. */
 export const MAX_FIELDS = 50;
-/** Maximum of fields, archived ones included, because each stored value stays. */
+/** Maximum of all fields. Archived fields count too, because their values stay stored. */
 const MAX_STORED_FIELDS = 200;
 
 /** Adds a field after all others. @throws SdsError `invalid`, or `conflict` if the key exists */

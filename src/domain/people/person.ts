@@ -31,7 +31,7 @@ export function knownPerson(customer: Customer | undefined, { email, phone }: Co
   };
 }
 
-/** Replaces a person's data in a JSON value by null. Leaves out fields that are named by this data. */
+/** Replaces a person's data in a JSON value by null. Drops each field whose name is the person's data. */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
   if (typeof value === "string") return describes(value.toLowerCase(), person) ? null : value;

@@ -14,7 +14,7 @@ export interface SyncCounts {
 
 /** The part of a load that comes from the file of one bulk operation. */
 export interface BulkPart {
-  /** The query of the operation, unique for the run. */
+  /** The query of the operation. Each run has its own query, so that a restarted run finds its operation. */
   query: string;
   /** The gid of the operation; null until it was started. */
   operation: string | null;
@@ -28,12 +28,12 @@ export interface BulkPart {
   stage: number | null;
 }
 
-/** The progress of a run: all items before `cursor` in `stage` are in the mirror. Times in epoch milliseconds. */
+/** The progress of a run. All items of `stage` before `cursor` are in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
-  /** A reconciliation reads changes since this time, epoch milliseconds. */
+  /** A reconciliation reads changes since this time. */
   from?: number;
-  /** Whether changes queue events. */
+  /** Whether the changes of this run queue events. */
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";
   cursor: string | null;

@@ -50,7 +50,7 @@ export interface BillingCycleRecord {
   attempts: BillingAttempt[];
   /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED). No attempt follows then. */
   contractEnded: boolean;
-  /** The contract's revision when it was read. With a newer one in the mirror, `contractEnded` is ignored. */
+  /** The contract's revision when it was read. If the mirror has a newer revision, `contractEnded` is ignored. */
   revision?: string | null;
   /** The expected money. It applies until a charge succeeds. */
   expected: OrderMoney;

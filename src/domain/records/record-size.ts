@@ -15,19 +15,19 @@ import { type Refusal, refuse } from "./refusal.ts";
 const MAX_RECORD_BYTES = 256 * 1024;
 const TOO_LARGE = `makes the record larger than ${MAX_RECORD_BYTES / 1024} KiB as stored`;
 
-/** A valid record is never nested deeper: a reward's own fields have 8 levels. */
+/** The most levels in a record's text. A valid record has fewer: a reward's own fields have 8 levels. */
 const MAX_TEXT_DEPTH = 16;
 /** A text up to this length is parsed unchecked, because parsing it cannot take long. */
 const SHORT_TEXT = 16 * 1024;
 /**
- * The most characters of a record's text. A row has fewer characters than its record in JSON, apart from ids and
- * numbers, which the row writes out.
+ * The most characters of a record's text, without spaces. A text can be longer than its row, which lacks some fields
+ * and writes numbers shorter.
  */
 const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
 /** The most bytes of a line item: its title with six bytes a character, its gids and numbers. */
 const MAX_LINE_ITEM_BYTES = 6 * 1024 + 256;
 
-/** The longest values of row fields that the record does not have. */
+/** The longest values of fields that a row has and its record lacks. */
 const ID = `sub_${"a".repeat(24)}`;
 const DATE = "2026-01-31T09:30:00.000Z";
 

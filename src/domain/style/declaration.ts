@@ -25,7 +25,10 @@ const REFUSED_PROPERTIES = new Map([
 ]);
 
 const POSITIONS = ["static", "relative", "absolute", "sticky", "initial", "unset"];
-/** The widget keeps a box: without one, `contain` has no effect. */
+/**
+ * Values of `display` that the widget may have. With another value the widget could lose its box, and `contain` has no
+ * effect without a box.
+ */
 const WIDGET_DISPLAYS = "block flex flow-root grid inline-block inline-flex inline-grid list-item none table".split(
   " ",
 );
@@ -39,9 +42,11 @@ const FONT_DESCRIPTORS = new Set([
 ]);
 const PROPERTY_DESCRIPTORS = new Set(["inherits", "initial-value", "syntax"]);
 
-/** What a declaration may hold for. */
+/** What a declaration may apply to. */
 export interface DeclarationTarget {
-  /** Keyframes may be used by the widget too. */
+  /**
+   * Whether the declaration may apply to the widget itself. Always true in keyframes, because the widget may use them.
+   */
   mayBeWidget: boolean;
   isKeyframe: boolean;
 }
@@ -69,7 +74,7 @@ export function checkDeclaration(declaration: Declaration, target: DeclarationTa
     throw new StyleRefusal(at, `position: absolute is not allowed ${where}.`);
 }
 
-/** Also for declarations in conditions. Variables are refused, because they could hold `fixed`. */
+/** Checks `position`, also in conditions. Variables are refused, because they could hold `fixed`. */
 export function checkPosition(declaration: Declaration): void {
   if (property(declaration.property).basename !== "position" || POSITIONS.includes(keywordOf(declaration))) return;
   throw new StyleRefusal(
@@ -110,7 +115,7 @@ function checkImportant({ important }: Declaration, at: number): void {
     throw new StyleRefusal(at, "Only !important may follow a value.");
 }
 
-/** @returns the name in lower case without its vendor prefix */
+/** Refuses unknown and forbidden properties. @returns the name in lower case without its vendor prefix */
 function checkPropertyName(written: string, at: number): string {
   if (written.includes("\\")) throw new StyleRefusal(at, "Write the names of properties without escapes.");
   const { basename, vendor, name, hack } = property(written);
@@ -127,7 +132,7 @@ function keywordOf(declaration: Declaration): string {
   return first?.type === "Identifier" && rest.length === 0 ? first.name.toLowerCase() : "";
 }
 
-/** Counters of the page and of the widget are the same if they have one name. */
+/** The page and the widget share counters of the same name. So the widget's names must begin with our prefix. */
 function checkCounters(declaration: Declaration, at: number): void {
   for (const node of valueNodes(declaration)) {
     const isOwn = node.type === "Identifier" && (node.name.startsWith(PREFIX) || node.name.toLowerCase() === "none");

@@ -10,7 +10,7 @@ const ANIMATION_WORDS = new Set(
   ].flatMap((words) => words.split(" ")),
 );
 
-/** @throws StyleRefusal if the name would not be seen as one */
+/** Returns the name with our prefix. @throws StyleRefusal if `animation` would read the name as one of its keywords */
 export function keyframesName(written: string, at: number): string {
   if (ANIMATION_WORDS.has(written.toLowerCase()))
     throw new StyleRefusal(at, `Keyframes can't have the name ${written}: animation has this word.`);
@@ -18,8 +18,8 @@ export function keyframesName(written: string, at: number): string {
 }
 
 /**
- * Gives names of keyframes our prefix where animations use them: in `animation`, in `animation-name` and in custom
- * properties from which these take their value.
+ * Adds our prefix to names of keyframes where animations use them: in `animation`, in `animation-name`, and in custom
+ * properties that these two use with var().
  *
  * @param defined the names of the keyframes in this style, as the merchant wrote them
  */
@@ -42,7 +42,9 @@ export function prefixKeyframesNames(declarations: readonly Declaration[], defin
   }
 }
 
-/** @returns the custom properties that the value takes */
+/**
+ * Adds our prefix to the names of keyframes in a value. @returns the custom properties that the value uses with var()
+ */
 function renameIn(nodes: Iterable<CssNode>, isName: (word: string) => boolean): string[] {
   const taken: string[] = [];
   for (const node of nodes) {

@@ -1,7 +1,10 @@
 import { type CssNode, generate, type Selector, type SelectorList } from "css-tree/dist/csstree.esm";
 import { StyleRefusal } from "./tokens.ts";
 
-/** The widget. `:scope` holds in `@scope (.sds-widget)`, so browsers add no other ancestor to the selector. */
+/**
+ * The selector of the widget. In `@scope`, browsers put an ancestor before each selector without `:scope`, so this
+ * selector has `:scope`.
+ */
 export const WIDGET = ".sds-widget:scope";
 const ANYTHING = `:is(${WIDGET},${WIDGET} *)`;
 
@@ -31,12 +34,15 @@ for (const name of ["-moz-focus-inner", "-moz-range-progress", "-moz-range-thumb
   PSEUDO_ELEMENTS.add(name);
 
 interface Compound {
-  /** Before the compound; undefined for the first one, unless a nested selector begins with a combinator. */
+  /**
+   * The combinator before the compound; undefined for the first compound, unless a nested selector begins with a
+   * combinator.
+   */
   combinator: string | undefined;
   nodes: CssNode[];
 }
 
-/** A rule that contains others, as far as its nested selectors depend on it. */
+/** What nested selectors must know about the rule around them. */
 export interface OuterRule {
   /** Whether `&` may be the widget itself. */
   mayBeWidget: boolean;
@@ -76,7 +82,7 @@ function scopeSelector(selector: Selector, start: number, outer: OuterRule | und
 }
 
 interface Beginning extends ScopedSelectors {
-  /** Whether the text contains the first compound. Otherwise that compound follows. */
+  /** Whether `text` contains the first compound. If not, the caller appends it. */
   isWhole: boolean;
 }
 
@@ -102,7 +108,8 @@ function beginSelector(
     return { text: `${write(names)}${WIDGET}${write(others)}`, mayBeWidget: true, isWhole: true };
   }
   const [type, ...others] = nodes;
-  // A sibling of the widget is never meant, so `*` before a sibling combinator is an element in the widget.
+  // Before a sibling combinator, `*` is an element in the widget, because a style may not select siblings of the
+  // widget.
   if (isUniversal(type) && second?.combinator !== "+" && second?.combinator !== "~")
     return { text: `${ANYTHING}${write(others)}`, mayBeWidget: true, isWhole: true };
   return { text: WIDGET, mayBeWidget: true, isWhole: false };
@@ -216,7 +223,7 @@ function selectorOf(tree: CssNode, start: number): Selector {
   return tree;
 }
 
-/** @param start the offset if the parser did not note one: css-tree makes up the combinator of a space */
+/** @param start the result if css-tree noted no offset, as for the combinator that it makes from a space */
 export function offsetOf(tree: CssNode | undefined, start: number): number {
   return tree?.loc?.start.offset ?? start;
 }

@@ -6,12 +6,15 @@ import { type OuterRule, scopeSelectors, WIDGET } from "./selector.ts";
 import { type AtRuleItem, type RuleItem, readStyle, type StyleItem } from "./syntax-tree.ts";
 import { readTokens, StyleRefusal, TOO_LARGE } from "./tokens.ts";
 
-/** Each selector grows by a few words, so 64 KiB of selectors would become a megabyte. */
+/**
+ * The most characters of a result. Scoping adds a few words to each selector: 64 KiB of selectors would become a
+ * megabyte.
+ */
 const MAX_SCOPED_CHARACTERS = 262_144;
 
 /**
- * Keeps what the widget paints inside its box, and counters and quotes in its subtree. Rules in a layer lose against
- * other rules, but with `!important` they win.
+ * Keeps what the widget paints inside its box, and counters and quotes in its subtree. These declarations stand in a
+ * layer: a merchant's rules override them, except those with `!important`.
  */
 const BOX = "display:flow-root;contain:paint style!important;overflow-clip-margin:24px!important";
 const CONTAINMENT = `@layer{@scope (.sds-widget){${WIDGET}{${BOX}}}}`;
@@ -20,7 +23,7 @@ const CONTAINMENT = `@layer{@scope (.sds-widget){${WIDGET}{${BOX}}}}`;
 const CONDITIONS = new Set(["container", "media", "supports"]);
 
 interface StylesheetRefusal {
-  /** Both count from 1. A column is a UTF-16 code unit. */
+  /** Line and column count from 1. A column is a UTF-16 code unit. */
   line: number;
   column: number;
   /** A sentence for the merchant. */
@@ -51,7 +54,7 @@ export function scopeStylesheet(source: string): ScopedStylesheet {
   }
 }
 
-/** Keeps a defect of ours from the visitors of shops. */
+/** Checks our own result again, so that a defect of ours cannot reach the visitors of shops. */
 function checkScoped(css: string): void {
   try {
     readTokens(css, true);
@@ -67,14 +70,14 @@ function isTooLarge(source: string): boolean {
 function writeStyle(items: readonly StyleItem[]): string {
   prefixKeyframesNames(declarationsIn(items), definedKeyframes(items));
   const output = createOutput();
-  // Names that the whole page knows can't be defined in @scope.
+  // Definitions stand outside of @scope, because the whole page knows their names.
   writeDefinitions(items, output);
   const definitions = output.text();
   const rules = createOutput(definitions.length);
   writeRules(items, rules, undefined);
   if (definitions === "" && rules.text() === "") return "";
   const css = `${CONTAINMENT}\n${definitions}@scope (.sds-widget){\n${rules.text()}}\n`;
-  // Strings alone can contain this. In a style element it would end the element.
+  // Only strings can contain `</`, which would end a style element.
   return css.replaceAll("</", "<\\/");
 }
 
@@ -211,7 +214,7 @@ function writeRules(items: readonly StyleItem[], output: StyleOutput, outer: Out
 function conditionOf({ name, prelude, start }: AtRuleItem): string {
   const condition = generate(prelude);
   if (condition.trim() === "") throw new StyleRefusal(start, `@${name} needs a condition.`);
-  // The option `visit` of walk() misses declarations in conditions.
+  // Not with the option `visit`: it misses declarations in conditions.
   walk(prelude, (node) => {
     if (node.type === "Declaration") checkPosition(node);
   });

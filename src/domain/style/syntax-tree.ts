@@ -10,7 +10,7 @@ import {
 } from "css-tree/dist/csstree.esm";
 import { isBlank, readTokens, StyleRefusal, type StyleToken, TOO_LARGE } from "./tokens.ts";
 
-/** Rules and declarations of a style. css-tree needs some ten microseconds for each, however short. */
+/** The most rules and declarations of a style. css-tree needs some ten microseconds for each of them, however short. */
 const MAX_ITEMS = 5_000;
 
 /** What a style or a block contains, in its order. Each has the offset of its first character in the source. */
@@ -39,8 +39,9 @@ export interface AtRuleItem {
 }
 
 /**
- * Reads a style into a tree. css-tree parses selectors, conditions and declarations. The blocks are found here, by the
- * tokens: css-tree takes a nested rule without `&` for a declaration, and repairs wrong blocks without an error.
+ * Reads a style into a tree. css-tree parses selectors, conditions and declarations. This file finds the blocks by the
+ * tokens, because css-tree takes a nested rule without `&` for a declaration. It also repairs wrong blocks without an
+ * error.
  *
  * @throws StyleRefusal
  */
@@ -52,7 +53,7 @@ export function readStyle(source: string): StyleItem[] {
 interface TokenSource {
   source: string;
   tokens: StyleToken[];
-  /** Of the items read so far. */
+  /** The number of items read so far. */
   itemCount: number;
 }
 
@@ -97,7 +98,7 @@ function findStop(tokens: readonly StyleToken[], begin: number, end: number): nu
   return end;
 }
 
-/** Browsers decide alike: a custom property may have a block as its value, other properties may not. */
+/** Whether a declaration begins at `index`. As in browsers, only a custom property may have a block as its value. */
 function isDeclaration({ source, tokens }: TokenSource, index: number, hasBlock: boolean): boolean {
   const [name, next] = tokens.slice(index, index + 4).filter((token) => !isBlank(token));
   if (name?.type !== tokenTypes.Ident || next?.type !== tokenTypes.Colon) return false;
@@ -157,7 +158,8 @@ function parsePiece(
       offset: start,
       parseCustomProperty: true,
       onParseError(error, fallback) {
-        // In conditions, null says that css-tree tries another form next. The last form is a node that we refuse.
+        // In a condition, `fallback` is null if css-tree tries another form next. Its last form is a node that we
+        // refuse below.
         if (fallback !== null) throw error;
       },
     });

@@ -10,8 +10,9 @@ export const TOO_LARGE = "This style is too large.";
 /** All other at-rules are refused. */
 const AT_RULES = new Set(["container", "font-face", "keyframes", "media", "property", "supports"]);
 
-/** Scoping adds these at-rules, and up to this many brackets around a rule and in its selector. */
+/** At-rules that only scoping may write. */
 const OWN_AT_RULES = new Set(["layer", "scope"]);
+/** The most levels of brackets that scoping adds, around a rule and in its selector. */
 const OWN_DEPTH = 3;
 
 /** All other functions are refused, because browsers get new functions that load files. */
@@ -44,8 +45,8 @@ const DATA_URL =
   /^data:(?:image\/(?:png|jpeg|gif|webp|avif)|font\/woff2)(?:;charset=utf-8)?;base64,[a-z0-9+/]*={0,2}$/i;
 
 /**
- * Characters that only some tokenizers read as part of a name, and U+FEFF, which css-tree skips in some places:
- * https://drafts.csswg.org/css-syntax-3/#non-ascii-ident-code-point
+ * Characters that may stand outside of strings. Some tokenizers do not read the other characters as parts of names, and
+ * css-tree skips U+FEFF in some places: https://drafts.csswg.org/css-syntax-3/#non-ascii-ident-code-point
  */
 const NAME_CHARACTERS = [
   String.raw`\0-\x7f\xb7\xc0-\xd6\xd8-\xf6\xf8-\u037d\u037f-\u1fff\u200c-\u200d\u203f\u2040\u2070-\u218f`,
@@ -53,12 +54,15 @@ const NAME_CHARACTERS = [
 ];
 const NO_NAME_CHARACTER = new RegExp(`[^${NAME_CHARACTERS.join("")}]`, "u");
 
-/** A token that ends with a hexadecimal escape, without the space that belongs to the escape. */
+/**
+ * Matches a token whose last character belongs to a hexadecimal escape. A space after it would also belong to the
+ * escape.
+ */
 const OPEN_ESCAPE = /(?:^|[^\\])(?:\\\\)*\\[0-9a-f]{1,6}$/i;
 
 /** Thrown while a style is scoped. `scopeStylesheet` returns it as a refusal. */
 export class StyleRefusal extends Error {
-  /** Of the character in the source. */
+  /** The offset of the refused character in the source. */
   readonly offset: number;
 
   constructor(offset: number, reason: string) {
@@ -77,7 +81,7 @@ export interface StyleToken {
 
 interface OpenBracket {
   token: StyleToken;
-  /** Of the function, in lower case; "" for a bare bracket. */
+  /** The name of the function in lower case; "" for a bare bracket. */
   name: string;
   closedBy: number;
 }
@@ -103,13 +107,14 @@ export function isBlank({ type }: StyleToken): boolean {
  */
 export function readTokens(source: string, isScoped = false): StyleToken[] {
   checkCharacters(source);
-  // An open string at the end becomes a bad token by this line end. An open comment, url() or escape contains it.
+  // This line end shows what is open at the end of the source. It makes an open string a bad token. An open comment,
+  // url() or escape contains it.
   const text = `${source}\n`;
   const tokens: StyleToken[] = [];
   tokenize(text, (type, start, end) => {
     tokens.push({ type, start, end, closer: -1 });
   });
-  // Scoping adds tokens, and bounds its output in another way.
+  // Scoping adds tokens, and `scopeStylesheet` limits the size of its result itself.
   const tooMany = isScoped ? undefined : tokens.filter((token) => !isBlank(token))[MAX_TOKENS];
   if (tooMany !== undefined) throw new StyleRefusal(tooMany.start, TOO_LARGE);
   const open: OpenBracket[] = [];
