@@ -61,7 +61,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** The latest time that is stored for a change: the platform's clock may be this far ahead of ours. */
+/** The most that a stored time is ahead of our clock: the platform's clock may be ahead this far. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
 /** A time further ahead than this is wrong, and counts as now. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
