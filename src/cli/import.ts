@@ -69,8 +69,11 @@ interface Input {
   size: number | undefined;
 }
 
-/** @throws SdsError `not_found` for a missing file, `invalid` for a folder, `failed` for a file that cannot be read */
-function openInput(file: string): Input {
+/**
+ * Opens a file for reading; - is stdin.
+ * @throws SdsError `not_found` for a missing file, `invalid` for a folder, `failed` for a file that cannot be read
+ */
+export function openInput(file: string): Input {
   if (file === "-") return { stream: Bun.stdin.stream(), size: undefined };
   try {
     accessSync(file, constants.R_OK);

@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import { saveStyle, styleRefusal } from "../actions/style.ts";
 import { invalid } from "../domain/error.ts";
@@ -6,7 +5,7 @@ import { MAX_STYLE_BYTES } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
-import { readFailure } from "./import.ts";
+import { openInput, readFailure } from "./import.ts";
 import { printJson, tell, warn, writeOut } from "./print.ts";
 
 export function addStyleCommands(program: SdsCommand): void {
@@ -43,7 +42,7 @@ async function set(file: string, { json }: JsonFlag, command: Command): Promise<
 
 /** @throws SdsError `invalid` for a text that is too large or not UTF-8, `not_found` or `failed` for the file */
 async function readStyle(file: string): Promise<string> {
-  const stream: AsyncIterable<Uint8Array> = file === "-" ? Bun.stdin.stream() : createReadStream(file);
+  const { stream } = openInput(file);
   const pieces: Uint8Array[] = [];
   let size = 0;
   try {

@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { check, look } from "../support/looks.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { subscription } from "../support/records.ts";
-import { DOMAIN, settingsPages } from "../support/settings-page.ts";
+import { SAMPLES } from "../support/samples.ts";
+import { DOMAIN, type Settings, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 test("axe finds a mistake that is put into a page", async () => {
@@ -14,6 +16,66 @@ test("axe finds a mistake that is put into a page", async () => {
     "critical, label",
   ]);
 });
+
+type Look = (name: string) => Promise<void>;
+type Goto = Settings["goto"];
+
+async function lookAtFields(looked: Look, page: Page, goto: Goto): Promise<void> {
+  await goto("/admin/fields");
+  for (const [key, label, type, options = ""] of [
+    ["gift_note", "A note for the gift", "text"],
+    ["weight", "Weight", "number"],
+    ["is_gift", "Is a gift", "boolean"],
+    ["until", "Until", "date"],
+    ["box", "Size of the box, which subscribers choose in the portal", "choice", "small\nmedium\nas large as possible"],
+  ] as const) {
+    await page.fill("#key", key);
+    await page.fill("#label", label);
+    await page.selectOption("#type", type);
+    await page.fill("#options", options);
+    await page.click("#save-field");
+  }
+  await page.click("#archive-until");
+  await page.fill("#key", "weight");
+  await page.fill("#label", "Weight");
+  await page.click("#save-field");
+  await page.locator("#field-error").waitFor();
+  await looked("fields-refused");
+  await page.click("#edit-box");
+  await looked("field");
+  await goto("/admin/fields");
+  await page.fill("#subscription", "9");
+  await page.click("#find");
+  await page.locator("#subscription-error").waitFor();
+  await looked("fields-not-found");
+  await page.fill("#subscription", "1");
+  await page.click("#find");
+  await page.getByLabel("Weight").fill("heavy");
+  await page.click("#save-values");
+  await page.locator("#value-weight-error").waitFor();
+  await looked("values-refused");
+  await page.getByLabel("Weight").fill("1.5");
+  await page.click("#save-values");
+  await looked("values");
+}
+
+async function lookAtStyle(looked: Look, page: Page, goto: Goto): Promise<void> {
+  await goto("/admin/style");
+  await page.fill("#source", "@import 'x.css';");
+  await page.click("#save-style");
+  await page.locator("#source-error").waitFor();
+  await looked("style-refused");
+  await page.fill("#source", startingStyle());
+  await page.click("#save-style");
+  await looked("style");
+  await page.click("#clear");
+  await looked("style-clear");
+}
+
+/** The style to begin with, of docs/storefront.md. */
+function startingStyle(): string {
+  return SAMPLES.find(({ page, language }) => page === "storefront.md" && language === "css")?.code ?? "";
+}
 
 test("axe finds nothing wrong with any page, and every page fits a narrow screen", async () => {
   const legacy = `cad_pk_${"ab".repeat(24)}`;
@@ -37,6 +99,8 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("deliveries-none", "/admin/deliveries");
   await lookAt("triggers-none", "/admin/triggers");
   await lookAt("plan-none", "/admin/plan");
+  await lookAt("fields-none", "/admin/fields");
+  await lookAt("style-none", "/admin/style");
 
   await program.run(["key", "import", "--label", "Old CRM of the Hamburg office, which reads customers", "--legacy"], {
     stdin: legacy,
@@ -90,7 +154,12 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await looked("triggers");
   await lookAt("plan", "/admin/plan");
 
+  await lookAtFields(looked, page, goto);
+  await lookAtStyle(looked, page, goto);
+
   await program.json(["shop", "set", DOMAIN, "--plan", "free"]);
+  await lookAt("free-fields", "/admin/fields");
+  await lookAt("free-style", "/admin/style");
   await lookAt("free-webhooks", "/admin/webhooks");
   await lookAt("free-plan", "/admin/plan");
 

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields/definition.ts";
-import { FieldError } from "./components.tsx";
 
 /** Names of the types for merchants. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {
@@ -74,17 +73,15 @@ export function KeyInput({ typed = "" }: { typed: string | undefined }) {
 
 interface DefinitionProps {
   typed: TypedField | undefined;
-  error: string | undefined;
   /** The field that is edited; undefined for a new field. */
   field?: Pick<FieldDefinition, "hasValues">;
 }
 
-/** The inputs of a definition without its key, after the reason why they were refused. */
-export function DefinitionInputs({ typed, error, field }: DefinitionProps) {
+/** The inputs of a definition without its key. */
+export function DefinitionInputs({ typed, field }: DefinitionProps) {
   const personal = typed?.personal ?? "";
   return (
     <>
-      <FieldError id="field-error" error={error} />
       <label for="label">Label</label>
       <input id="label" name="label" value={typed?.label ?? ""} maxLength={2 * MAX_TEXT} required autocomplete="off" />
       <label for="type">Type</label>

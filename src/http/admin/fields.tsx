@@ -14,16 +14,9 @@ import {
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { ACTION, CsrfField, Empty, FieldError, fieldAttributes, Table } from "./components.tsx";
-import {
-  chosen,
-  DefinitionInputs,
-  KeyInput,
-  readTyped,
-  TYPE_NAMES,
-  type TypedField,
-  typedFrom,
-} from "./field-form.tsx";
+import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
+import { chosen, DefinitionInputs, KeyInput, readTyped, type TypedField, typedFrom } from "./field-form.tsx";
+import { ArchivedTable, FieldTable } from "./field-tables.tsx";
 
 const FIELDS = "/admin/fields";
 
@@ -134,8 +127,9 @@ async function fieldsPage(
         <CsrfField csrf={request.csrf} />
         <fieldset disabled={isFull || !hasAccess(request.shop.plan)} {...describedBy(refused)}>
           {isFull ? <p>A shop can have {MAX_FIELDS} fields. Archive one to add another.</p> : null}
+          <FieldError id="field-error" error={refused?.error} />
           <KeyInput typed={refused?.typed.key} />
-          <DefinitionInputs typed={refused?.typed} error={refused?.error} />
+          <DefinitionInputs typed={refused?.typed} />
           <button type="submit" id="save-field">
             Add the field
           </button>
@@ -162,7 +156,8 @@ async function fieldPage(
         Key: <code>{key}</code>. A key never changes.
       </p>
       <fieldset disabled={!hasAccess(shop.plan)} {...describedBy(refused)}>
-        <DefinitionInputs typed={refused?.typed ?? typedFrom(field)} error={refused?.error} field={{ hasValues }} />
+        <FieldError id="field-error" error={refused?.error} />
+        <DefinitionInputs typed={refused?.typed ?? typedFrom(field)} field={{ hasValues }} />
         <div class="actions">
           <button type="submit" id="save-field">
             Save
@@ -198,96 +193,6 @@ function LookUpForm({ csrf, refused }: { csrf: string; refused: RefusedLookUp | 
       </small>
       <button type="submit" id="find">
         Find
-      </button>
-    </form>
-  );
-}
-
-interface FieldRows {
-  request: AdminRequest;
-  fields: readonly FieldDefinition[];
-}
-
-function FieldTable({ request, fields }: FieldRows) {
-  return (
-    <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
-      {fields.map(({ key, label, type, options, subscriberEditable, personal }) => (
-        <tr id={`field-${key}`}>
-          <th scope="row" class="label">
-            {label}
-          </th>
-          <td>
-            <code>{key}</code>
-          </td>
-          <td class="options">
-            {TYPE_NAMES[type]}
-            {type === "choice" ? `: ${options.join(", ")}` : null}
-          </td>
-          <td>{subscriberEditable ? "you and subscribers" : "you"}</td>
-          <td>{personal ? "yes" : "no"}</td>
-          <td class="action">
-            <div class="actions">
-              <a id={`edit-${key}`} href={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
-                Edit
-              </a>
-              <ActionForm csrf={request.csrf} action="archive" id={key} button="Archive" label={`Archive ${label}`} />
-            </div>
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function ArchivedTable({ request, fields }: FieldRows) {
-  return (
-    <>
-      <h2>Archived</h2>
-      <p>Archived fields are neither shown nor written. Their values are kept.</p>
-      <Table id="archived" name="Archived fields" headings={["Label", "Key", "Type", ACTION]}>
-        {fields.map(({ key, label, type }) => (
-          <tr id={`archived-${key}`}>
-            <th scope="row" class="label">
-              {label}
-            </th>
-            <td>
-              <code>{key}</code>
-            </td>
-            <td>{TYPE_NAMES[type]}</td>
-            <td class="action">
-              {hasAccess(request.shop.plan) ? (
-                <ActionForm
-                  csrf={request.csrf}
-                  action="restore"
-                  id={key}
-                  button="Bring back"
-                  label={`Bring back ${label}`}
-                />
-              ) : null}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </>
-  );
-}
-
-interface ActionProps {
-  csrf: string;
-  action: "archive" | "restore";
-  /** The key. */
-  id: string;
-  button: string;
-  /** Tells apart the buttons of the rows. */
-  label: string;
-}
-
-function ActionForm({ csrf, action, id, button, label }: ActionProps) {
-  return (
-    <form class="inline" method="post" action={`${FIELDS}/${action}/${id}`}>
-      <CsrfField csrf={csrf} />
-      <button type="submit" id={`${action}-${id}`} class="small outline" aria-label={label}>
-        {button}
       </button>
     </form>
   );

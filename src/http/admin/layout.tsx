@@ -171,7 +171,7 @@ function PlanNotice() {
     <div id="plan-notice" class="notice warning">
       <p>
         {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
-        and no event is queued. <a href="/admin/plan">See the plan</a>
+        no event is queued, and the widget's stylesheet is empty. <a href="/admin/plan">See the plan</a>
       </p>
     </div>
   );

@@ -1,0 +1,99 @@
+/** @jsxImportSource preact */
+import type { FieldDefinition } from "../../domain/fields/definition.ts";
+import { hasAccess } from "../../domain/shop.ts";
+import type { AdminRequest } from "./admin-request.ts";
+import { ACTION, CsrfField, Table } from "./components.tsx";
+import { TYPE_NAMES } from "./field-form.tsx";
+
+const FIELDS = "/admin/fields";
+
+interface FieldRows {
+  request: AdminRequest;
+  fields: readonly FieldDefinition[];
+}
+
+/** The fields that are not archived. */
+export function FieldTable({ request, fields }: FieldRows) {
+  return (
+    <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
+      {fields.map(({ key, label, type, options, subscriberEditable, personal }) => (
+        <tr id={`field-${key}`}>
+          <th scope="row" class="label">
+            {label}
+          </th>
+          <td>
+            <code>{key}</code>
+          </td>
+          <td class="options">
+            {TYPE_NAMES[type]}
+            {type === "choice" ? `: ${options.join(", ")}` : null}
+          </td>
+          <td>{subscriberEditable ? "you and subscribers" : "you"}</td>
+          <td>{personal ? "yes" : "no"}</td>
+          <td class="action">
+            <div class="actions">
+              <a id={`edit-${key}`} href={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
+                Edit
+              </a>
+              <ActionForm csrf={request.csrf} action="archive" id={key} button="Archive" label={`Archive ${label}`} />
+            </div>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+export function ArchivedTable({ request, fields }: FieldRows) {
+  return (
+    <>
+      <h2>Archived</h2>
+      <p>Archived fields are neither shown nor written. Their values are kept.</p>
+      <Table id="archived" name="Archived fields" headings={["Label", "Key", "Type", ACTION]}>
+        {fields.map(({ key, label, type }) => (
+          <tr id={`archived-${key}`}>
+            <th scope="row" class="label">
+              {label}
+            </th>
+            <td>
+              <code>{key}</code>
+            </td>
+            <td>{TYPE_NAMES[type]}</td>
+            <td class="action">
+              {hasAccess(request.shop.plan) ? (
+                <ActionForm
+                  csrf={request.csrf}
+                  action="restore"
+                  id={key}
+                  button="Bring back"
+                  label={`Bring back ${label}`}
+                />
+              ) : null}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+interface ActionProps {
+  csrf: string;
+  action: "archive" | "restore";
+  /** The key. */
+  id: string;
+  button: string;
+  /** Tells apart the buttons of the rows. */
+  label: string;
+}
+
+function ActionForm({ csrf, action, id, button, label }: ActionProps) {
+  return (
+    <form class="inline" method="post" action={`${FIELDS}/${action}/${id}`}>
+      <CsrfField csrf={csrf} />
+      <button type="submit" id={`${action}-${id}`} class="small outline" aria-label={label}>
+        {button}
+      </button>
+    </form>
+  );
+}
