@@ -22,7 +22,8 @@ interface ScanText {
 
 /** Returns SQL of a subscription's JSON with its custom fields. The shop is $1. @param id SQL of the internal id */
 export function rowWithFields(id: string): string {
-  return `left(json, -1) || ',"customFields":' || coalesce(
+  const start = "convert_from(substring(convert_to(json, 'UTF8') FROM 1 FOR octet_length(json) - 1), 'UTF8')";
+  return `${start} || ',"customFields":' || coalesce(
     (SELECT fields.json FROM subscription_fields AS fields
      WHERE fields.shop_id = $1::bigint AND fields.id = ${id} LIMIT 1),
     '{}'
