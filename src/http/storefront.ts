@@ -21,8 +21,12 @@ const OVERHEAD_BYTES = 1024;
 const EMPTY = createDocument("");
 
 /** GET and HEAD /storefront/DOMAIN/widget.css. The answers for known and unknown shops take the same read. */
-export function createWidgetStyleHandler(styles: Pick<StyleStore, "shopOf" | "find">, log: Log): RouteHandler {
-  const stylesheets = new Stylesheets(styles, log);
+export function createWidgetStyleHandler(
+  styles: Pick<StyleStore, "shopOf" | "find">,
+  log: Log,
+  maxCachedBytes = MAX_CACHED_BYTES,
+): RouteHandler {
+  const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
   return (request, { id }) => {
     // A path with an encoded domain is another path.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
@@ -45,11 +49,13 @@ class Stylesheets {
   private readonly making = new Map<string, Promise<Document>>();
   private readonly styles: Pick<StyleStore, "find">;
   private readonly log: Log;
+  private readonly maxBytes: number;
   private bytes = 0;
 
-  constructor(styles: Pick<StyleStore, "find">, log: Log) {
+  constructor(styles: Pick<StyleStore, "find">, log: Log, maxBytes: number) {
     this.styles = styles;
     this.log = log;
+    this.maxBytes = maxBytes;
   }
 
   of({ shopId, plan, hash }: StyledShop): Awaitable<Document> {
@@ -92,7 +98,7 @@ class Stylesheets {
     if (!this.documents.has(hash)) this.bytes += sizeOf(document);
     this.documents.set(hash, document);
     for (const [oldest, { plain }] of this.documents) {
-      if (this.bytes <= MAX_CACHED_BYTES) return;
+      if (this.bytes <= this.maxBytes) return;
       this.documents.delete(oldest);
       this.bytes -= sizeOf({ plain });
     }

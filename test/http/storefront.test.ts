@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { saveStyle } from "../../src/actions/style.ts";
 import type { Shop } from "../../src/domain/shop.ts";
+import { createWidgetStyleHandler } from "../../src/http/storefront.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { answerOf, NOT_FOUND, notAllowed } from "../support/answer.ts";
 import { START, type TestApp, testApp, testShop } from "../support/app.ts";
@@ -124,6 +126,26 @@ describe("the widget's stylesheet", () => {
     await all.request(PATH);
     expect(reads).toBe(1);
   });
+});
+
+test("the stylesheets that were not used longest leave the memory when it is full", async () => {
+  const reads: number[] = [];
+  const styles = {
+    shopOf: (domain: string) => ({ shopId: Number(domain.split(".")[0]), plan: "pro" as const, hash: domain }),
+    find: async (shopId: number) => {
+      reads.push(shopId);
+      return { source: `.shop-${shopId} { color: red }`, hash: `${shopId}.example.com` };
+    },
+  };
+  const log = createLog("debug", { write: () => undefined }, Date.now);
+  const handler = createWidgetStyleHandler(styles, log, 3_000);
+  for (const shop of [1, 2, 1, 3, 1, 2]) {
+    const id = `${shop}.example.com`;
+    const request = new Request(`http://sds.test/storefront/${id}/widget.css`);
+    const answer = await handler(request, { id, client: () => "", isSecure: () => false });
+    expect(await answer.text()).toContain(`.shop-${shop}{color:red;}`);
+  }
+  expect(reads).toEqual([1, 2, 3, 2]);
 });
 
 describe("a shop that has no stylesheet is 404", () => {
