@@ -51,6 +51,6 @@ async function restore(
   const { bytes, kept, hasMasterKey } = await restoreStore(request);
   if (json) printJson({ file, bytes });
   else tell(`Restored ${file} into ${folder}.`);
-  if (kept !== null) tell(`The old database is kept as ${kept}. Delete it when you do not need it any more.`);
+  for (const old of kept) tell(`The old database is kept as ${old}. Delete it when you do not need it any more.`);
   if (!hasMasterKey) warn([`the master key ${masterKeyFile} is missing: put it back before you start \`sds serve\``]);
 }

@@ -2,9 +2,11 @@ import type { Command } from "commander";
 import { version } from "../../package.json";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { PARTITIONS } from "../domain/shop.ts";
+import { printable } from "../lib/log.ts";
 import { createSlots } from "../lib/slots.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
+import { keptStores } from "../store/open-store.ts";
 import type { NodeStatus } from "../store/port/nodes.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
@@ -23,11 +25,13 @@ export function addStatusCommand(program: SdsCommand): void {
     .jsonOption()
     .examples("sds status")
     .action(async ({ json }: JsonFlag, command: Command) => {
-      const engine = configOf(command).database === null ? "sqlite" : "postgres";
+      const { database, data } = configOf(command);
+      const engine = database === null ? "sqlite" : "postgres";
       const { problem, shops, cluster } = await withStore(command, readStatus);
+      const files = database === null ? { kept: await keptStores(data) } : {};
       const service = { serving: problem === null, version, engine, shops };
-      if (json) printJson({ ...service, ...cluster });
-      else print(service, cluster);
+      if (json) printJson({ ...service, ...files, ...cluster });
+      else print(service, cluster, files.kept ?? []);
       if (problem !== null) throw new SdsError("failed", `not serving: ${problem}`);
     });
 }
@@ -87,9 +91,10 @@ function nodeEntry({ id, address, host, processId, version, startedAt, heartbeat
 }
 
 type Status = Awaited<ReturnType<typeof readStatus>>;
+type Kept = Awaited<ReturnType<typeof keptStores>>;
 type Service = Pick<Status, "shops"> & { serving: boolean; engine: string };
 
-function print({ serving, engine, shops }: Service, cluster: Status["cluster"]): void {
+function print({ serving, engine, shops }: Service, cluster: Status["cluster"], kept: Kept): void {
   const name = engine === "sqlite" ? "SQLite" : "PostgreSQL";
   printLine(`sds ${version} on ${name}: ${serving ? "serving" : "not serving"}`);
   if (shops.length > 0)
@@ -102,6 +107,13 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"]):
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
+  if (kept.length > 0) {
+    const bytes = kept.reduce((sum, each) => sum + each.bytes, 0);
+    printLine(
+      `${counted(kept.length, "old database holds", "old databases hold")} ${counted(bytes, "byte", "bytes")}:`,
+    );
+    for (const { file } of kept) printLine(printable(`  ${file}`));
+  }
   if (cluster === null) return;
   printTable(cluster.nodes, {
     NODE: ({ id }) => id,

@@ -9,6 +9,7 @@ import { openPostgresStore } from "./postgres/postgres-store.ts";
 import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
 import { openSqliteSource } from "./sqlite/copy-source.ts";
 import { openSqliteTarget } from "./sqlite/copy-target.ts";
+import { type KeptDatabase, keptDatabases } from "./sqlite/data-files.ts";
 import { noData } from "./sqlite/database.ts";
 import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
@@ -64,6 +65,11 @@ export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);
+}
+
+/** Lists the SQLite databases that restores replaced. */
+export async function keptStores(folder: string): Promise<KeptDatabase[]> {
+  return keptDatabases(folder);
 }
 
 type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;

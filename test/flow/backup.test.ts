@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { backupStore, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
@@ -62,6 +62,11 @@ async function shops(program: Program): Promise<string[]> {
   const found = await store.shops.list();
   await store.close();
   return found.map(({ domain }) => domain);
+}
+
+/** The names of the old databases that restores kept, without their logs. */
+function keptIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => /^sds\.db\.before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/.test(name));
 }
 
 describe("backup", () => {
@@ -157,20 +162,24 @@ describe("backup", () => {
 describe("restore", () => {
   test("puts the copy in place, keeps the old database, and can restore that database too", async () => {
     const { program, copy } = await changedSinceBackup();
-    const kept = join(program.data, "sds.db.before-restore");
-    expect(await program.run(["restore", copy, "--yes"])).toEqual({
-      status: 0,
-      stdout: "",
-      stderr:
-        `Restored ${copy} into ${program.data}.\n` +
+    const { stderr, ...restored } = await program.run(["restore", copy, "--yes"]);
+    expect(restored).toEqual({ status: 0, stdout: "" });
+    const kept = join(program.data, keptIn(program.data)[0] ?? "");
+    expect(stderr).toBe(
+      `Restored ${copy} into ${program.data}.\n` +
         `The old database is kept as ${kept}. Delete it when you do not need it any more.\n`,
-    });
+    );
     expect(await shops(program)).toEqual([ALPHA]);
     expect(statSync(join(program.data, "sds.db")).mode & 0o777).toBe(0o600);
     const { size: bytes } = statSync(kept);
     expect(await program.json(["restore", kept, "--yes"])).toEqual({ file: kept, bytes });
     expect(await shops(program)).toEqual([ALPHA, BETA]);
-    expect(readdirSync(program.data).toSorted()).toEqual(["master.key", "sds.db", "sds.db.before-restore", "sds.lock"]);
+    expect(keptIn(program.data)).toHaveLength(2);
+    const others = readdirSync(program.data).filter((name) => !keptIn(program.data).includes(name));
+    expect(others.toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
+    expect((await program.run(["status"])).stdout).toContain(`\n2 old databases hold `);
+    const status = JSON.parse((await program.run(["status", "--json"])).stdout) as { kept: unknown[] };
+    expect(status.kept).toContainEqual({ file: kept, bytes });
   });
 
   test("does not mix the copy with the log of a killed process, and keeps what was in that log", async () => {
@@ -186,7 +195,7 @@ describe("restore", () => {
     await killed.json(["restore", copy, "--yes"]);
     expect(existsSync(join(killed.data, "sds.db-wal"))).toBe(false);
     expect(await shops(killed)).toEqual([ALPHA]);
-    const old = new Database(join(killed.data, "sds.db.before-restore"), { readonly: true });
+    const old = new Database(join(killed.data, keptIn(killed.data)[0] ?? ""), { readonly: true });
     afterTest(() => old.close());
     expect(old.query("SELECT domain FROM shops ORDER BY 1").values().flat()).toEqual([ALPHA, BETA, GAMMA]);
   });
@@ -231,8 +240,7 @@ describe("restore", () => {
     expect(statSync(fresh.data).mode & 0o777).toBe(0o700);
   });
 
-  test("upgrades the copy of an older version when it is opened", async () => {
-    const [version = 0] = storedVersions();
+  test.each(storedVersions())("upgrades the copy of schema %d when it is opened", async (version) => {
     const old = new Program();
     await unpack(version, old.data);
     const copy = join(temporaryFolder(), "copy.db");
@@ -251,7 +259,7 @@ describe("restore", () => {
       writeFileSync(`${database}-wal`, "its log");
       await program.json(["restore", copy, "--yes"]);
       expect(await shops(program)).toEqual([ALPHA]);
-      expect(readFileSync(`${database}.before-restore`, "utf8")).toBe(damage);
+      expect(keptIn(program.data).map((name) => readFileSync(join(program.data, name), "utf8"))).toContain(damage);
     }
   });
 });
@@ -288,6 +296,13 @@ describe("restore refuses, and changes nothing,", () => {
       "FILE is a database of another program",
     ],
     ["a newer program's database", changedBy("PRAGMA user_version = 99"), 1, "FILE was written by a newer sds"],
+    [
+      "a copy with a trigger that sds did not make",
+      changedBy("CREATE TRIGGER extra AFTER DELETE ON meta BEGIN DELETE FROM shops; END"),
+      2,
+      "FILE is no copy that sds made: it has the trigger extra, which schema ",
+    ],
+    ["a copy without an index", changedBy("DROP INDEX orders_by_gid"), 2, "FILE is no copy that sds made: it lacks "],
     [
       "a copy that needs another master key",
       changedBy(otherKey),
@@ -373,7 +388,9 @@ test("a database behind a symbolic link is backed up and restored in its own pla
   symlinkSync(elsewhere, database);
   await program.json(["restore", copy, "--yes"]);
   expect(await shops(program)).toEqual([ALPHA]);
-  expect(existsSync(`${elsewhere}.before-restore`)).toBe(true);
+  expect(readdirSync(dirname(elsewhere))).toContainEqual(
+    expect.stringMatching(/^real\.db\.before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/),
+  );
   await program.json(["backup", join(temporaryFolder(), "again.db")]);
 });
 

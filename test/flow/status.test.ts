@@ -6,7 +6,7 @@ import { ENGINE, Program } from "../support/program.ts";
 /** The output of `sds status` on each engine: before `serve` runs, while it runs, and after it was killed. */
 const WORDS =
   ENGINE === "sqlite"
-    ? { stopped: "`sds serve` does not run", name: "SQLite", killed: "does not answer", nodes: {} }
+    ? { stopped: "`sds serve` does not run", name: "SQLite", killed: "does not answer", nodes: { kept: [] } }
     : {
         stopped: "no node is alive",
         name: "PostgreSQL",

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
@@ -6,11 +7,13 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { backupStore, restoreStore } from "../../src/store/open-store.ts";
+import { backupStore, keptStores, restoreStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
 import { failures } from "../conformance/fixtures.ts";
@@ -60,19 +63,23 @@ async function killed(): Promise<{ folder: string; copy: string }> {
 const OLD = ["alpha.example.com", "beta.example.com"];
 const NEW = ["alpha.example.com"];
 
+/** The name of the old database, after a restore at START. */
+const KEPT = "sds.db.before-restore-2026-03-01T120000Z";
+
 /** The state of a killed restore: the file names of the copy and of the old database with its log. */
 describe.each([
   ["while it copied", "sds.db.0123456789abcdef.partial", "sds.db", "sds.db-wal", OLD],
   ["when the copy was complete", "sds.db.restored", "sds.db", "sds.db-wal", NEW],
-  ["when the old database was renamed", "sds.db.restored", "sds.db.before-restore", "sds.db-wal", NEW],
-  ["when its log was renamed too", "sds.db.restored", "sds.db.before-restore", "sds.db.before-restore-wal", NEW],
-  ["at its end", "sds.db", "sds.db.before-restore", "sds.db.before-restore-wal", NEW],
+  ["when the old database was renamed", "sds.db.restored", KEPT, "sds.db-wal", NEW],
+  ["when its log was renamed too", "sds.db.restored", KEPT, `${KEPT}-wal`, NEW],
+  ["at its end", "sds.db", KEPT, `${KEPT}-wal`, NEW],
 ])("a restore that was killed %s", (_when, copyName, oldName, logName, expected) => {
   async function interrupted(): Promise<{ folder: string; copy: string }> {
     const { folder, copy } = await killed();
     renameSync(join(folder, "sds.db"), join(folder, "old"));
     renameSync(join(folder, "sds.db-wal"), join(folder, logName));
     copyFileSync(copy, join(folder, copyName));
+    utimesSync(join(folder, copyName), START / 1_000, START / 1_000);
     renameSync(join(folder, "old"), join(folder, oldName));
     return { folder, copy };
   }
@@ -87,20 +94,38 @@ describe.each([
     // The restore keeps the old database with its log, which has `beta`.
     const old = join(temporaryFolder(), "data");
     mkdirSync(old);
-    for (const end of ["", "-wal"])
-      copyFileSync(join(folder, `sds.db.before-restore${end}`), join(old, `sds.db${end}`));
+    for (const end of ["", "-wal"]) copyFileSync(join(folder, `${KEPT}${end}`), join(old, `sds.db${end}`));
     copyFileSync(join(folder, "master.key"), join(old, "master.key"));
     expect(await shops(old)).toEqual(OLD);
   });
 
   test("does not block another restore, and leaves no files behind", async () => {
     const { folder, copy } = await interrupted();
-    await restoreStore(request(folder, copy));
+    const { kept } = await restoreStore(request(folder, copy));
     expect(await shops(folder)).toEqual(NEW);
     const names = readdirSync(folder).filter((name) => !name.includes("-"));
     expect(names.toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
-    expect(existsSync(join(folder, "sds.db.before-restore"))).toBe(true);
+    const files = [...new Set([...(expected === OLD ? [] : [join(folder, KEPT)]), ...kept])];
+    expect(files.map(shopsIn)).toEqual(expected === OLD ? [OLD] : [OLD, NEW]);
   });
+});
+
+/** The shops in a file that a restore kept, with its log. */
+function shopsIn(file: string): string[] {
+  using db = new Database(file);
+  return db.query("SELECT domain FROM shops ORDER BY 1").values().flat().map(String);
+}
+
+test("restores overwrite no old database, also within the same second", async () => {
+  const { folder, copy } = await killed();
+  const kept: string[] = [];
+  for (let count = 0; count < 3; count += 1) kept.push(...(await restoreStore(request(folder, copy))).kept);
+  expect(new Set(kept).size).toBe(3);
+  expect(kept.map(shopsIn)).toEqual([OLD, NEW, NEW]);
+  const before = kept.map((file) => ({ file, bytes: statSync(file).size }));
+  expect((await keptStores(folder)).toSorted((a, b) => a.file.localeCompare(b.file))).toEqual(
+    before.toSorted((a, b) => a.file.localeCompare(b.file)),
+  );
 });
 
 test("a restore of a linked database that was killed between its renames is finished", async () => {
@@ -109,13 +134,14 @@ test("a restore of a linked database that was killed between its renames is fini
   symlinkSync(elsewhere, join(folder, "disk"));
   symlinkSync("disk/link.db", join(folder, "sds.db.link"));
   symlinkSync("real.db", join(elsewhere, "link.db"));
-  renameSync(join(folder, "sds.db"), join(elsewhere, "real.db.before-restore"));
+  renameSync(join(folder, "sds.db"), join(elsewhere, KEPT.replace("sds", "real")));
   renameSync(join(folder, "sds.db-wal"), join(elsewhere, "real.db-wal"));
   renameSync(join(folder, "sds.db.link"), join(folder, "sds.db"));
   copyFileSync(copy, join(elsewhere, "real.db.restored"));
+  utimesSync(join(elsewhere, "real.db.restored"), START / 1_000, START / 1_000);
   await backupStore(request(folder, join(temporaryFolder(), "again.db")));
   expect(await shops(folder)).toEqual(NEW);
-  expect(existsSync(join(elsewhere, "real.db.before-restore-wal"))).toBe(true);
+  expect(existsSync(join(elsewhere, `${KEPT.replace("sds", "real")}-wal`))).toBe(true);
 });
 
 test("a restore uses the folder exclusively, waits only shortly for others, and other programs say why they are refused", async () => {
@@ -175,6 +201,16 @@ test("a restore that fails keeps the old database in use, and leaves no draft", 
   expect(readdirSync(folder).filter((name) => /partial|restor/.test(name))).toEqual([]);
   expect(await shops(folder)).toEqual(OLD);
   rmSync(folder, { recursive: true });
+});
+
+test("a restore takes the tables that Litestream and ANALYZE add", async () => {
+  const { folder, copy } = await killed();
+  const db = new Database(copy);
+  db.run("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)");
+  db.run("ANALYZE");
+  db.close();
+  await restoreStore(request(folder, copy));
+  expect(await shops(folder)).toEqual(NEW);
 });
 
 test("a restore begins a new epoch, so that checkpoints of the old state are refused", async () => {

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync, readSync } from "node:fs";
 import { invalid, messageOf, SdsError } from "../../domain/error.ts";
-import { checkVersion } from "./migrate.ts";
+import { checkVersion, migrate } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
 
 const HEADER = "SQLite format 3\0";
 const NO_HEADER = "\0".repeat(HEADER.length);
@@ -46,18 +47,25 @@ interface CheckedCopy {
   sealedWith: string | undefined;
 }
 
+interface CheckOptions {
+  /** Whether to compare the schema: triggers of a strange file would run in this program. */
+  compareSchema?: boolean;
+}
+
 /**
  * Checks a whole copy, and moves its log into it. No other process may use the copy.
  * @param name the file's name in messages
  * @throws SdsError `invalid` for a damaged file, `failed` for a database of another program or a newer sds
  */
-export function checkCopy(path: string, name: string): CheckedCopy {
+export function checkCopy(path: string, name: string, { compareSchema = false }: CheckOptions = {}): CheckedCopy {
   let db: Database | undefined;
   try {
     db = new Database(path, { readwrite: true, create: false, strict: true });
     db.run("PRAGMA journal_mode = DELETE");
     const version = checkVersion(db, name);
     if (version === 0) throw invalid(`${name} is empty: it is no backup`);
+    const difference = compareSchema ? findDifference(db, version) : undefined;
+    if (difference !== undefined) throw invalid(`${name} is no copy that sds made: it ${difference}`);
     const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
     if (problem !== "ok") throw new Error(problem);
     return { sealedWith: sealedWith(db, version) };
@@ -67,6 +75,39 @@ export function checkCopy(path: string, name: string): CheckedCopy {
   } finally {
     db?.close(true);
   }
+}
+
+interface SchemaEntry {
+  type: string;
+  name: string;
+  table: string;
+  sql: string | null;
+}
+
+/** Tables that SQLite and Litestream add. Without triggers they do nothing. */
+const ADDED_TABLES = /^(sqlite_|_litestream_)/;
+
+/** Compares a database with the schema of its version. @returns the first difference, for messages */
+function findDifference(db: Database, version: number): string | undefined {
+  using made = new Database(":memory:", { strict: true });
+  migrate(made, { now: () => 0, random: (bytes) => new Uint8Array(bytes) }, MIGRATIONS.slice(0, version));
+  const [expected, actual] = [schemaOf(made), schemaOf(db)];
+  const describe = ({ type, name }: SchemaEntry) => `the ${type} ${name}`;
+  for (const [key, entry] of actual)
+    if (!expected.has(key)) return `has ${describe(entry)}, which schema ${version} does not have`;
+  for (const [key, entry] of expected) {
+    const found = actual.get(key);
+    if (found === undefined) return `lacks ${describe(entry)} of schema ${version}`;
+    if (found.sql !== entry.sql || found.table !== entry.table)
+      return `has ${describe(entry)} otherwise than schema ${version}`;
+  }
+  return undefined;
+}
+
+function schemaOf(db: Database): Map<string, SchemaEntry> {
+  const entries = db.query<SchemaEntry, []>("SELECT type, name, tbl_name AS 'table', sql FROM sqlite_schema").all();
+  const ours = entries.filter(({ type, name }) => type !== "table" || !ADDED_TABLES.test(name));
+  return new Map(ours.map((entry) => [`${entry.type} ${entry.name}`, entry]));
 }
 
 /** Reads the fingerprint. Before schema 5 the table was called `facts`. */

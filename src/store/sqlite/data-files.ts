@@ -1,6 +1,17 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { isoUtc } from "../../lib/time.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { syncFolder } from "../files/data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
@@ -57,9 +68,27 @@ export function restoredPath(database: string): string {
   return `${database}.restored`;
 }
 
-/** Returns the name of the database that the last restore replaced. */
-export function replacedPath(database: string): string {
+/** Returns the beginning of the names of databases that restores replaced. A time follows. */
+function replacedPath(database: string): string {
   return `${database}.before-restore`;
+}
+
+export interface KeptDatabase {
+  file: string;
+  /** Includes its log. */
+  bytes: number;
+}
+
+/** Lists the databases that restores replaced, in the order of their names. Nobody deletes them but the operator. */
+export function keptDatabases(folder: string): KeptDatabase[] {
+  const database = databasePath(folder);
+  const beside = dirname(database);
+  const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return readdirSync(beside)
+    .filter((name) => name.startsWith(basename(replacedPath(database))) && !/-(wal|journal|shm)$/.test(name))
+    .toSorted()
+    .map((name) => join(beside, name))
+    .map((file) => ({ file, bytes: ["", ...LOGS].reduce((sum, end) => sum + sizeOf(`${file}${end}`), 0) }));
 }
 
 /** Returns the name of an unfinished copy. While that file exists, only the next `sds copy` uses the folder. */
@@ -137,11 +166,11 @@ export function inUse(folder: string): SdsError {
  * it can run again. Only a process that locks the folder may call it.
  */
 export function finishRestore(database: string): void {
-  const [folder, restored, replaced] = [dirname(database), restoredPath(database), replacedPath(database)];
+  const [folder, restored] = [dirname(database), restoredPath(database)];
   if (!existsSync(restored)) return;
   try {
+    const replaced = replacedNow(database);
     if (existsSync(database)) {
-      for (const end of [...LOGS, INDEX]) rmSync(`${replaced}${end}`, { force: true });
       renameSync(database, replaced);
       syncFolder(folder);
     }
@@ -153,6 +182,22 @@ export function finishRestore(database: string): void {
     syncFolder(folder);
   } catch (thrown) {
     throw new SdsError("failed", `cannot put ${restored} into its place: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+/**
+ * Returns the name for the old database. It has the time of the restored file, so a process that finishes an
+ * interrupted restore finds the same name for the log. If another database has the name, the file gets a later time.
+ */
+function replacedNow(database: string): string {
+  const restored = restoredPath(database);
+  for (let at = Math.floor(statSync(restored).mtimeMs / 1_000); ; at += 1) {
+    const time = isoUtc(at * 1_000)
+      .replaceAll(":", "")
+      .replace(".000", "");
+    const replaced = `${replacedPath(database)}-${time}`;
+    if (!existsSync(database) || !existsSync(replaced)) return replaced;
+    utimesSync(restored, at + 1, at + 1);
   }
 }
 

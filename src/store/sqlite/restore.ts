@@ -24,7 +24,7 @@ import {
   databasePath,
   finishRestore,
   inUse,
-  replacedPath,
+  keptDatabases,
   restoredPath,
   takeFolder,
   unfinishedPath,
@@ -37,8 +37,8 @@ const CHUNK_BYTES = 1024 * 1024;
 
 export interface Restore {
   bytes: number;
-  /** Path of the old database, which is kept; null without an old database. */
-  kept: string | null;
+  /** Paths of the databases that this restore replaced, and an interrupted one that it finished first. */
+  kept: string[];
   /** Whether the file of the copy's master key exists. */
   hasMasterKey: boolean;
 }
@@ -81,6 +81,7 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   const { folder, file, masterKeyFile, random } = request;
   checkRestorable(request);
   makeFolder(folder);
+  const known = new Set(keptFiles(folder));
   const lock = takeFolder(folder);
   try {
     const database = databasePath(folder);
@@ -89,22 +90,25 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
     const draft = draftPath(database, random);
     try {
       const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
-      const { sealedWith } = checkCopy(draft, file);
+      const { sealedWith } = checkCopy(draft, file, { compareSchema: true });
       const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
       forgetEpoch(draft);
       syncFile(draft);
-      const isReplaced = existsSync(database);
-      if (isReplaced) finishLog(database, folder);
+      if (existsSync(database)) finishLog(database, folder);
       renameSync(draft, restoredPath(database));
       syncFolder(dirname(database));
       finishRestore(database);
-      return { bytes, kept: isReplaced ? replacedPath(database) : null, hasMasterKey };
+      return { bytes, kept: keptFiles(folder).filter((kept) => !known.has(kept)), hasMasterKey };
     } finally {
       rmSync(draft, { force: true });
     }
   } finally {
     lock.release();
   }
+}
+
+function keptFiles(folder: string): string[] {
+  return keptDatabases(folder).map(({ file }) => file);
 }
 
 /**
