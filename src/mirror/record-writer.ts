@@ -6,8 +6,8 @@ import { StoreError } from "../store/port/store-error.ts";
 import { createRedactionSearches } from "./redaction-searches.ts";
 
 /**
- * Limit for the records of one commit, with their line items: an intake body may have as many. On SQLite, such a commit
- * blocks the program for 4 to 27 ms. The largest body, 1 MiB with line items, blocks it for 36 ms.
+ * Maximum of records in one commit; line items count too. An intake body may also have 250 records. On SQLite, such a
+ * commit blocks the program for 4 to 27 ms. The largest body, 1 MiB with line items, blocks it for 36 ms.
  */
 const MAX_SIZE = 250;
 /** This many line items count as one record. */
@@ -19,21 +19,24 @@ const REDACTION_SIZE = 25;
 export interface RecordWriter {
   /** Resolves after the commit. If the commit fails, it rejects and nothing of the submission is kept. */
   submit(submission: Submission): Promise<CommitResult>;
-  /** Waits for all submissions. May be called twice. */
+  /** Waits until every submission has resolved or rejected. May be called twice. */
   drain(): Promise<void>;
 }
 
-/** A submission in the queue of commits. If it has redactions, `search` is the search for their people. */
+/**
+ * A submission in the queue of commits. If it has redactions, `search` is the finished search for the redacted people.
+ */
 interface QueuedCommit {
   submission: Submission;
   search?: TextSearch;
 }
 
 /**
- * Creates a record writer. Submissions that arrive at the same time share a commit. A submission with a redaction waits
- * for the search of the stored texts, and then enters a commit. So other submissions do not wait for the search.
+ * Creates a record writer. Submissions that arrive at the same time share a commit. A submission with a redaction first
+ * waits for a search of the stored texts. Other submissions do not wait for that search.
  * @param onQueued called after a commit that queued deliveries
- * @param isShared whether another node can lock a shop. Then commits of other shops do not wait for that lock
+ * @param isShared whether another node can lock a shop. If so, commits of other shops overtake a commit that waits for
+ *   a lock
  */
 export function createRecordWriter(
   store: Pick<MirrorStore, "applyRecords" | "searchTexts">,
@@ -42,7 +45,7 @@ export function createRecordWriter(
   isShared = false,
 ): RecordWriter {
   const searches = createRedactionSearches(store, failsAll);
-  /** Submissions with redactions that are not complete yet. */
+  /** Unfinished submissions with a redaction. */
   const redacting = new Set<Promise<unknown>>();
   const commits = createGroupCommit<QueuedCommit, CommitResult>({
     async commit(group) {

@@ -85,8 +85,8 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a whole database into an empty database of the other engine, and locks both. After an interruption no program
- * opens the target, and the next copy starts again.
+ * Copies a whole database into an empty database of the other engine, and locks both. After an interruption programs
+ * refuse to open the target, and the next copy starts again.
  * @returns the number of copied rows, and the target
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database in use or a copy that differs

@@ -3,8 +3,9 @@ import { counted } from "../../lib/text.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 import { type CopiedRow, createTally, type Tally } from "./tally.ts";
 
-/** A batch ends at this many rows. It also ends with the row that reaches this many bytes. */
+/** Maximum of rows in a batch. */
 export const BATCH_ROWS = 2_000;
+/** A batch ends with the row that reaches this many bytes. */
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** One side of a copy. No other program writes to it during the copy. */
@@ -17,7 +18,7 @@ export interface CopySide {
   lastNumber(table: CopiedTable): Promise<number>;
   /** Returns the fingerprint of the master key that sealed this side's secrets; undefined without secrets. */
   sealedWith(): Promise<string | undefined>;
-  /** No program opens a target that is closed before `finish`. */
+  /** Closes the side. If a target is closed before `finish`, it stays unfinished, and programs refuse to open it. */
   close(): Promise<void>;
 }
 
@@ -30,14 +31,14 @@ export interface CopyTarget extends CopySide {
 }
 
 export interface CopyProgress {
-  /** 0 to 1. Copying counts for one half, comparing for the other. */
+  /** From 0 to 1. Copying is the first half, comparing the second. */
   done: number;
   rows: number;
 }
 
 /**
  * Copies all rows, then compares counts and hashes of both sides.
- * @returns the number of copied rows, counted in SQLite's tables
+ * @returns the number of copied rows. A shop counts as one row, although PostgreSQL keeps its counters in another table
  * @throws SdsError `failed` naming the table that differs, or the row that cannot be stored
  */
 export async function copyRows(

@@ -3,13 +3,15 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /** The engine's table with these columns. It is copied before. The key names the row. */
+  /**
+   * Another table of this engine that holds these columns. It is copied first. Then the key finds the rows to update.
+   */
   partOf?: string;
-  /** SQL of columns that this engine computes: they are read with it, and never written. */
+  /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
-  /** SQL to read columns with. Their values are written unchanged. */
+  /** SQL that reads columns, if this engine is the source. A target writes the values unchanged. */
   read?: Readonly<Record<string, string>>;
-  /** SQL of the values of columns that only this engine has. */
+  /** Columns that only this engine has, with the SQL of their values. A target writes these values. */
   filled?: Readonly<Record<string, string>>;
   /** Columns in whose order this engine reads fastest. Default: the key. */
   order?: readonly string[];
@@ -19,7 +21,7 @@ interface EnginePlace {
 export interface CopiedTable {
   name: string;
   columns: Readonly<Record<string, ColumnKind>>;
-  /** Columns that identify a row. Rows are read in their order, unless the engine names another one. */
+  /** Columns that identify a row. Rows are read in the order of the key, unless the engine has its own `order`. */
   key: readonly string[];
   /** SQL condition of the rows to copy. Default: all rows. */
   where?: string;
@@ -37,9 +39,9 @@ export const EPOCH_DATABASE = "epoch_database";
 const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
 /**
- * Tables that are not copied: short-lived counts, the work of nodes, and the tables of left-over bodies. Only a
- * PostgreSQL node of an older version reads bodies from there. Their tables are empty before a copy
- * (postgres/left-over-bodies.ts).
+ * Tables that are not copied: short-lived data of the settings page, the work of nodes, and the two tables of left-over
+ * bodies. Those two are empty before a copy (postgres/left-over-bodies.ts). Only PostgreSQL nodes of an older version
+ * still use them.
  */
 export const NOT_COPIED = [
   "admin_notices",
@@ -75,8 +77,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // If the two counts differ, an older version made the last change. SQLite has no second count. So the copy then
-      // treats all changes as not noted.
+      // If `noted_count` differs from `change_count`, an older version made the last change. SQLite has no
+      // `noted_count`. So the copy sets `change_span` to 0, as for a shop without noted spans.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },
@@ -180,7 +182,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
 ];
 
-/** Makes a table of the list. @param columns names of each kind, separated by spaces */
+/**
+ * Makes an entry of the list.
+ * @param key the key's columns, separated by spaces
+ * @param columns the columns of each kind, separated by spaces
+ */
 function table(
   name: string,
   key: string,

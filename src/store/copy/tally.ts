@@ -8,11 +8,11 @@ export type CopiedRow = readonly Value[];
 export interface Tally {
   readonly count: number;
   add(rows: readonly CopiedRow[]): void;
-  /** Returns 256 bits as hexadecimal digits. */
+  /** Returns the hash of all rows: 256 bits in hexadecimal. */
   hash(): string;
 }
 
-/** The hash is the sum of the rows' SHA-256, so it needs no order. No row occurs twice. */
+/** The hash is the sum of the rows' SHA-256 hashes, so the order of the rows does not matter. No row occurs twice. */
 export function createTally(): Tally {
   const digest = new Uint8Array(32);
   const words = new Uint32Array(digest.buffer);
@@ -26,7 +26,7 @@ export function createTally(): Tally {
       count += rows.length;
       for (const row of rows) {
         Bun.SHA256.hash(textOf(row), digest);
-        // An iterator would take longer than the hash.
+        // An iterator here would take longer than the hash itself.
         for (let index = 0; index < sums.length; index += 1) sums[index] = (sums[index] ?? 0) + (words[index] ?? 0);
       }
     },
@@ -34,7 +34,10 @@ export function createTally(): Tally {
   };
 }
 
-/** Only rows with bytes are converted: they are few, and converting every row would take most of the time. */
+/**
+ * Returns the text to hash. Converts only rows with bytes, which are few: converting every row would take most of the
+ * time.
+ */
 function textOf(row: CopiedRow): string {
   const isPlain = !row.some((value) => value instanceof Uint8Array);
   return JSON.stringify(isPlain ? row : row.map((value) => (value instanceof Uint8Array ? value.toHex() : value)));

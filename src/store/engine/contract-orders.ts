@@ -1,12 +1,12 @@
 import { orderId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
 
-/** After this many consecutive cycles without an order, a contract has no later order. */
+/** The search for a contract's orders ends after this many consecutive cycles without an order. */
 export const MAX_GAP = 12;
-/** Number of cycles in the first read: enough for most contracts. Each cycle costs a hash and a search. */
+/** Number of cycles in the first read: enough for most contracts. Each cycle costs a hash and a look-up. */
 const FIRST_READ = 16;
 
-/** Ids that orders of a contract would have in a range of cycles: internal id → cycle. */
+/** A range of cycles. `ids` maps the internal id that an order of a cycle would have to that cycle. */
 interface CycleRange {
   ids: Map<string, number>;
   end: number;
@@ -30,7 +30,7 @@ function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }
 
-/** Loads all orders of a contract, by cycle. @param load loads those orders of the given ids that exist */
+/** Loads all orders of a contract, by cycle. @param load loads the existing orders among the given ids */
 export async function contractOrders(
   domain: string,
   contractGid: string,

@@ -1,12 +1,16 @@
 import type { ContractRead } from "../../domain/decide/commit.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/** Orders kept for each contract: a renewal and its retries have few. A forgotten order is only read once more. */
+/**
+ * Maximum of orders with a reading time for each contract: a renewal and its retries have few. If an order is dropped
+ * here, it is only read once more.
+ */
 const MAX_ORDERS = 8;
 
 /**
  * Returns the state to store after a reading. The last commit wins, even if its reading began first, because the mirror
- * has its data. It may have written older orders. So orders that were read after its start are forgotten.
+ * has its data. That commit may have replaced newer orders by older ones. So orders that were read after its reading
+ * began are dropped.
  */
 export function afterRead({ beganAt, orders }: ContractRead, before: StoredRead | undefined): StoredRead {
   const now = Object.fromEntries(orders.map((gid) => [gid, beganAt]));

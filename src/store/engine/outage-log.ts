@@ -2,7 +2,7 @@ import type { Log } from "../../lib/log.ts";
 
 /** Time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure. Callers of a silent database fail sooner. */
+/** An outage ends after this time without a failure. While the database is silent, calls fail at shorter intervals. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */
@@ -43,7 +43,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
   const writer = (level: "warn" | "error"): Log["warn"] => {
     return (message, fields = {}) => {
       const isLost = fields["reason"] === "lost";
-      // During an outage, `busy` only means that all connections wait for the server.
+      // During an outage, `busy` only means that all connections wait for the server. So it belongs to the outage.
       const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
       if (isLost) noteFailure(message.split(";", 1)[0] ?? message, fields["error"]);

@@ -9,10 +9,10 @@ export const PAGE_SORT = {
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** The position before all rows. It lets the query of a next page also read the first page. */
+/** A position before all rows. With it, the query for a later page also reads the first page. */
 export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
-/** Any page of rows up to this size is within MAX_PAGE_BYTES, with the two extra rows. */
+/** If no row is larger than this, a full page and its two extra rows stay within MAX_PAGE_BYTES. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**
@@ -28,20 +28,22 @@ const DATE_LENGTH = "2026-01-31T00:00:00.000Z".length;
 /** The result of the query for a page. */
 export interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
-  /** Number of rows read, and number of rows joined. */
+  /** Number of rows that the query read. */
   n: number;
+  /** Number of rows in `rows`. */
   joined: number;
   changeCount: number;
 }
 
-/** What an engine read for a page, its extra rows included. */
+/** The rows that an engine read for a page, the extra rows included. */
 export interface JoinedRows {
   /** The rows' JSON joined by commas; null without rows. */
   bytes: Uint8Array<ArrayBuffer> | null;
-  /** Number of rows in `bytes`, and number of rows that would prove a next page. */
+  /** Number of rows in `bytes`. */
   count: number;
+  /** If `count` reaches this number, a next page follows. */
   wanted: number;
-  /** Number of the shop's last change, from the rows' snapshot. */
+  /** Number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;
 }
 

@@ -13,7 +13,7 @@ export const SCANNED_ROWS = 5_000;
 /** Maximum of changes scanned for one page. Each change needs a look-up of its row. */
 export const SCANNED_CHANGES = 1_000;
 
-/** Rows that an engine reads for a filter: all rows, single rows by id or gid, or rows of a contract or customer. */
+/** Which rows an engine reads for a filter: all rows, single rows by id or gid, or rows of a contract or customer. */
 export type ScanPath = "all" | "id" | "orderGid" | "contractId" | "customerId";
 
 /** Chooses the path with the fewest rows. @returns the path, and the value to search */
@@ -23,8 +23,8 @@ export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
 }
 
 /**
- * Returns the texts that the JSON of a matching row contains: always four, empty without a filter. They occur only in
- * their own field: quotes in strings are escaped, and line items have other fields.
+ * Returns four texts that the JSON of a matching row contains. Without its filter, a text is empty. Each text occurs
+ * only in its own field: quotes in strings are escaped, and line items have other fields.
  */
 export function wantedTexts({ id, orderGid, customerId, contractId, status }: RowFilter): string[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
@@ -38,7 +38,10 @@ export function wantedTexts({ id, orderGid, customerId, contractId, status }: Ro
 
 /** A scanned row. */
 export interface ScannedRow extends Position {
-  /** null marks the end of a scan that more rows may follow. The same row may come before this, with its JSON. */
+  /**
+   * null means that the scan stopped at this row, and more rows may follow. If the row matches, the entry before has
+   * its JSON.
+   */
   json: string | null;
 }
 

@@ -5,11 +5,11 @@ import type { PageStore, RowForm } from "../port/pages.ts";
 export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | undefined>;
 
 /**
- * Takes the values of archived fields out of pages. It reads the keys after the rows. So a page can be newer than its
- * change count says, and never older.
+ * Takes the values of archived fields out of pages. It reads the keys of these fields after the rows. So a page can be
+ * newer than its change count, but never older.
  */
 export function withoutArchivedFields(pages: PageStore, hiddenKeys: HiddenKeys): PageStore {
-  /** @param texts of the found value, its JSON rows */
+  /** Takes the archived fields out of a found value. @param without removes the fields with these keys from a value */
   function hide<T>(shopId: number, form: RowForm, found: Awaitable<T>, without: (found: T, keys: string[]) => T) {
     if (form !== "subscriptionsWithFields") return found;
     return andThen(found, (value) =>
@@ -38,7 +38,7 @@ interface RowWithFields {
   customFields: Record<string, unknown>;
 }
 
-/** Parsing changes nothing else: `JSON.stringify` wrote the rows. */
+/** Returns the rows without these fields. Parsing changes nothing else, because `JSON.stringify` wrote the rows. */
 function rowsWithout(rows: Uint8Array<ArrayBuffer>, keys: readonly string[]): Uint8Array<ArrayBuffer> {
   const parsed = JSON.parse(`[${new TextDecoder().decode(rows)}]`) as RowWithFields[];
   return new TextEncoder().encode(parsed.map((row) => jsonWithout(row, keys)).join(","));

@@ -12,7 +12,7 @@ export function makeFolder(folder: string): void {
     const missing: string[] = [];
     let existing = folder;
     for (; !existsSync(existing); existing = dirname(existing)) missing.unshift(existing);
-    // An earlier start may have crashed before it synced this folder.
+    // An earlier start may have made this folder and crashed before it synced the parent.
     syncFolder(dirname(existing));
     for (const each of missing) {
       // `recursive` accepts a folder that another process makes at the same time.
@@ -43,10 +43,12 @@ function unusable(folder: string, cause: unknown): SdsError {
   return new SdsError("failed", `cannot use the data folder ${folder}: ${messageOf(cause)}`, { cause });
 }
 
-/** Error codes of a folder that we may not write. */
+/** Error codes for a folder that this process may not open or sync. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS", "EINVAL"];
 
-/** Syncs the names in a folder. Skips a folder that this user may not read. */
+/**
+ * Syncs a folder, so that the names of its files survive a power cut. Skips a folder that this process may not sync.
+ */
 export function syncFolder(folder: string): void {
   let fd: number | undefined;
   try {

@@ -57,7 +57,8 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   } catch (thrown) {
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  // Without hard links, a killed process can leave an empty file. Replacing it could hide the loss of a used key.
+  // Without hard links, a killed process can leave an empty file. It is not replaced: that could hide the loss of a
+  // used key.
   if (text === "")
     throw new SdsError(
       "failed",

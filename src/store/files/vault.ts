@@ -5,8 +5,8 @@ import { openMasterKey } from "./master-key.ts";
 const NONCE_BYTES = 12;
 
 /**
- * Seals secrets with AES-256-GCM under the master key. The purpose is the additional data, so a secret opens only for
- * the purpose it was sealed for.
+ * Seals secrets with AES-256-GCM under the master key. Each secret is sealed for a purpose, which is the additional
+ * data of the cipher. The secret cannot be opened for another purpose.
  */
 export interface Vault {
   /** Identifies the master key without revealing it. */
@@ -18,15 +18,18 @@ export interface Vault {
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 
-/** The fingerprint of the master key that a database stores. */
+/** A database's entry for the fingerprint of its master key. */
 export interface StoredFingerprint {
   /** Returns undefined for a new database. */
   read(): Awaitable<string | undefined>;
-  /** Keeps a fingerprint that is stored already. */
+  /** Stores the fingerprint, unless the database has one already. */
   add(fingerprint: string): Awaitable<unknown>;
 }
 
-/** Opens the vault with the key whose fingerprint a database stores. Stores it in a new database. */
+/**
+ * Opens the vault with the master key that the database names by its fingerprint. Stores the fingerprint in a new
+ * database.
+ */
 export async function openVaultOf(
   stored: StoredFingerprint,
   path: string,

@@ -6,7 +6,7 @@ interface Connection {
   scopes: string[];
   expiresAt: number | null;
   connectedAt: number;
-  /** Time of the shop's first connection. Earlier changes queue no events. */
+  /** Time of the shop's first connection. Changes before this time queue no events. */
   eventsSince: number;
   /** Why the platform refuses the connection, and the remedy; null while the platform accepts it. */
   trouble: string | null;
@@ -20,11 +20,14 @@ export interface ConnectionStore {
   /** Connects a shop, or connects it again. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Reserves the renewal of the tokens for one process, until `until`: a refresh token ends soon after its first use.
+   * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
+   * token ends soon after its first use.
    * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /** Stores renewed tokens and ends the renewal. Keeps the trouble until the platform accepts them. */
+  /**
+   * Stores renewed tokens and ends the renewal. Keeps `trouble`, because the platform has not accepted the tokens yet.
+   */
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;
@@ -32,6 +35,6 @@ export interface ConnectionStore {
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
   /** Sets `trouble`. @returns whether it changed */
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
-  /** Forgets a shop's tokens if it was connected before a time. @returns whether there were any */
+  /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
 }

@@ -29,9 +29,9 @@ export interface Attempt extends Pick<Outcome, "statusCode" | "error"> {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** null for a shop without an endpoint, and for attempts of older versions. */
+  /** The URL of the attempt. null if the shop had no endpoint, or if an older version made the attempt. */
   url: string | null;
-  /** The beginning of the answer's body. null without an answer, after a redaction, and where `url` is null. */
+  /** The beginning of the answer's body. null without an answer, after a redaction, or if `url` is null. */
   answer: string | null;
 }
 
@@ -44,7 +44,7 @@ export interface DeliveryDetails extends Delivery {
 /** A delivery that only this process may attempt until the lease ends. */
 export interface Claim {
   id: string;
-  /** Position in the order of queueing. */
+  /** The delivery's number, in the order of queueing. */
   number: number;
   kind: DeliveryKind;
   shopId: number;
@@ -110,8 +110,8 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes deliveries due that were planned while the clock was ahead. These are plans and leases after `latest`, and
-   * first attempts after now. Works in steps: after an interruption the next call continues.
+   * Makes deliveries due now, if a clock that was ahead planned them too late. These are plans and leases after
+   * `latest`, and first attempts after now. Works in steps: after an interruption the next call continues.
    * @param latest the latest time that a correct clock can have planned
    * @returns the number of deliveries
    */
@@ -144,9 +144,9 @@ export interface DeliveryLog {
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /** Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`). */
   countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
-  /** Counts dead deliveries queued since a time. @param kind default: both */
+  /** Counts dead deliveries queued since a time. @param kind default: both kinds */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
-  /** Retries dead deliveries in steps, which the next call continues. @returns how many */
+  /** Retries dead deliveries in steps. After an interruption the next call continues. @returns how many */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;

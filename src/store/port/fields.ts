@@ -6,8 +6,9 @@ export interface FieldStore {
   /** Lists a shop's fields, archived ones too, in the order in which they were added. */
   list(shopId: number): Promise<FieldDefinition[]>;
   /**
-   * Changes a shop's fields in a transaction that no commit of the shop runs beside.
-   * @param change pure, because the engine may call it again. What it throws ends the transaction without a change
+   * Changes a shop's fields in one transaction. No commit of the shop runs at the same time.
+   * @param change returns the new fields. It has no side effects, because the engine may call it again. If it throws,
+   *   nothing changes
    * @throws SdsError `not_found` for a removed shop
    */
   update(shopId: number, change: (fields: FieldDefinition[]) => FieldDefinition[]): Promise<FieldDefinition[]>;

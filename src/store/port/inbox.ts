@@ -10,13 +10,13 @@ export interface Receipt {
   needsPlatform: boolean;
   body: string;
   triggeredAt: number;
-  /** How long the webhook waits for others about its subject. Default: 0. */
+  /** How long the webhook waits for other webhooks about its subject. Default: 0. */
   waitMs?: number;
   /** Whether the webhook goes before all items of its queue that are not urgent. */
   isUrgent?: boolean;
 }
 
-/** Due time of urgent items: before all others. */
+/** Due time of urgent items. It puts them before all other items. */
 const URGENT_AT = 0;
 
 /** Returns when a webhook that arrives now is due. */
@@ -24,7 +24,7 @@ export function dueAtOf({ waitMs = 0, isUrgent = false }: Receipt, now: number):
   return isUrgent ? URGENT_AT : now + waitMs;
 }
 
-/** The waiting items of one shop that need the platform, or its waiting items that do not. */
+/** A queue of waiting items. Each shop has two queues: items that need the platform, and items that do not. */
 export interface InboxQueue {
   shopId: number;
   needsPlatform: boolean;
@@ -66,19 +66,20 @@ export interface InboxEntry {
 export interface InboxQueues {
   /** Stores new webhooks on the disk. @returns for each receipt whether it is new */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
-  /** Returns the queues with due items, by shop. */
+  /** Returns the queues with due items, sorted by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
   /** Returns due items of a queue: urgent ones first, then those that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes items due that were planned while the clock was ahead. Works in steps.
-   * @param latest the latest times that this clock can have planned: for the first attempt, and for a further attempt
+   * Makes items due now, if a clock that was ahead planned them too late. Works in steps.
+   * @param latest the latest times that a correct clock can have planned: `first` for first attempts, `further` for
+   *   later attempts
    * @returns the number of items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
   /**
-   * Returns items of a queue about one subject, due or not, by number. If there are more than `limit`, returns those
-   * that are due first.
+   * Returns a queue's items about one subject, sorted by number. They need not be due. If there are more than `limit`,
+   * returns the items that are due first.
    */
   waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
 }
@@ -86,9 +87,9 @@ export interface InboxQueues {
 export interface InboxItems {
   /** Returns the subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
-  /** Returns the items with these numbers that still exist, by number. */
+  /** Returns the existing items with these numbers, sorted by number. */
   read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
-  /** Counts a failed attempt. @param nextAttemptAt null: only a retry by hand attempts the items again */
+  /** Counts a failed attempt. @param nextAttemptAt null if only a retry by hand may attempt the items again */
   postpone(shopId: number, numbers: readonly number[], error: string, nextAttemptAt: number | null): Promise<void>;
   /** Lists items, newest first. */
   list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;

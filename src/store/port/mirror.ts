@@ -15,7 +15,7 @@ export interface TextSearch {
 export interface StoredRead {
   /** When the last reading of the whole contract began. */
   beganAt: number;
-  /** When the readings of the contract's orders began, by order gid. Only the orders that were read last. */
+  /** When the last reading of each order began, by order gid. Only the orders that were read last are kept. */
   orders: Record<string, number>;
 }
 
@@ -27,9 +27,9 @@ export interface MirroredContract {
 
 export interface MirrorStore {
   /**
-   * Searches the stored texts that may be about people. This keeps a later `applyRecords` with their redactions short.
-   * The search takes long in a large shop. It works in slices, so others can commit in between. `applyRecords` also
-   * finds texts that were stored since.
+   * Searches the stored texts that may be about people, before `applyRecords` redacts them. So the transaction of the
+   * redaction is short. In a large shop the search takes long. It works in slices, so others can commit in between.
+   * `applyRecords` also finds texts that were stored after the search.
    */
   searchTexts(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
   /**
@@ -37,7 +37,7 @@ export interface MirrorStore {
    * with their deliveries. A refused submission changes nothing; the others are still applied. `planCommit` decides.
    * @param now epoch milliseconds
    * @param searches for all people whom the submissions redact
-   * @throws StoreError; `conflict` also for a node's work that another node has taken over
+   * @throws StoreError; `conflict` also if another node has taken over this node's work for a shop
    * @throws Error for a redacted person without a search
    */
   applyRecords(
@@ -45,7 +45,7 @@ export interface MirrorStore {
     now: number,
     searches: readonly TextSearch[],
   ): Promise<CommitResult[]>;
-  /** Returns the stored readings of contracts, by gid. Lacks contracts that were never read. */
+  /** Returns the stored readings of contracts, by gid. The result has no entry for a contract that was never read. */
   contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** Returns the gids of the contracts that have an order with this gid in the mirror. */
   contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;

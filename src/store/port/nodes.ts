@@ -23,7 +23,7 @@ export interface NodeStatus extends NodeDescription {
 export interface LeaseChange {
   /** Partitions to renew, or to take after another node's lease ended. */
   wanted: readonly number[];
-  /** Partitions to renew only. They are not taken back from another node. */
+  /** Partitions whose leases are renewed only: this node does not take them back from another node. */
   held: readonly number[];
   released: readonly number[];
 }

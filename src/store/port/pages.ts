@@ -8,17 +8,17 @@ export const MAX_PAGE_ROWS = 250;
 /** Maximum of bytes of a page's rows with their commas. A single row may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Forms of rows: as they are stored, or subscriptions with `customFields` at their end. */
+/** The forms in which rows are read: as stored, or subscriptions with `customFields` added at the end. */
 export const ROW_FORMS = [...RESOURCES, "subscriptionsWithFields"] as const;
 export type RowForm = (typeof ROW_FORMS)[number];
 
-/** Returns the resource of the rows. */
+/** Returns the resource of a form's rows. */
 export function resourceOf(form: RowForm): Resource {
   return form === "subscriptionsWithFields" ? "subscriptions" : form;
 }
 
 interface Rows {
-  /** The rows' JSON joined by commas: a part of a buffer that the caller may overwrite. */
+  /** The rows' JSON joined by commas. The caller may overwrite the whole buffer of these bytes. */
   rows: Uint8Array<ArrayBuffer>;
   /** The number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;
@@ -30,9 +30,9 @@ export interface RowPage extends Rows {
 }
 
 export interface ChangePage extends Rows {
-  /** Change number up to which the page is complete: the number of its last row, or a later one. */
+  /** The page has all changes up to this number: the number of its last row, or a later one. */
   reached: number;
-  /** Whether changes follow that were not scanned. */
+  /** Whether later changes follow, which the page did not scan. */
   hasMore: boolean;
 }
 
@@ -44,11 +44,11 @@ export interface PageRow {
 /** A page ends before `limit` rows if the next row would exceed MAX_PAGE_BYTES. Its first row may have any size. */
 export interface PageStore {
   /**
-   * Returns a page of rows, newest first. Rows of one sort date are sorted by id, descending (docs/api.md,
+   * Returns a page of rows, newest first. Rows with the same sort date are sorted by id, descending (docs/api.md,
    * "Pagination").
    * @param limit up to MAX_PAGE_ROWS
-   * @param after the page begins after this row; null for the first page
-   * @returns undefined if this shop and resource have no row `after`
+   * @param after the row before the page; null for the first page
+   * @returns undefined if the shop has no row `after` of this resource
    */
   list(shopId: number, form: RowForm, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
@@ -64,16 +64,16 @@ export interface PageStore {
     after: Position | null,
   ): Awaitable<RowPage | undefined>;
   /**
-   * Returns rows changed after a change, in the order of their last changes (docs/copies.md). Scans a limited number of
-   * rows, as `listFiltered` does.
-   * @param after a change number
+   * Returns the rows whose last change has a number above `after`, in the order of these changes (docs/copies.md).
+   * Scans a limited number of rows, as `listFiltered` does.
    */
   changes(shopId: number, form: RowForm, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
   /** Returns the newest row with this id or gid; undefined without such a row. */
   find(shopId: number, form: RowForm, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
-   * Returns the number of a change at most a minute before a time, and never after it. Changes that a reader could not
-   * see at that time have higher numbers. Only commits longer than SPAN_MS are an exception.
+   * Returns the number of a change. A reader who read everything at `at` continues after this change and misses
+   * nothing. The number is the shop's change count at a moment up to a minute earlier, because commits become visible
+   * late. Only a commit that takes longer than SPAN_MS can be missed.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

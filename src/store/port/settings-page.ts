@@ -1,9 +1,13 @@
 /**
- * State of the settings page between two requests. It is stored because another node may serve the next request. It
- * ends with its session. The SHA-256 of its token names a session. Times in epoch milliseconds.
+ * State of the settings page between two requests. It is stored because another node may serve the next request. State
+ * of a session is removed with the session. The SHA-256 of its token names a session. Times in epoch milliseconds.
  */
 export interface SettingsPageStore {
-  /** Marks a form as used. @returns false if it was before @throws StoreError `conflict` if the session has ended */
+  /**
+   * Marks a form as used.
+   * @returns false if the form was used before
+   * @throws StoreError `conflict` if the session has ended
+   */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
    * Stores a text for the next page that a session opens at a path. Encrypts the text with the master key, because it
@@ -14,14 +18,14 @@ export interface SettingsPageStore {
   /** Returns and removes the texts for a session at a path, the oldest first. */
   takeNotices(session: Uint8Array, path: string, now: number): Promise<string[]>;
   /**
-   * Counts a network's sign-in token before the token is checked. So tokens count even if they arrive together, or at
-   * several nodes. `takeBackToken` undoes this for a right token.
-   * @param at from the same clock in all calls, also of `takeBackToken` and `removeExpired`
+   * Counts a sign-in token from a network, before the token is checked. So tokens also count if they arrive at the same
+   * time, or at several nodes. If the token is right, call `takeBackToken`.
+   * @param at milliseconds of a clock that `takeBackToken` and `removeExpired` also use
    * @returns undefined if the token was counted; else milliseconds until the network may try again
    */
   countToken(network: string, at: number): Promise<number | undefined>;
-  /** Undoes one count of `countToken`. */
+  /** Undoes the call of `countToken` with the same `at`. */
   takeBackToken(network: string, at: number): Promise<void>;
-  /** Removes everything expired, links and sessions included. @param at from the clock of `countToken` */
+  /** Removes everything expired, links and sessions included. @param at milliseconds of the clock of `countToken` */
   removeExpired(now: number, at: number): Promise<void>;
 }

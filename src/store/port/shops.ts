@@ -10,7 +10,7 @@ export interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
-/** What each post to the intake needs: the shop and its secret. */
+/** A shop and its intake secret. Each post to the intake needs both. */
 export interface IntakeSecret {
   shop: Shop;
   /** Signs the posts of the shop's billing system. */
@@ -46,8 +46,8 @@ export interface ShopStore {
   /** Returns the shops in removal, in the order in which they were marked. */
   removing(): Promise<ShopRef[]>;
   /**
-   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's row, and the
-   * platform webhook that requested the removal with its id.
+   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's row. It also
+   * removes the platform webhook that requested the removal, and the webhook's id.
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;

@@ -17,8 +17,8 @@ export interface SyncStore {
   save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
   /**
    * Completes a run.
-   * @param startedAt the mirror is complete up to this time; undefined for a run with a gap, which keeps the former
-   *   time
+   * @param startedAt the mirror is complete up to this time. For a run with a gap it is undefined, and the stored time
+   *   stays
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface WebhookStore {
   overlapEndsAt(shopId: number): Promise<number | null>;
   /**
    * Makes and returns a new secret, for deliveries queued from now on. Ends an earlier overlap.
-   * @param overlapMs how long the former secret also makes `webhook-signature`
+   * @param overlapMs how long the former secret signs `webhook-signature` too
    * @throws SdsError `not_found` for a removed shop
    */
   rotateSecret(shopId: number, now: number, overlapMs?: number): Promise<string>;

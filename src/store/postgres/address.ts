@@ -31,7 +31,8 @@ const USUAL_AUTHORITIES = "system";
  * @throws SdsError `invalid`
  */
 export function parseServerAddress(text: string, passwordFile: string | null): ServerAddress {
-  // `URL` refuses a user without a host. But the address of a socket has no host.
+  // The address of a socket has no host, but `URL` refuses a user without a host. So `localhost` is added before
+  // parsing.
   const withoutHost = /^(postgres(?:ql)?:\/\/[^/?#@]*@)(?=[:/?]|$)/i;
   const hasHost = !withoutHost.test(text.trim());
   const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));

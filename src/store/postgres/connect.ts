@@ -3,18 +3,18 @@ import type { ServerAddress } from "./address.ts";
 
 export interface ConnectionOptions {
   address: ServerAddress;
-  /** How long the server may be silent. Its own limits are shorter, so it cancels slow statements first. */
+  /** How long the server may be silent. The server's own limits are shorter, so it cancels slow statements first. */
   deadlineMs: number;
   /**
-   * Whether a pooler serves each transaction by another connection, or refuses a connection's settings. Then sds
+   * Whether a pooler serves each transaction by another connection, or refuses a connection's settings. If so, sds
    * prepares no statements, and each transaction sets its own limits.
    */
   isPooled: boolean;
 }
 
 /**
- * A node may be cut off or paused in a transaction. The server ends the transaction and its locks after this time, so
- * other nodes respond within a second. The node retries the transaction.
+ * A node may be cut off or paused in a transaction. If it sends no statement for this long, the server ends the
+ * transaction and releases its locks. So other nodes respond within a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
@@ -42,7 +42,7 @@ export function connectionSettings({ address, deadlineMs }: ConnectionOptions): 
   return { application_name: "sds", ...neededSettings(deadlineMs), ...keepalive };
 }
 
-/** Opens a pool of the driver with one connection. The first statement opens the connection. */
+/** Makes a pool of the driver for one connection. The first statement opens the connection. */
 export function connect(options: ConnectionOptions): SQL {
   const { address, deadlineMs, isPooled } = options;
   const { host, port, socketPath, user, password, database, tls } = address;

@@ -6,7 +6,7 @@ import { isSomeNodeAlive } from "./nodes.ts";
 
 export const TYPES: Record<ColumnKind, string> = { number: "bigint", text: "text", flag: "boolean", bytes: "bytea" };
 
-/** Makes the side of a source or target that reads its rows. */
+/** Returns the operations that read rows. The source and the target of a copy share them. */
 export function postgresSide(tx: LongTransaction, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -53,9 +53,9 @@ function whereText({ where }: CopiedTable): string {
 }
 
 /**
- * Returns a query for the next rows, in the order of an index, up to a number of bytes. The server knows the lengths of
- * values that it stores out of line without reading them.
- * @param isAfter whether the query begins after a key
+ * Returns a query for the next rows, in the order of an index, up to a number of bytes. Counting bytes is cheap: the
+ * server knows the length of a large value without reading the value.
+ * @param isAfter whether the query begins after a key, and not with the first row
  */
 function batchText(table: CopiedTable, isAfter: boolean): string {
   const { stored, order, expression } = placeIn("postgres", table);

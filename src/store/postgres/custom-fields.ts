@@ -10,8 +10,9 @@ import { joinedTexts, splitTexts, storedColumns } from "./rows.ts";
 export type LoadedFields = Pick<LoadedRows, "rows" | "fields" | "fieldValues">;
 
 /**
- * Loads definitions and values of custom fields, and the subscriptions of redacted people that have values. Runs in the
- * caller's transaction, behind the locks of the shops. All statements are sent before this returns.
+ * Loads definitions and values of custom fields. Also loads the subscriptions of redacted people, if they have values.
+ * Runs in the caller's transaction, after the statements that lock the shops. Sends all statements without waiting for
+ * answers.
  * @returns what to add to the loaded rows, by shop id
  */
 export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promise<Map<number, LoadedFields>> {
@@ -79,7 +80,7 @@ async function subscriptionsOfRedacted(
   );
 }
 
-/** Writes a shop's values of custom fields, and definitions that have their first value. */
+/** Writes a shop's values of custom fields. Also writes the shop's definitions, if a field has its first value now. */
 export async function writeFields(
   tx: Queries,
   shopId: number,

@@ -85,7 +85,10 @@ export function openConnections(options: DatabaseOptions): Database {
   };
 }
 
-/** Whether nothing was committed: nothing was sent, the server is read-only, or it ended the idle transaction. */
+/**
+ * Whether an error proves that nothing was committed. Nothing was sent, or the server is read-only, or it ended the
+ * idle transaction.
+ */
 function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }
@@ -123,7 +126,7 @@ function createConnections(options: DatabaseOptions) {
       }
     },
 
-    /** Runs work again if `isSafeToRepeat`, so if its error proves that nothing was committed. @throws StoreError */
+    /** Runs work again after a conflict, or if `isSafeToRepeat` finds that nothing was committed. @throws StoreError */
     async retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T> {
       const began = performance.now();
       let pauseMs = FIRST_PAUSE_MS;

@@ -89,7 +89,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Reads some of a shop's planned deliveries, and makes due those that are planned too late. */
+/** Reads the next deliveries of a shop's plan, and makes due those that are planned too late. */
 function bringSomeForward(
   db: Database,
   shopId: number,
@@ -97,8 +97,8 @@ function bringSomeForward(
   latest: number,
   now: number,
 ): Promise<Step | undefined> {
-  // `pending` without a lease: a new delivery or one retried by hand, and not claimed since. The UPDATE checks again,
-  // because another process may have changed the delivery since the statement began.
+  // `pending` without a lease: no process has claimed the delivery since it was queued, or retried by hand. The UPDATE
+  // checks again, because another process may have changed the delivery since the statement began.
   return db.get<Step>(
     `WITH planned AS (
        SELECT number, claimable_at FROM deliveries

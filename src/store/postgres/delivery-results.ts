@@ -10,8 +10,8 @@ export async function recordResults(
   waits: readonly number[],
 ): Promise<AttemptResult[]> {
   if (results.length === 0) return [];
-  // Sorted in the lock order of redactions. The server may still choose another order. Then a deadlock is possible, and
-  // the transaction is retried.
+  // Sorts in the lock order of redactions, to avoid deadlocks. The server may still choose another order. Then a
+  // deadlock is possible, and the transaction is retried.
   const ended = results.toSorted((a, b) => a.claim.shopId - b.claim.shopId || a.claim.number - b.claim.number);
   // While a process has the lease, the delivery does not change, so the claim is still correct.
   const columns = columnArrays(ended, ({ claim, outcome, startedAt, duration }) => {

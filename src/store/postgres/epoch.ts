@@ -40,7 +40,8 @@ function makeEpoch(db: Database, made: string): Promise<string> {
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;
-    // A new database, or one from `sds copy`, has no database noted. Its epoch stays.
+    // In a new database, and in one from `sds copy`, `madeIn` is null and the epoch stays. A restored database gets a
+    // new one.
     const kept = madeIn === null ? epoch : made;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
     await tx.run(

@@ -14,9 +14,9 @@ interface LeftOverBody {
 }
 
 /**
- * Applies, in their order, the bodies of the intake that an earlier version accepted and did not finish. Removes bodies
+ * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Removes bodies
  * that the earlier version did not store whole. The commit that applies a part also removes it. So several processes
- * may do this at once, even a node of the earlier version. After a kill the next process applies the rest.
+ * may apply bodies at once, even a node of the earlier version. After a kill the next process applies the rest.
  * @throws SdsError `failed` for a record that is refused
  */
 export async function applyLeftOverBodies(

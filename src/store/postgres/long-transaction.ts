@@ -14,7 +14,7 @@ export interface LongTransaction {
 
 const STATEMENT_MS = 600_000;
 const CONNECT_MS = 20_000;
-/** Limits for a statement, for a lost client, and for a lock. */
+/** The server's limits: for a statement, for a client that sends nothing, and for the wait for a lock. */
 const SETTINGS = {
   statement_timeout: `${STATEMENT_MS}ms`,
   idle_in_transaction_session_timeout: `${STATEMENT_MS}ms`,
@@ -22,10 +22,14 @@ const SETTINGS = {
   jit: "off",
 };
 
-/** @param mode such as ISOLATION LEVEL REPEATABLE READ @throws SdsError `failed`, also from its statements */
+/**
+ * Begins a transaction.
+ * @param mode such as ISOLATION LEVEL REPEATABLE READ
+ * @throws SdsError `failed`, also from the transaction's statements
+ */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  // `isPooled` gives the connection no limits, because the transaction sets its own.
+  // With `isPooled` the connection has no limits. The transaction sets its own.
   const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 

@@ -4,8 +4,8 @@ import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "
 import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql" with { type: "text" };
 
 /**
- * Append only: a database in the field has run the first entries of this list. The row `schema` of its table `meta`
+ * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
  * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry only
- * adds. What the older program needs is removed one entry later.
+ * adds. A later entry removes what only the older program needs.
  */
 export const MIGRATIONS: readonly string[] = [tables, changesAndOverlap, noLargeBodies, customFieldsAndStyle];

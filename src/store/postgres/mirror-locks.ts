@@ -8,9 +8,9 @@ type Counts = Pick<StoredState, CountNames>;
 
 /**
  * Locks shops for changes of their mirrors until the transaction ends. Locks first their counters, then their rows,
- * each by ascending id. So commits of a shop are serial, and change numbers follow the order of commits. No removal of
- * these shops can begin. A removal locks in the opposite order. This causes no deadlock, because shops in removal are
- * not locked here. All statements are sent at once.
+ * each by ascending id. So commits of a shop run one after the other, and change numbers follow the order of commits.
+ * No removal of these shops can begin. A removal locks in the opposite order. This causes no deadlock, because shops in
+ * removal are not locked here. All statements are sent at once.
  * @returns the states of existing shops, without those in removal
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
@@ -45,7 +45,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows are locked, so they exist. An upsert finds each of them by its key.
+  // The rows are locked and exist, so none is inserted. In an upsert, the server finds each row by its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
@@ -66,7 +66,10 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   );
 }
 
-/** Notes the number of changes before each new span. After `sds copy` this note may exist already (copy/tables.ts). */
+/**
+ * Notes the number of changes before each new span. After `sds copy` a number may exist already: the lower one stays
+ * (copy/tables.ts).
+ */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

@@ -39,7 +39,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
 
   /**
    * Checks the leases after this transaction has locked the shops. Another node may take over a lease after the check.
-   * Then its commit waits for these locks.
+   * Then the other node's commit waits for the locks.
    */
   const checksOf = (tx: Queries, submissions: readonly Submission[], searches: readonly TextSearch[]) => [
     checkLeases(
@@ -99,7 +99,7 @@ interface CommitOptions {
   random: (bytes: number) => Uint8Array;
   /** Reads the stored texts about redacted people. */
   textsOf?: (keys: CommitKeys) => Promise<StoredText[]>;
-  /** Sends more statements, after the statements that lock the shops. */
+  /** Sends further statements of the caller, after the statements that lock the shops. */
   beside?: () => Promise<unknown>[];
 }
 
@@ -163,8 +163,8 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
 }
 
 /**
- * Writes planned changes. Sends all statements at once. Shops are in the same order on all nodes, because this locks
- * deliveries.
+ * Writes planned changes. Sends all statements at once. Sorts them by shop: they lock deliveries, so all nodes must use
+ * the same order.
  */
 async function write(
   tx: Queries,
@@ -187,7 +187,7 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // This comes before the texts, because it locks the deliveries in order.
+      // Comes before `writeTexts`, because it locks the same deliveries in a fixed order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),

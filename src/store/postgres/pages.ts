@@ -12,9 +12,9 @@ import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, 
 import type { Database } from "./database.ts";
 import { CHANGE_COUNT, changeScan, hasRow, listScan, rowWithFields, scan } from "./row-scans.ts";
 
-/** The joined rows of a page with large rows. */
+/** The result of the query for a page with large rows. */
 interface CutPageRow extends Omit<PageQueryRow, "n"> {
-  /** Number of rows of the page, without the cursor's row. */
+  /** Number of rows that fit into the page, without the cursor's row. */
   fitting: number;
 }
 

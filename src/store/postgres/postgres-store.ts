@@ -27,7 +27,7 @@ import { startError } from "./start-errors.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
-  /** The data folder. It is made if a new master key goes there. */
+  /** The data folder. It is made only if a new master key goes there. */
   folder?: string;
   masterKeyFile: string;
   random: (bytes: number) => Uint8Array;
@@ -81,8 +81,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
       const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
       await migrate(upgrade, name).finally(() => upgrade.close());
     }
-    // If the schema is newer, a node with a newer program has applied the bodies. The newer schema may lack their
-    // tables.
+    // If the schema is newer, a newer program has applied the left-over bodies. The newer schema may lack their tables.
     if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);
     // Heartbeats have their own connection, because a node whose connections are all busy is not dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
@@ -107,7 +106,7 @@ export function noData(name: string): SdsError {
 
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const read = () => readMeta(db, "master_key");
-  // The data folder is needed only for a new key. Another folder is never made, because its path may be wrong.
+  // The data folder is needed only for a new key. A folder elsewhere is never made, because its path may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
   if (isWithin && !existsSync(file) && (await read()) === undefined) makeFolder(folder);
   const add = (fingerprint: string) =>

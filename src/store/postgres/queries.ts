@@ -6,8 +6,8 @@ export type Parameter = Scalar | Uint8Array | readonly Scalar[];
 type Scalar = string | number | boolean | null;
 
 /**
- * Runs statements. Each connection prepares each text once. So values are parameters with a cast, and never part of the
- * text. Select numbers as `::float8`, because the driver returns bigint as text.
+ * Runs statements. Each connection prepares each text once. So pass values as parameters with a cast, and never as part
+ * of the text. Select numbers as `::float8`, because the driver returns a bigint as a BigInt.
  */
 export interface Queries {
   all<T>(text: string, parameters?: readonly Parameter[]): Promise<T[]>;
@@ -25,7 +25,7 @@ export type Ask = (text: string, parameters: readonly Parameter[]) => Promise<Qu
 /** Sends a statement, without waiting for earlier answers on the connection. */
 export async function send(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<QueryResult> {
   if (parameters.length > 0) return (await sql.unsafe(text, parameters.map(sized))) as QueryResult;
-  // The driver pipelines and prepares a template. It does not do this for `unsafe` without parameters.
+  // `unsafe` without parameters would neither pipeline nor prepare the statement. The driver does both for a template.
   return (await sql(Object.defineProperty([text], "raw", { value: [text] }) as never)) as QueryResult;
 }
 
@@ -34,12 +34,14 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
   return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/** Makes integers bigints. For small and large numbers the server would prepare each text twice. */
+/**
+ * Converts integers to bigints. Otherwise the server would prepare each text twice: for small and for large numbers.
+ */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }
 
-/** Turns rows into an array for each column, for `unnest`. There must be a row. */
+/** Turns rows into an array for each column, for `unnest`. `rows` must not be empty. */
 export function columnArrays<R>(rows: readonly R[], valuesOf: (row: R) => readonly Scalar[]): Scalar[][] {
   const values = rows.map(valuesOf);
   return (values[0] ?? []).map((_, column) => values.map((each) => each[column] ?? null));
@@ -60,8 +62,8 @@ export function queriesOf(ask: Ask): Queries {
 }
 
 /**
- * Waits for statements that were sent together. After a failure the server refuses the later statements. This throws
- * the error of the first failed statement.
+ * Waits for statements that were sent together. After one fails, the server refuses the later ones. So this throws the
+ * error of the first failed statement.
  */
 export async function pipeline<const T extends readonly Promise<unknown>[]>(
   statements: T,

@@ -16,7 +16,7 @@ interface ScanText {
   order: string;
   /** Maximum of scanned rows. */
   scannedRows: number;
-  /** SQL of a matching row's JSON. The filter searches only the stored JSON. */
+  /** SQL of the JSON to return for a matching row. The filter searches only the stored JSON. */
   shown: string;
 }
 
@@ -38,7 +38,7 @@ const COLUMNS: Record<ScanPath, string> = {
   customerId: "customer_id",
 };
 
-/** Scans rows with the value $4 in a column, in the order of a list. */
+/** Returns the scan of rows with the value $4 in a column, in the order of a list. */
 export function listScan(form: RowForm, path: ScanPath): ScanText {
   const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
@@ -51,7 +51,7 @@ export function listScan(form: RowForm, path: ScanPath): ScanText {
   };
 }
 
-/** Scans rows in the order of their last changes. */
+/** Returns the scan of rows in the order of their last changes. */
 export function changeScan(form: RowForm): ScanText {
   const resource = resourceOf(form);
   return {
@@ -101,16 +101,16 @@ export async function scan(
   const last = rows.at(-1);
   const isCut = last?.place === text.scannedRows;
   return {
-    // The last scanned row may match too. Then it is listed twice.
+    // If the last scanned row matches, it is listed twice: with its JSON, and as the end of the scan.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
     changeCount: found[0]?.changeCount ?? 0,
   };
 }
 
 /**
- * Reads rows one by one until enough of them match. So the limit must follow the window's order. ORDER BY `place` is
- * the same order, but the server would read all rows first. The query also reads the first row that does not fit,
- * because it proves that more follow.
+ * Returns the statement of a scan. The server reads rows one by one until enough of them match, because LIMIT has the
+ * window's ORDER BY. ORDER BY `place` is the same order, but with it the server would read all rows first. The result
+ * includes the first row that does not fit, because it proves that more follow.
  */
 function scanText({ rows, order, scannedRows, shown }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");

@@ -19,7 +19,9 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
+/**
+ * SQL that finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics.
+ */
 const FOUND = { customers: lookUp("customers"), subscriptions: lookUp("subscriptions"), orders: lookUp("orders") };
 const FOUND_OCCURRENCES = `SELECT place::int4 AS place
   FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
@@ -36,8 +38,8 @@ const UPSERTS = {
 };
 
 /**
- * Loads the rows of a commit in two steps. The second step loads the customers of loaded contracts. All statements of
- * the first step are sent before this returns.
+ * Loads the rows of a commit in two steps. The second step loads the customers of loaded contracts. Sends all
+ * statements of the first step without waiting for answers.
  * @returns rows by shop id
  */
 export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
@@ -143,7 +145,7 @@ function upsert(table: MirrorTable): string {
   const arrays = columns.map((column, index) =>
     column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
   );
-  // This key lacks the sort date, which never changes.
+  // A unique key. It does not need the sort date, which never changes.
   const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
   const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
   return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})
@@ -164,7 +166,10 @@ export function joinedTexts(texts: readonly string[]): string {
   return texts.join("\n");
 }
 
-/** Returns SQL that splits such a parameter. The list must not be empty. @param parameter the parameter's number */
+/**
+ * Returns SQL that splits a parameter of `joinedTexts`, made of at least one text.
+ * @param parameter the parameter's number
+ */
 export function splitTexts(parameter: number): string {
   return `string_to_array($${parameter}::text, E'\\n')`;
 }

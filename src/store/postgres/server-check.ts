@@ -7,9 +7,12 @@ import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.t
 import { sendScript } from "./queries.ts";
 
 const MIN_VERSION = 150_000;
-/** Maximum of the clock error: one node compares another node's lease with its own clock. */
+/**
+ * Maximum difference between the server's clock and ours. It limits how far the clocks of nodes differ, because a node
+ * compares another node's leases with its own clock.
+ */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
-/** The clock is read this often before it counts as wrong, because an answer may be late. */
+/** How often the clock is read before it counts as wrong. One answer may be late. */
 const CLOCK_READINGS = 3;
 /** How often the server processes of two connections are compared. */
 const ROUNDS = 4;
@@ -23,22 +26,24 @@ export interface ServerKind {
 /**
  * Checks a server before its first use.
  * @param now epoch milliseconds of this machine
- * @throws SdsError `failed` for an unusable server; the driver's error without a connection
+ * @throws SdsError `failed` for an unusable server; the driver's error if no connection is possible
  */
 export async function checkServer(address: ServerAddress, deadlineMs: number, now: () => number): Promise<ServerKind> {
   const options = { address, deadlineMs, isPooled: false };
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // A pooler may refuse a connection's settings. A second attempt without settings shows whether they were the
-    // reason.
+    // After other errors the check runs again without settings: a pooler may have refused them.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
   await sessionsAreShared({ ...options, isPooled: true }, now);
   return { isPooled: true };
 }
 
-/** @returns whether a pooler shares the connections, or has dropped their settings */
+/**
+ * Checks the server with two connections.
+ * @returns whether a pooler shares them with other clients, or has dropped their settings
+ */
 async function sessionsAreShared(options: ConnectionOptions, now: () => number): Promise<boolean> {
   const [first, second] = [connect(options), connect(options)];
   const deadline = createDeadline(options.deadlineMs, () => {});
@@ -115,8 +120,8 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
 }
 
 /**
- * Whether a pooler shares connections: one server process serves both of ours, or several serve one. Prepared
- * statements would then mix the answers of clients.
+ * Whether a pooler shares connections. Then one server process serves both of our connections, or several processes
+ * serve one of them. Prepared statements would mix the answers of clients.
  */
 async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   const seen = connections.map(() => new Set<string>());

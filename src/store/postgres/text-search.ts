@@ -7,12 +7,13 @@ import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
-/** Marks the end of what a search reads. The transaction searches the rows that are stored later. */
+/** The state of a shop at the start of a search. The transaction searches the texts that are stored later. */
 interface SearchSnapshot {
-  /** The highest numbers of deliveries and inbox items at the start. Texts stored later have higher numbers. */
+  /** The highest number of a delivery. Deliveries stored later have higher numbers. */
   delivery: number;
+  /** The highest number of an inbox item. Items stored later have higher numbers. */
   inbox: number;
-  /** The shop's change count at the start. A reward stored later may have any id, but it has a higher change number. */
+  /** The shop's change count. A reward stored later may have any id, but it has a higher change number. */
   changes: number;
 }
 
@@ -39,8 +40,8 @@ export function textSearches(db: Database) {
     },
 
     /**
-     * Reads the texts to redact, in the caller's transaction: the current texts of the searches, and matching texts
-     * stored since. All statements are sent before this returns.
+     * Reads the texts to redact, in the caller's transaction. These are the texts that the searches found, as they are
+     * now, and matching texts stored since. Sends all statements without waiting for answers.
      */
     async read(tx: Queries, keys: CommitKeys, searches: readonly TextSearch[]): Promise<StoredText[]> {
       const { shop, redactedPeople: people } = keys;
@@ -78,8 +79,8 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
 }
 
 /**
- * Takes the snapshot. Waits for transactions that add texts, so that all texts up to these numbers are visible. Later
- * texts get higher numbers, because a transaction locks the shop before its text gets a number.
+ * Takes the snapshot. The lock waits for transactions that add texts, so all texts up to these numbers are visible.
+ * Later texts get higher numbers, because a transaction locks the shop before it numbers a text.
  */
 function snapshotOf(db: Database, { id }: ShopRef): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {
@@ -104,7 +105,7 @@ function unseen(place: TextPlace, found: readonly TextHits[]) {
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** Returns the keys that these texts may have now. Another redaction may have renamed a reward. */
+/** Returns the keys that found texts may have now. A reward has two, because another redaction may have renamed it. */
 function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;

@@ -12,7 +12,9 @@ const STATEMENTS = {
   inbox: statementsOf(TEXT_COLUMNS.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** A range of keys after `above`, up to and including `upTo`, with changes after `changedAfter`. */
+/**
+ * The texts with keys after `above`, up to and including `upTo`. With `changedAfter`, only texts with a later change.
+ */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;
@@ -32,7 +34,7 @@ export async function endOfSlice(
 }
 
 /**
- * Returns the texts of a range that contain a name of these people. A longer name may contain such a name too, so
+ * Returns the texts of a range that contain a name of these people. The match may be a part of a longer name, so
  * callers check again.
  */
 export async function textsInRange(
@@ -51,7 +53,7 @@ export async function textsInRange(
   return found.map((each) => ({ place, ...each }));
 }
 
-/** Returns the current texts of those keys that exist. */
+/** Returns the current texts with these keys. Skips keys that do not exist. */
 export async function textsOf(
   queries: Queries,
   shopId: number,
@@ -99,7 +101,8 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
-  // A running search may already be past the reward's new key. The new change number makes it read the reward again.
+  // The reward's new key may be in a range that a running search has read. The new change number makes the transaction
+  // of that search read the reward again.
   const renumbered =
     keyType === "bigint"
       ? ""

@@ -66,7 +66,7 @@ export function createTransaction<T>(
     return result;
   }
 
-  /** Returns the work's error, or an earlier error that requires a retry. */
+  /** Returns the reason of the failure: the work's error, or an earlier error that requires a retry. */
   function reasonOf(thrown: unknown): unknown {
     const first = failures.find((failure) => !isConsequence(failure));
     const isFirst = isConsequence(thrown) || isRepeatable(first) || isConnectionLost(first);

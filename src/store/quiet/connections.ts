@@ -14,7 +14,7 @@ interface StoredConnection {
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
-/** Names the purpose that a shop's tokens are sealed for. */
+/** Returns the purpose to seal a shop's tokens for (see `Vault`). */
 const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
 export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStore {

@@ -32,7 +32,7 @@ export function fieldStore(db: QuietDatabase): FieldStore {
   };
 }
 
-/** Makes the read of the keys that pages leave out. */
+/** Returns a function that reads the keys of a shop's archived fields. */
 export function hiddenKeysReader(db: QuietDatabase): HiddenKeys {
   return db.prepare(sql`SELECT hidden_keys AS "hiddenKeys" FROM custom_fields WHERE shop_id = ${parameter("bigint")}`);
 }
@@ -46,7 +46,8 @@ function* update(
   shopId: number,
   change: (fields: FieldDefinition[]) => FieldDefinition[],
 ): TransactionWork<FieldDefinition[]> {
-  // Commits of the shop wait for this lock, and take their locks in the same order.
+  // Commits of the shop wait for this lock, so none runs beside this change. They take their locks in the same order,
+  // which prevents a deadlock.
   if (db.engine === "postgres")
     yield* tx.get(sql`SELECT 1 AS one FROM shop_changes WHERE shop_id = ${shopId} FOR NO KEY UPDATE`);
   const shop = yield* tx.get(
@@ -67,7 +68,7 @@ function* update(
   return fields;
 }
 
-/** Counts a change without a row, so that entity tags of pages with other fields differ. */
+/** Raises the shop's change count, although no row changes. So pages with other fields have other entity tags. */
 function countChange(db: QuietDatabase, shopId: number) {
   return either(db, {
     sqlite: sql`UPDATE shops SET change_count = change_count + 1 WHERE id = ${shopId}`,

@@ -9,7 +9,7 @@ const ROWS_PER_STEP = 500;
 export function orderStageStore(db: QuietDatabase): OrderStageStore {
   return {
     async begin(shopId) {
-      // The lock waits for a removal that is marking the shop.
+      // If a removal is marking the shop, this lock waits for the mark. Then the shop is not found.
       const begun = await db.get<{ number: number }>(
         sql`INSERT INTO order_stages (shop_id, complete)
           SELECT id, false FROM (
@@ -30,8 +30,8 @@ export function orderStageStore(db: QuietDatabase): OrderStageStore {
     },
 
     async find(shopId, orderGid) {
-      // One statement: between two, a removal of the stage could leave an order without lines. Gids are texts: sorted
-      // by length first, they are in the order of their numbers.
+      // This is one statement: between two, a removal of the stage could leave an order without lines. A longer gid has
+      // a higher number, so lines are sorted by the length of their gids first.
       const rows = await db.all<{ order: string; line: string | null }>(
         sql`SELECT staged_orders.json AS "order", staged_order_lines.json AS line FROM staged_orders
           LEFT JOIN staged_order_lines ON staged_order_lines.shop_id = staged_orders.shop_id

@@ -8,8 +8,8 @@ import { either, type QuietDatabase, sql } from "./quiet-database.ts";
 type PersonTextPart = "customer" | "subscription" | "order" | "reward" | "cancel_flow" | "delivery" | "inbox";
 
 /**
- * A stored text about a person. Only deliveries have a kind and answers, a JSON array. Items of the inbox have no id.
- * Only deliveries and items of the inbox have a topic and a time.
+ * A stored text about a person. Only deliveries have a kind and answers; the answers are a JSON array. Items of the
+ * inbox have no id. Only deliveries and items of the inbox have a topic and a time.
  */
 interface PersonText {
   part: PersonTextPart;
@@ -35,9 +35,9 @@ export function personStore(db: QuietDatabase): PersonStore {
 }
 
 /**
- * Returns a query for all texts that may be about a person. It finds nothing without the customer's row. One statement,
- * so that all texts are from the same moment. We write the JSON of rows, and quotes inside strings are escaped. So a
- * text search for a field and its value is safe.
+ * Returns a query for all texts that may be about a person. Without the customer's row it finds nothing. It is one
+ * statement, so that all texts are from the same moment. It searches the JSON of rows for a field with its value. This
+ * is safe, because quotes inside strings are escaped.
  */
 function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
   const number = gid.slice(gid.lastIndexOf("/") + 1);
@@ -77,7 +77,11 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
 }
 
-/** Makes the export. @param texts rows sorted by id, bodies by arrival. They may include texts about other people. */
+/**
+ * Makes the export, without the texts about other people.
+ * @param texts sorted: rows by id; deliveries and items of the inbox by number
+ * @returns undefined without the customer's row
+ */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
   const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);

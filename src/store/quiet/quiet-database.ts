@@ -4,7 +4,10 @@ import type { Awaitable } from "../../lib/waits.ts";
 /** A value in a statement. In PostgreSQL null has no type: use it only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
-/** drizzle's template with a stricter type: drizzle leaves out undefined, and writes an array as a list. */
+/**
+ * drizzle's template with a stricter type. It refuses undefined, which drizzle leaves out. It also refuses arrays,
+ * which drizzle writes as a list.
+ */
 export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL | Placeholder)[]) => SQL = template;
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";
@@ -73,8 +76,8 @@ export function lockFor(db: QuietDatabase, strength: "KEY SHARE" | "NO KEY UPDAT
 }
 
 /**
- * Makes rows a table of a statement. All rows are one parameter, so the text is the same for any number of rows.
- * @param columns names and types of the columns, with the names used in each row
+ * Returns SQL of a table with these rows. All rows are one parameter, so the text is the same for any number of rows.
+ * @param columns type of each column by its name, which is also its key in each row
  */
 export function tableOf<C extends string>(
   db: QuietDatabase,
@@ -92,7 +95,7 @@ export function tableOf<C extends string>(
   });
 }
 
-/** Makes numbers a table with the one column `number`. */
+/** Returns SQL of a table of these numbers, with the one column `number`. */
 export function numberTable(db: QuietDatabase, numbers: readonly number[]): SQL {
   return tableOf(
     db,

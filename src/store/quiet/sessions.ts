@@ -36,7 +36,8 @@ export function sessionStore(db: QuietDatabase): SessionStore {
 
     endAll: (shopId, now) =>
       db.transaction(function* () {
-        // Links go first. This waits for a session that begins with a link, so the next statement sees that session.
+        // Links are removed first. This waits for a sign-in that is using a link, so the next statement also removes
+        // its session.
         yield* tx.run(sql`DELETE FROM admin_links WHERE shop_id = ${shopId}`);
         const ended = yield* tx.all<{ expiresAt: number }>(
           sql`DELETE FROM admin_sessions WHERE shop_id = ${shopId} RETURNING expires_at AS "expiresAt"`,

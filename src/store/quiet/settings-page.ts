@@ -4,10 +4,13 @@ import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } fr
 
 /** After this many wrong tokens within WRONG_TOKENS_WITHIN_MS, a network has to wait. */
 const MAX_WRONG_TOKENS = 5;
-/** A future time was written while the clock was ahead. It counts too, if it is less than this away. */
+/**
+ * How long a wrong token counts. If the clock was ahead, a token's time may be in the future. Such a token also counts,
+ * if its time is less than this away.
+ */
 const WRONG_TOKENS_WITHIN_MS = 60_000;
 
-/** Names the purpose that a session's notices are sealed for. */
+/** Returns the purpose to seal a session's notices for (see `Vault`). */
 const noticePurpose = (session: Uint8Array) => `notice of session ${session.toHex()}`;
 
 export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPageStore {

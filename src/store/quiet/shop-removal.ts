@@ -24,7 +24,7 @@ interface LargeTable {
   key: string;
   /** The largest column. */
   text: string;
-  /** SQL condition of rows to keep: the request of this removal. These rows go last, with the shop's row. */
+  /** SQL condition of rows that stay until the last step: the platform webhook that requested this removal. */
   isKept?: (shopId: number) => SQL;
 }
 
@@ -45,8 +45,8 @@ export function shopRemoval(db: QuietDatabase): ShopRemoval {
 }
 
 /**
- * Lists the large tables. In SQLite, keys include sort dates, because rows are clustered by them. There, a foreign key
- * removes attempts with their deliveries.
+ * Lists the large tables. In SQLite, rows are clustered by their sort dates, so keys include the dates. SQLite needs no
+ * step for attempts, because a foreign key removes them with their deliveries.
  */
 function largeTables({ engine }: QuietDatabase): LargeTable[] {
   const dated = (date: string) => (engine === "sqlite" ? `${date}, id` : "id");
@@ -68,7 +68,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
       name: "platform_webhooks",
       key: "id",
       text: "id",
-      // Ids have no topic. But an id and its inbox item are stored in one transaction, so they have the same time.
+      // An id has no topic. But an id and its inbox item are stored in one transaction, so both have the same time.
       isKept: (shopId) =>
         sql`received_at IN (SELECT received_at FROM inbox WHERE shop_id = ${shopId} AND topic = ${REMOVAL_TOPIC})`,
     },
@@ -76,8 +76,8 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
 }
 
 function* markShop(db: QuietDatabase, domain: string, now: number): TransactionWork<ShopRef | undefined> {
-  // This lock waits for transactions that add rows to the shop. Later transactions wait for this lock, and then see the
-  // mark.
+  // This lock waits for transactions that add rows to the shop. Transactions that begin later wait for the lock, and
+  // then see the mark.
   const shop = yield* tx.get<ShopRef & { removalStartedAt: number | null }>(
     sql`SELECT id, domain, removal_started_at AS "removalStartedAt" FROM shops
       WHERE domain = ${domain} ${lockFor(db, "UPDATE")}`,
@@ -97,7 +97,7 @@ function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: n
   );
   if (marked === undefined) return false;
   for (const table of tables) if ((yield* tx.run(removeStep(db, table, shopId))) > 0) return true;
-  // Removes the removal's request and its id. Foreign keys remove the remaining rows.
+  // Removes the platform webhook that requested the removal, and its id. Foreign keys remove the remaining rows.
   yield* tx.run(sql`DELETE FROM platform_webhooks WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM inbox WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM shops WHERE id = ${shopId}`);
@@ -107,12 +107,13 @@ function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: n
 /** Returns a statement that removes some rows of a shop. */
 function removeStep(db: QuietDatabase, { name, key, text, isKept }: LargeTable, shopId: number): SQL {
   const [table, columns] = [template.raw(name), template.raw(key)];
-  // `number` alone is unique. Without the plus, SQLite would still scan all rows of the shop in each step.
+  // With the plus, SQLite finds the rows by `number`, which is unique without the shop. Otherwise it would scan all
+  // rows of the shop in each step.
   const shopColumn = either(db, {
     sqlite: template.raw(key === "number" ? "+shop_id" : "shop_id"),
     postgres: sql`shop_id`,
   });
-  // SQLite reads in the order of the key anyway. For an ORDER BY it would sort all rows of the shop.
+  // SQLite reads in the order of the key anyway. If it had an ORDER BY, it would sort all rows of the shop.
   const order = either(db, { sqlite: sql``, postgres: sql`ORDER BY ${columns}` });
   const others = isKept === undefined ? sql`` : sql`AND NOT (${isKept(shopId)})`;
   return sql`DELETE FROM ${table} WHERE ${shopColumn} = ${shopId} AND (${columns}) IN (

@@ -12,7 +12,7 @@ const COLUMNS = sql`id, domain, plan, currency, created_at AS "createdAt"`;
 /** Condition that hides shops that are being removed. */
 const IS_SERVED = sql`removal_started_at IS NULL`;
 
-/** Names the purpose that an intake secret is sealed for. */
+/** Returns the purpose to seal an intake secret for (see `Vault`). */
 const intakePurpose = (domain: string) => `intake ${domain}`;
 
 const removed = () => new SdsError("not_found", "the shop was removed");

@@ -75,7 +75,10 @@ function webhookSecrets(
     return shop.sealed;
   }
 
-  /** Makes a secret, sealed before the transaction, because sealing is asynchronous. The transaction may drop it. */
+  /**
+   * Makes a secret, and stores it unless `addSecret` refuses it. Seals it before the transaction, because sealing is
+   * asynchronous.
+   */
   async function makeSecret(shopId: number, now: number, secret: NewSecret): Promise<void> {
     const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
     await db.transaction(() => addSecret(db, shopId, sealed, now, secret));
@@ -124,7 +127,7 @@ function webhookSecrets(
   };
 }
 
-/** Adds a secret. Adds nothing to a removed shop. Does not add a first secret if another process was faster. */
+/** Adds a secret, except to a removed shop. Adds no first secret if another process has added one. */
 function* addSecret(
   db: QuietDatabase,
   shopId: number,

@@ -72,7 +72,8 @@ function copyInto(draft: string, database: string): void {
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     if (checkVersion(db, database) === 0) throw noData(dirname(database));
-    // SQLite would let everybody read a file that it makes. It accepts an empty file.
+    // Everybody could read a file that SQLite makes. SQLite accepts an empty file, so this makes one for the owner
+    // only.
     closeSync(openSync(draft, "wx", 0o600));
     db.query("VACUUM INTO ?").run(draft);
   } finally {

@@ -116,7 +116,10 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Syncs a file that no connection of this process has open: closing it would release the locks. */
+/**
+ * Syncs a file. No connection of this process may have it open: closing the file here would release the connection's
+ * locks.
+ */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

@@ -8,7 +8,10 @@ import { sealedWith } from "./database.ts";
 
 type Stored = string | number | Uint8Array | null;
 
-/** Makes the side of a source or target that reads its rows. No other process may use the database. */
+/**
+ * Returns the operations that read rows. The source and the target of a copy share them. No other process may use the
+ * database.
+ */
 export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -57,7 +60,7 @@ function fromText(table: CopiedTable): string {
   return `FROM ${stored}${table.where === undefined ? "" : ` WHERE ${table.where}`}`;
 }
 
-/** Returns a query for all rows of a table, in the order of the key. */
+/** Returns a query for all rows of a table, in the order in which SQLite reads fastest. */
 export function rowsText(table: CopiedTable): string {
   const { expression, order } = placeIn("sqlite", table);
   const columns = Object.keys(table.columns).map((column) => `${expression(column)} AS ${column}`);

@@ -41,13 +41,15 @@ export async function openSqliteSource(folder: string, upgrade: UpgradeOptions):
 }
 
 /**
- * Opens a database that no other process has open. This includes older programs, which do not know the folder's lock.
+ * Opens a database for this process alone. Refuses it even if an older program has it open, which does not know the
+ * folder's lock.
  * @throws SdsError `failed` if another process has the database open
  */
 export function openAlone(path: string, folder: string): Database {
   const db = new Database(path, { readwrite: true, create: false, strict: true });
   try {
-    // In this mode the first read takes the lock that all open WAL connections share.
+    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
+    // all open WAL connections share that lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("SELECT count(*) FROM sqlite_schema").get();
     return db;

@@ -21,7 +21,7 @@ import { MIGRATIONS } from "./migrations.ts";
 import { LISTING_TRIGGERS } from "./rows.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** Memory for indexes: rows come in another order, so the indexes should stay in memory. */
+/** Memory for indexes. Rows do not arrive in the order of the indexes, so the indexes should stay in memory. */
 const CACHE_KIB = 128 * 1024;
 
 /**
@@ -145,7 +145,7 @@ function targetIn(db: Database, { path, database, folder }: TargetFiles): CopyTa
     async close() {
       if (!isOpen) return;
       close();
-      // The file's name already marks the copy as unfinished, so its content is not needed.
+      // The content is not needed, because the file's name marks the copy as unfinished.
       truncateSync(path);
     },
   };

@@ -33,7 +33,7 @@ export function customFields(db: Database) {
   const writeFields = db.prepare("UPDATE custom_fields SET definitions = ? WHERE shop_id = ?");
 
   return {
-    /** Loads definitions and values, and the subscriptions of redacted people that have values. */
+    /** Loads definitions and values. Also loads the subscriptions of redacted people, if they have values. */
     load(keys: CommitKeys, { rows, fields, fieldValues }: LoadedRows): void {
       const { shop, ids, customFields, redactedPeople } = keys;
       const stored = definitions.get(shop.id);
@@ -52,7 +52,7 @@ export function customFields(db: Database) {
       }
     },
 
-    /** Writes values, and definitions that have their first value. */
+    /** Writes values. Also writes the definitions, if a field has its first value now. */
     write(shopId: number, { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">): void {
       for (const { subscriptionId, startedAt, values } of customFields) {
         if (Object.keys(values).length === 0) removeValues.run(shopId, startedAt, subscriptionId);

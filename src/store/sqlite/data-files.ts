@@ -24,8 +24,8 @@ const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
 
 /**
- * Returns the path of a folder's database. Resolves a symbolic link, as SQLite does. The file is missing for a moment
- * while a restore renames it.
+ * Returns the path of a folder's database. Resolves a symbolic link, as SQLite does. The database may be missing for a
+ * moment, while a restore renames it.
  * @throws SdsError `failed` for a broken link or an unreadable folder
  */
 export function databasePath(folder: string): string {
@@ -40,7 +40,7 @@ export function databasePath(folder: string): string {
   }
 }
 
-/** @returns the target of a link, if a restored database is waiting there for its rename */
+/** Returns the target of a broken link, if a restored database waits there for its rename; else undefined. */
 function restoredTarget(path: string): string | undefined {
   try {
     const target = followLinks(path);
@@ -96,7 +96,7 @@ export function unfinishedPath(database: string): string {
   return `${database}.unfinished-copy`;
 }
 
-/** Whether the database uses this name, or may use it. */
+/** Whether sds uses or reserves this name: for the database, or for a file beside it. */
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
   const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");

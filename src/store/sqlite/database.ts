@@ -14,8 +14,8 @@ import { MIGRATIONS } from "./migrations.ts";
 export type BusyTimeoutMs = 2_000 | 25_000 | 30_000;
 
 /**
- * Bytes. With 8 KiB, a page of rows is spread over twice as many database pages. scripts/bench/README.md says what 16
- * KiB cost.
+ * Bytes of a database page. With 8 KiB, a page of rows is spread over twice as many database pages.
+ * scripts/bench/README.md says what 16 KiB cost.
  */
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
@@ -28,7 +28,10 @@ const LOG_PAGES = 256;
 export interface OpenOptions extends UpgradeOptions {
   /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
-  /** Whether to upgrade only if no other process has the database open: an older `serve` could not continue. */
+  /**
+   * Whether to upgrade only if no other process has the database open. After an upgrade, an older `serve` could not
+   * continue.
+   */
   upgradeAlone?: boolean;
 }
 
@@ -108,10 +111,9 @@ function configured(db: Database): Database {
   return db;
 }
 
-/**
- * How long an upgrade waits for other processes that have the database open. Then: how long it sleeps between attempts.
- */
+/** How long an upgrade waits for other processes that have the database open. */
 const UPGRADE_WAIT_MS = 2_000;
+/** Time between two attempts of an upgrade. */
 const UPGRADE_LOOK_MS = 10;
 
 /**
@@ -149,7 +151,8 @@ function isUpgraded(path: string): boolean {
 function tryMigration(path: string, options: UpgradeOptions): void {
   const db = connect(path, 0);
   try {
-    // In this mode the first read takes the lock that all open WAL connections share.
+    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
+    // all open WAL connections share that lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
     migrate(configured(db), options);

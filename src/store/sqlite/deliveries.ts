@@ -68,11 +68,11 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 }
 
 /**
- * @returns a function that runs one step of `bringForward` in its own transaction. The next step begins after the
- *   returned `last`. After the last step `last` is undefined.
+ * @returns a function that runs one step of `bringForward` in its own transaction. That function returns the position
+ *   `last`, after which the next step begins. After the last step, `last` is undefined.
  */
 function forwardBringer(db: Database) {
-  // `isNew`: a new delivery or one retried by hand, and not claimed since.
+  // `isNew`: no process has claimed the delivery since it was queued, or retried by hand.
   const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number }>(
     `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
      FROM deliveries INDEXED BY deliveries_due

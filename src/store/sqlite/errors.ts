@@ -13,10 +13,10 @@ function storeErrorOf(thrown: unknown): unknown {
   return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
-/** What may help after a failure, before a retry. */
+/** Remedies for failures. After a remedy, the operation is retried. */
 interface Remedies {
   lockWait: LockWait;
-  /** Frees space on a full disk. @returns whether it freed some */
+  /** Frees space on a full disk. @returns whether it freed any space */
   truncateLog: () => boolean;
 }
 
@@ -37,7 +37,10 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
 
 type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
-/** Wraps a method. A success needs no promise. A failure returns a promise, because the retry comes later. */
+/**
+ * Wraps a method. If the method succeeds, the result is returned as it is. A failure returns a promise, because the
+ * retry comes later.
+ */
 function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {

@@ -103,7 +103,7 @@ function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: numb
   return (receipts, now) =>
     db
       .transaction(() => {
-        // The removal of a shop may have begun since the caller looked the shop up.
+        // Checks again, because the removal of a shop may have begun since the caller looked the shop up.
         const shops = new Set(
           [...new Set(receipts.map(({ shopId }) => shopId))].filter((id) => isServed.get(id) !== null),
         );

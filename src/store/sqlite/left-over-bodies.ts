@@ -12,8 +12,8 @@ export interface UpgradeOptions {
 }
 
 /**
- * Applies, in their order, the bodies of the intake that an earlier version accepted and did not finish. Then drops
- * their tables. This also drops bodies that were not stored whole: their senders got no answer. It is part of the
+ * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Then drops their
+ * tables. This also drops bodies that were not stored whole: their senders got no answer. All this is part of the
  * upgrade's transaction, so after a kill the next start upgrades again.
  * @throws SdsError `failed` for a record that is refused
  */

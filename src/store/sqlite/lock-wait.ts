@@ -4,15 +4,15 @@ import { codeOf } from "../../domain/error.ts";
 /** Time between two attempts to get a lock that another process holds. An attempt takes some microseconds. */
 const PROBE_INTERVAL_MS = 4;
 
-/** Repeats operations that found the database locked. Reads do not wait for them. */
+/** Repeats operations that found the database locked. Reads continue meanwhile. */
 export interface LockWait {
   /**
    * Repeats an operation until the lock is free.
    * @param operation an operation that failed with `busy`. It can be repeated, because a failed transaction leaves
    *   nothing.
    * @param busy the operation's error
-   * @throws the operation's error; `busy` if the lock is held for too long. Until the lock is free, later calls then
-   *   throw `busy` at once.
+   * @throws the operation's error; `busy` if the lock is held for too long. After that, calls throw `busy` at once
+   *   until the lock is free.
    */
   repeat<T>(operation: () => Promise<T>, busy: unknown): Promise<T>;
 }

@@ -39,7 +39,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: readsAndDataRequests },
   { sql: settingsPage },
   { sql: changesAndOverlap },
-  // Since this version, one commit stores a whole body of the intake. This also drops the tables of larger bodies.
+  // From this version on, one commit stores a whole body of the intake. Earlier versions stored larger bodies in parts.
+  // `finish` applies these bodies and drops their tables.
   { sql: "", finish: applyLeftOverBodies },
   { sql: newRowsWithoutTriggers },
   { sql: customFieldsAndStyle },

@@ -51,7 +51,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
 
 type CommitParts = ReturnType<typeof partsOf>;
 
-/** Makes what reads and writes the parts of a commit. */
+/** Makes the readers and writers of the parts of a commit. */
 function partsOf(db: Database) {
   return { rows: mirrorRows(db), fields: customFields(db), texts: mentioningTexts(db), reads: contractReads(db) };
 }
@@ -109,7 +109,7 @@ export function createCommitWriter(
   };
 }
 
-/** Prepares the statements of a commit that are not for rows, texts or readings. */
+/** Prepares the statements of a commit, except those for rows, custom fields, texts and readings. */
 function statementsOf(db: Database) {
   return {
     shopState: db.prepare<StoredState, [number]>(
@@ -125,7 +125,7 @@ function statementsOf(db: Database) {
       `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
        WHERE id = ?`,
     ),
-    // After `sds copy` the span may exist already (copy/tables.ts).
+    // After `sds copy` the span may have a number already: the lower one stays (copy/tables.ts).
     noteSpan: db.prepare(
       `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
        ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,

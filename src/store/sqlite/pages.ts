@@ -37,7 +37,7 @@ function joinedPages(db: Database, form: RowForm) {
     return { read: fewer, found: whole.get(shopId, at, id, fewer) };
   });
 
-  /** @param cut how many of the rows read are extra rows */
+  /** @param read how many rows to read, the extra rows included @param cut how many extra rows there are */
   return (
     shopId: number,
     position: Position,
@@ -72,8 +72,9 @@ function textsOf(resource: Resource): PageTexts {
 }
 
 /**
- * The statements for subscriptions with their custom fields. They take 0.65 of the time of a statement that looks the
- * fields up for each row and passes the whole row on: SQLite evaluates such a row for each aggregate.
+ * Returns the statements for subscriptions with their custom fields. A join reads the fields, and `group_concat` builds
+ * the rows. If a subquery looked up the fields and built the rows, SQLite would evaluate it for each aggregate. These
+ * statements take 0.65 of that time.
  */
 function textsWithFields(): PageTexts {
   const range = `FROM (
@@ -156,7 +157,7 @@ export function pageStore(db: Database): PageStore {
       return inSnapshot(() => {
         const count = countOf(shopId);
         const scanned = scans.byChange(form)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
-        // Most readers ask when nothing has changed, so this skips the scan.
+        // Skips the scan if nothing has changed. That is the case for most readers.
         return changePageOf(after >= count ? [] : scanned, limit, count);
       });
     },
@@ -179,7 +180,7 @@ function perForm<T>(make: (form: RowForm) => T): Record<RowForm, T> {
   return Object.fromEntries(ROW_FORMS.map((form) => [form, make(form)])) as Record<RowForm, T>;
 }
 
-/** Counts the first rows that fit into a page together, each with a comma. Returns at least one. */
+/** Returns how many rows fit into a page, counted from the first row, each with a comma. Returns at least one. */
 function countFitting(sizes: readonly { bytes: number }[]): number {
   let total = 0;
   const over = sizes.findIndex(({ bytes }) => {

@@ -184,7 +184,8 @@ function finishLog(database: string, folder: string): void {
   try {
     db = new Database(database, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-    // In this mode the first read takes the lock that all open WAL connections share.
+    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
+    // all open WAL connections share that lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
   } catch (thrown) {

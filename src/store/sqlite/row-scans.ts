@@ -5,7 +5,10 @@ import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
 import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 
-/** Tables of rows by another column. Their columns: `shop_id`, that column, the sort date, `id`. */
+/**
+ * Tables that list rows by customer or by contract. Their columns: `shop_id`, the id of the customer or contract, the
+ * sort date, `id`.
+ */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
   customerId: {
     column: "customer_id",
@@ -20,7 +23,7 @@ const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<R
  */
 type ScanParameters = [shopId: number, at: number, id: string, value: string, string, string, string, string];
 
-/** Reads rows in an order, in the caller's transaction. The row `after` need not exist. */
+/** Reads rows in the order of the scan, in the caller's transaction. The row `after` need not exist. */
 type Scan = (shopId: number, after: Position, value: string, wanted: readonly string[]) => Iterable<ScannedRow>;
 
 /** Prepares all scans of the mirror's rows. */
@@ -99,8 +102,8 @@ function shownJson(form: RowForm, startedAt: string): string {
 
 /**
  * Returns SQL of a subscription's JSON with its custom fields at the end. The shop is ?1.
- * @param table the name of the table with the subscription's `json` and `id`
- * @param startedAt its column with the sort date
+ * @param table name of the table with the subscription's `json` and `id`
+ * @param startedAt name of that table's column with the sort date
  */
 export function rowWithFields(table: string, startedAt = "started_at"): string {
   return withFields(
@@ -110,9 +113,9 @@ export function rowWithFields(table: string, startedAt = "started_at"): string {
 }
 
 /**
- * Returns SQL of a subscription's JSON with these custom fields at the end. The brace is cut off a BLOB, because SQLite
- * reads a text twice to count its characters.
- * @param fields SQL of the custom fields' JSON; NULL for none
+ * Returns SQL of a subscription's JSON with these custom fields at the end. Cuts off the last brace as a BLOB, because
+ * SQLite would read a text twice to count its characters.
+ * @param fields SQL of the custom fields' JSON, which may be NULL
  */
 export function withFields(fields: string): string {
   const start = "substr(CAST(json AS BLOB), 1, octet_length(json) - 1)";
@@ -120,10 +123,11 @@ export function withFields(fields: string): string {
 }
 
 /**
- * Makes a scan. @param rows what a SELECT selects, without its limit
- * @param positions the same without the JSON
- * @param shown SQL of a matching row's JSON. The filter searches only the stored JSON: a custom field may have the name
- *   of a filter.
+ * Makes a scan.
+ * @param rows the rows to scan: SQL after SELECT, without a limit
+ * @param positions like `rows`, but without the JSON
+ * @param shown SQL of the JSON to return for a matching row. The filter searches only the stored JSON: a custom field
+ *   may have the name of a filter.
  */
 function scanOf(
   db: Database,

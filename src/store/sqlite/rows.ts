@@ -79,8 +79,8 @@ export function mirrorRows(db: Database) {
         const statement = (isNew ? inserts : updates)[table];
         statement.run(shopId, ...values, changeNumber);
       }
-      // Listed after all rows are written. In turns, all these pages exceed SQLite's cache, and an import reads a
-      // quarter more.
+      // New rows are listed after all rows are written. If writing and listing took turns, their pages would exceed
+      // SQLite's cache. Then an import would read a quarter more.
       for (const { row, isNew, changeNumber } of rows) if (isNew) list(shopId, row, changeNumber);
     },
   };
@@ -96,7 +96,7 @@ function perTable<T>(make: (table: MirrorTable) => T): Record<MirrorTable, T> {
   return Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<MirrorTable, T>;
 }
 
-/** Returns the columns, in the order of the parameters of both statements. */
+/** Returns the columns, in the order of the parameters of the INSERT and of the UPDATE. */
 function columnsOf(table: MirrorTable): string[] {
   const { key, values } = MIRROR_COLUMNS[table];
   return ["shop_id", ...key, ...values, "change_number"];
@@ -107,7 +107,9 @@ function insertStatement(db: Database, table: MirrorTable) {
   return db.prepare<unknown, MirrorValue[]>(`INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})`);
 }
 
-/** An UPDATE, and not an upsert: triggers on updates would make an upsert a quarter slower, even if it inserts. */
+/**
+ * Makes an UPDATE instead of an upsert. Triggers on updates would make an upsert a quarter slower, even if it inserts.
+ */
 function updateStatement(db: Database, table: MirrorTable) {
   const settings = columnsOf(table).map((column, index) => `${column} = +?${index + 1}`);
   const keys = 1 + MIRROR_COLUMNS[table].key.length;
@@ -117,9 +119,9 @@ function updateStatement(db: Database, table: MirrorTable) {
 }
 
 /**
- * Makes a function that lists a new row for scans of changes and filters. It writes to `changes`. It also writes to the
- * tables of each customer's contracts and orders, and of each contract's orders. Triggers update these tables when the
- * row changes or is removed.
+ * Makes a function that lists a new row, so that scans of changes and filters find it. It writes to `changes`. It also
+ * writes to the tables of each customer's contracts and orders, and of each contract's orders. Triggers update these
+ * tables when the row changes or is removed.
  */
 function rowLister(db: Database): (shopId: number, row: Row, changeNumber: number) => void {
   const insertInto = (table: string) =>
@@ -149,7 +151,7 @@ function rowLister(db: Database): (shopId: number, row: Row, changeNumber: numbe
   };
 }
 
-/** Triggers that list rows written without `rowLister`, until the connection is closed. */
+/** Temporary triggers that list new rows instead of `rowLister`. They end with the connection. */
 export const LISTING_TRIGGERS = `
   CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
     INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);

@@ -67,7 +67,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   // From now on SQLite never blocks the event loop to wait for a lock.
   db.run("PRAGMA busy_timeout = 0");
   const lockWait = createLockWait(db, busyTimeoutMs);
-  // On a full disk the checkpoint may fail too.
+  // On a full disk the checkpoint may fail too. Then it has freed no space.
   const truncateLog = (): boolean => {
     try {
       return checkpoint(db);
@@ -109,8 +109,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
 }
 
 /**
- * Prepares a check that writes to the disk, so it fails on a full disk. The value changes each time, because SQLite
- * skips a write of an equal value.
+ * Prepares a check that fails on a full disk, because it writes. It changes the value each time, because SQLite skips a
+ * write of an equal value.
  */
 function prepareWriteCheck(db: Database): () => void {
   const flip = db.prepare(

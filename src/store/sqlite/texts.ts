@@ -23,8 +23,8 @@ const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward:
 /** A slice that takes longer than this halves the size of the next slice. A shorter slice doubles it. */
 const TARGET_MS = 2;
 /**
- * Rounds of a search. Each round reads the texts stored during the round before, so that few are left for the
- * transaction. The number is limited, because another process may store rewards all the time.
+ * Number of rounds of a search. Each round reads the texts that were stored during the round before, so few are left
+ * for the transaction. The number is limited, because another process may store rewards all the time.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
@@ -63,8 +63,8 @@ export function mentioningTexts(db: Database) {
     },
 
     /**
-     * Reads the texts to redact, in the caller's transaction: the current texts of a shop's searches, and matching
-     * texts stored since.
+     * Reads the texts to redact, in the caller's transaction. These are the texts that a shop's searches found, as they
+     * are now, and matching texts stored since.
      */
     read(searches: readonly TextSearch[]): StoredText[] {
       const texts = new Map<string, StoredText>();
@@ -95,7 +95,7 @@ export function mentioningTexts(db: Database) {
 
 type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** Makes a search. @param changeCount reads the shop's count of changes by all processes */
+/** Makes a search. @param changeCount returns the shop's number of changes by all processes */
 function createSearch(
   statements: Statements,
   shop: ShopRef,
@@ -124,8 +124,8 @@ function createSearch(
   }
 
   /**
-   * Notes changes by other processes. New deliveries and inbox items have higher numbers, so the search finds them. A
-   * new reward may have any id, so all rewards are searched again.
+   * If another process changed the shop, all rewards are searched again, because a new reward may have any id. New
+   * deliveries and inbox items have higher numbers, so the search finds them without this.
    */
   function noteOthers(): void {
     const changes = changeCount();
