@@ -76,7 +76,7 @@ export function openMembership({ store, clock, log }: AppResources, onGained: ()
 }
 
 function openSender(resources: MemberResources, { client }: Platform, gauge: LoadGauge): Sender {
-  const { config, store, membership, reserve, resolve, now, sleep, log } = resources;
+  const { config, store, membership, reserve, resolve, now, clock, sleep, log } = resources;
   const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
   const deliver = createDeliverer(
@@ -89,7 +89,7 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
   const attempt = (claim: Claim) => gauge.during(deliver(claim));
   const { deliveries } = store;
   return createSender(
-    { deliveries, attempt, membership, now, sleep, log },
+    { deliveries, attempt, membership, now, clock, sleep, log },
     { concurrency, perShop, timeoutMs, waitsMs, isShared: store.nodes !== null },
   );
 }

@@ -1,5 +1,5 @@
 import type { Membership } from "../cluster/membership.ts";
-import { isLastAttempt } from "../domain/deliveries/delivery.ts";
+import { isLastAttempt, type Pace } from "../domain/deliveries/delivery.ts";
 import type { Log } from "../lib/log.ts";
 import { createTurnLoop, type TurnLoop } from "../lib/turn-loop.ts";
 import { nextTurn, type Sleep } from "../lib/waits.ts";
@@ -25,7 +25,10 @@ interface Dependencies {
   deliveries: DeliveryQueue;
   attempt: (claim: Claim) => Promise<AttemptOutcome>;
   membership: Pick<Membership, "mayBegin">;
+  /** The wall clock, which somebody can set. */
   now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   sleep: Sleep;
   log: Log;
 }
@@ -56,6 +59,14 @@ const GATHER_ROUNDS = 20;
 /** A turn also stops waiting after this many rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
+/** An attempt that ended. Its wall time is set when it is recorded, because the wall clock may have been set since. */
+type EndedAttempt = Pick<AttemptResult, "claim" | "outcome" | "duration"> & {
+  /** By the clock that only goes forward. */
+  beganMs: number;
+  timedOut: boolean;
+  pace: Pace | undefined;
+};
+
 interface SenderState extends Dependencies {
   settings: SenderSettings;
   loop: TurnLoop;
@@ -66,7 +77,7 @@ interface SenderState extends Dependencies {
   /** The deliveries that are being attempted, by id. */
   claims: Map<string, Claim>;
   /** Results that are not recorded yet. */
-  results: AttemptResult[];
+  results: EndedAttempt[];
   /** Whether the stored paces were read. */
   isRestored: boolean;
   /** Whether `wake` was called since the last turn. */
@@ -96,7 +107,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
         log.error("cannot record or claim deliveries; nothing is lost, the next turn tries again", fields);
       },
     }),
-    limiter: createConcurrencyLimiter(settings.concurrency, settings.perShop, () => performance.now()),
+    limiter: createConcurrencyLimiter(settings.concurrency, settings.perShop, dependencies.clock),
     logFailure: createFailureLog(log, settings.waitsMs),
     leaseMs: settings.timeoutMs + (settings.isShared ? SHARED_LEASE_MARGIN_MS : LEASE_MARGIN_MS),
     claims: new Map(),
@@ -155,21 +166,29 @@ async function gather(state: SenderState): Promise<void> {
   }
 }
 
-async function recordAndClaim(state: SenderState, ended: readonly AttemptResult[]) {
-  const { settings, limiter, loop, deliveries, membership, leaseMs, now } = state;
+async function recordAndClaim(state: SenderState, ended: readonly EndedAttempt[]) {
+  const { settings, limiter, loop, deliveries, membership, leaseMs, now, clock } = state;
   const at = now();
+  const results = ended.map((each) => resultOf(each, at - clock()));
   if (!state.isRestored) await restorePaces(state, at);
   if (at < state.lastTurnAt) await bringForward(state, at);
   state.lastTurnAt = at;
   const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
   const shares = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
   if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
-  const began = performance.now();
+  const beganMs = clock();
   // The limits also count attempts of other processes, because for a while two nodes may believe that they own a shop.
   const shared = due.filter(({ shopId }) => shares.has(shopId));
   const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
-  const turn = await deliveries.recordAndClaim(ended, shares, at, now() + leaseMs, settings.waitsMs, limits);
-  return { ...turn, claimMs: Math.round(performance.now() - began) };
+  const turn = await deliveries.recordAndClaim(results, shares, at, now() + leaseMs, settings.waitsMs, limits);
+  return { ...turn, claimMs: Math.round(clock() - beganMs) };
+}
+
+/** @param aheadMs how far the wall clock is ahead of the clock that only goes forward */
+function resultOf({ beganMs, timedOut, pace, ...ended }: EndedAttempt, aheadMs: number): AttemptResult {
+  const startedAt = Math.round(aheadMs + beganMs);
+  const timedOutAt = timedOut ? startedAt + ended.duration : null;
+  return { ...ended, startedAt, ...(pace !== undefined && { pace: { pace, timedOutAt } }) };
 }
 
 /** Restores the stored paces before the first turn. */
@@ -202,11 +221,10 @@ function launch(state: SenderState, claim: Claim): void {
 }
 
 async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
-  const { attempt, limiter, claims, now, log } = state;
+  const { attempt, limiter, claims, clock, log } = state;
   const isWebhook = claim.kind === "webhook";
   const giveBack = limiter.take(claim.shopId, claim.kind, isWebhook ? claim.url : null);
-  const startedAt = now();
-  const began = performance.now();
+  const beganMs = clock();
   let ended: AttemptOutcome;
   try {
     ended = await attempt(claim);
@@ -220,11 +238,9 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   }
   const { timedOut, ...outcome } = ended;
   const { statusCode, error } = outcome;
-  const duration = Math.round(performance.now() - began);
+  const duration = Math.round(clock() - beganMs);
   const pace = giveBack({ timedOut, error });
-  const timedOutAt = timedOut ? startedAt + duration : null;
-  const storedPace = isWebhook && pace !== undefined && { pace: { pace, timedOutAt } };
-  state.results.push({ claim, outcome, startedAt, duration, ...storedPace });
+  state.results.push({ claim, outcome, beganMs, duration, timedOut, pace: isWebhook ? pace : undefined });
   log.debug("attempted a delivery", { delivery: claim.id, statusCode, error });
 }
 

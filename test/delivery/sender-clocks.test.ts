@@ -57,15 +57,40 @@ describe("a clock that was ahead", () => {
   });
 });
 
+describe("a clock that is set back by a day delays no retry", () => {
+  test.each([
+    ["of an attempt that is under way", false],
+    ["of an attempt whose result is not recorded yet", true],
+  ])("%s", async (_name, isBroken) => {
+    const { wake, settle, breakDatabase, endPause, newAttempts, log, clock, steady, begin, end } =
+      await sendingSlowly();
+    const shop = await begin("a", 1);
+    const attempts = newAttempts();
+    clock.ms += 5_000;
+    steady.ms += 5_000;
+    const mend = isBroken ? breakDatabase() : () => undefined;
+    if (isBroken) await end(attempts, FAILED);
+    clock.step(-24 * 60 * MINUTE);
+    mend();
+    endPause();
+    await end(attempts, FAILED);
+    await settle();
+    expect(await log(shop)).toMatchObject([{ status: "retrying", nextAttemptAt: clock.ms - 5_000 + 2 * MINUTE }]);
+    clock.ms += 2 * MINUTE;
+    await wake();
+    expect(newAttempts()).toHaveLength(1);
+  });
+});
+
 describe("a process that was paused", () => {
   test("does not attempt deliveries that it claimed before, because their leases may end during the attempt", async () => {
-    const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
-    performance.now = () => clock.ms;
+    const { addShop, deliveries, wake, newAttempts, clock, steady, log } = await sendingSlowly({ isShared: true });
     const shop = await addShop("a", 1);
     const { recordAndClaim } = deliveries;
     deliveries.recordAndClaim = async (...args) => {
       const answer = await recordAndClaim(...args);
       clock.ms += 20_000;
+      steady.ms += 20_000;
       return answer;
     };
     await wake();
@@ -77,11 +102,9 @@ describe("a process that was paused", () => {
   });
 
   test("finishes an attempt under way, under the lease that it claimed late", async () => {
-    const { deliveries, wake, newAttempts, clock, log, endNew, begin, end } = await sendingSlowly({
+    const { deliveries, wake, newAttempts, clock, steady, log, endNew, begin, end } = await sendingSlowly({
       isShared: true,
     });
-    let ahead = 0;
-    performance.now = () => START + ahead;
     const shop = await begin("a", 2);
     await endNew();
     const [running] = newAttempts();
@@ -90,7 +113,7 @@ describe("a process that was paused", () => {
     const { recordAndClaim } = deliveries;
     deliveries.recordAndClaim = async (...args) => {
       const answer = await recordAndClaim(...args);
-      ahead += 3_000;
+      steady.ms += 3_000;
       return answer;
     };
     await wake();

@@ -68,16 +68,15 @@ describe("the order of attempts", () => {
     ["times out", { statusCode: null, error: "The endpoint did not answer within 10 seconds.", timedOut: true }, 0],
     ["takes a second", {}, 1_000],
   ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
-    const { newAttempts, clock, endNew, begin, end } = await sendingSlowly();
-    performance.now = () => clock.ms;
+    const { newAttempts, steady, endNew, begin, end } = await sendingSlowly();
     await begin("a", 9);
     await endNew();
     const [first, second, ...others] = newAttempts();
-    clock.ms += durationMs;
+    steady.ms += durationMs;
     await end([first, second], { ...OK, ...outcome });
     // Two attempts still run. They were started when the endpoint was quick.
     expect([others.length, newAttempts().length]).toEqual([2, 0]);
-    clock.ms -= durationMs;
+    steady.ms -= durationMs;
     await end([others[0]], { ...OK, timedOut: true });
     expect(newAttempts()).toHaveLength(0);
     await end([others[1]], { ...OK, timedOut: true });
@@ -135,16 +134,16 @@ describe("a turn", () => {
 });
 
 test("the history has the beginning of each attempt and its duration in whole milliseconds", async () => {
-  const { addShop, wake, deliveries, log, clock, endNew } = await sendingSlowly();
-  performance.now = () => (clock.ms - START) / 10;
+  const { addShop, wake, deliveries, log, clock, steady, endNew } = await sendingSlowly();
   const shop = await addShop("a", 1);
   clock.ms += 7;
   await wake();
   clock.ms += 1_234;
+  steady.ms += 1_234.4;
   await endNew(FAILED);
   const [{ id, nextAttemptAt } = { id: "", nextAttemptAt: 0 }] = await log(shop);
   expect((await deliveries.show(shop.id, id)).history).toMatchObject([
-    { startedAt: START + 7, duration: 123, statusCode: 500 },
+    { startedAt: START + 7, duration: 1_234, statusCode: 500 },
   ]);
   expect(nextAttemptAt).toBe(START + 7 + 2 * MINUTE);
 });

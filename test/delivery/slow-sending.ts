@@ -9,7 +9,6 @@ import type { Claim, DeliveryStore } from "../../src/store/port/deliveries.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
 import { START, type TestApp, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { setProcessClock } from "../support/process-clock.ts";
 import { subscription } from "../support/records.ts";
 
 export const MINUTE = 60_000;
@@ -113,8 +112,8 @@ function watched(deliveries: DeliveryStore) {
 /** Starts a sender with a real database. Its attempts end only when the test ends them. */
 export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const test = await testApp();
-  // Attempts take no time on this clock, even on a busy machine.
-  setProcessClock(() => START);
+  // The clock that only goes forward. Attempts take no time until the test moves it.
+  const steady = { ms: 0 };
   const { clock } = test;
   const { deliveries } = test.app.store;
   const logged: string[] = [];
@@ -122,7 +121,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const { sleep, endPause } = heldPauses();
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
   const sender = createSender(
-    { deliveries, attempt, membership: soleMember(), now: clock.now, sleep, log },
+    { deliveries, attempt, membership: soleMember(), now: clock.now, clock: () => steady.ms, sleep, log },
     { concurrency: 8, perShop: 4, timeoutMs: 10_000, isShared: false, waitsMs: [2 * MINUTE, 4 * MINUTE], ...changed },
   );
   afterTest(async () => {
@@ -146,6 +145,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     ...watched(deliveries),
     sender,
     clock,
+    steady,
     logged,
     settle,
     endPause,
