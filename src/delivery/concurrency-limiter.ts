@@ -1,9 +1,11 @@
 import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
 import { addTo, createRotation, type Rotation } from "../lib/slots.ts";
 import type { DueShop } from "../store/port/deliveries.ts";
-import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
+import type { AttemptOutcome } from "./attempt.ts";
+import { type AttemptTarget, createPaces, type Paces, QUICK_MS, type SlotPace } from "./paces.ts";
 
-type SlotPace = ReturnType<Paces["of"]>;
+/** The part of an attempt's outcome that decides the pace. */
+export type Ending = Pick<AttemptOutcome, "timedOut">;
 
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
@@ -22,19 +24,17 @@ export interface ConcurrencyLimiter {
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
    * @returns a function that gives the slot back, to be called once. Omit `ending` if the attempt says nothing about
-   *   the endpoint. The function returns what `Paces.note` returns
+   *   the endpoint. The function returns what `Paces.toStore` returns
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
-/** How many attempts of untried and slow endpoints may begin together: all of them may time out. */
+/** How many attempts of untried and slow endpoints, and of recovering ones, may begin together: all may time out. */
 const BEGIN_TOGETHER = 32;
 
-interface RunningAttempt {
-  shopId: number;
-  kind: DeliveryKind;
+interface RunningAttempt extends AttemptTarget {
   /** The attempt counts towards the slots of this pace. */
   pace: SlotPace;
   beganMs: number;
@@ -42,7 +42,8 @@ interface RunningAttempt {
 
 interface LimiterState {
   total: number;
-  perShop: number;
+  /** Slots that are kept for the first slot of quick and untried endpoints. */
+  keptForFirst: number;
   now: () => number;
   paces: Paces;
   rotations: Record<SlotPace, Rotation>;
@@ -50,23 +51,22 @@ interface LimiterState {
   takenByShop: Map<number, number>;
   /** Attempts that have run for less than a second, the oldest first. */
   recent: Set<RunningAttempt>;
-  longRunningByShop: Record<DeliveryKind, Map<number, number>>;
   heldBack: boolean;
 }
 
 /**
- * Limits how many attempts run at once. Each attempt needs a slot. The pace of a shop's endpoint decides when the shop
- * gets slots, in this order:
- * - quick: one slot for each shop without an attempt under way;
+ * Limits how many attempts run at once. Each attempt needs a slot. The pace of a shop's endpoint (`paces.ts`) decides
+ * how many slots the shop has, and when it gets them, in this order:
+ * - quick: the first slot of each shop without an attempt under way;
  * - untried (no attempt so far): one slot for each shop;
- * - quick: up to `perShop` slots for each shop;
- * - slow (it hangs, takes a second or more, or timed out in the last minutes): one slot for each shop, and at most half
- *   of all slots.
+ * - quick: the other slots of each shop;
+ * - recovering (it answers, and timed out in the last minutes): the slots of each shop;
+ * - slow (it hangs, or takes a second or more): one slot for each shop.
  *
  * A quarter of all slots is reserved for the first two steps, and half of that quarter for the first step. The reason:
- * all quick endpoints, or all untried endpoints, may begin to hang at once. An attempt that has run for a second counts
- * as slow. Until it ends, its shop gets no other slot for that kind of delivery. A shop's workflow triggers are treated
- * like an endpoint.
+ * all quick endpoints, or all untried endpoints, may begin to hang at once. The last two steps share at most five
+ * eighths of all slots, and the last step has at most half. An attempt that has run for a second counts as slow. A
+ * shop's workflow triggers are treated like an endpoint.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that only goes forward
@@ -74,14 +74,18 @@ interface LimiterState {
 export function createConcurrencyLimiter(total: number, perShop: number, now: () => number): ConcurrencyLimiter {
   const state: LimiterState = {
     total,
-    perShop,
+    keptForFirst: Math.max(0, Math.floor((total - perShop) / 4)),
     now,
-    paces: createPaces(),
-    rotations: { quick: createRotation(), untried: createRotation(), slow: createRotation() },
-    taken: { quick: 0, untried: 0, slow: 0 },
+    paces: createPaces(perShop),
+    rotations: {
+      quick: createRotation(),
+      untried: createRotation(),
+      recovering: createRotation(),
+      slow: createRotation(),
+    },
+    taken: { quick: 0, untried: 0, recovering: 0, slow: 0 },
     takenByShop: new Map(),
     recent: new Set(),
-    longRunningByShop: { webhook: new Map(), trigger: new Map() },
     heldBack: false,
   };
   const { paces } = state;
@@ -93,65 +97,72 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       return state.heldBack;
     },
     share: (due) => share(state, due),
-    limitOf: ({ shopId, kind }) => (paces.of(shopId, kind, now()) === "quick" ? perShop : 1),
-    take: (shopId, kind, url) => take(state, shopId, kind, url),
+    limitOf: paces.slotsOf,
+    take: (shopId, kind, url) => take(state, { shopId, kind, url }),
     restore: (shopId, url, pace, timeoutAgeMs) => paces.restore(shopId, url, pace, timeoutAgeMs, now()),
   };
 }
 
 function freeSlots({ total, taken }: LimiterState): number {
-  return total - taken.quick - taken.untried - taken.slow;
+  return total - taken.quick - taken.untried - taken.recovering - taken.slow;
 }
 
 function share(state: LimiterState, dueShops: readonly DueShop[]): Map<number, number> {
-  const { total, perShop, now, paces, taken, longRunningByShop } = state;
-  const keptForFirst = Math.max(0, Math.floor((total - perShop) / 4));
+  const { total, keptForFirst, now, paces, recent, taken } = state;
   const keptForQuick = Math.floor(keptForFirst / 2);
-  countLongRunningAsSlow(state);
-  const shares = new Map<number, number>();
-  const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
-  for (const { shopId, kind } of dueShops) {
-    if (!longRunningByShop[kind].has(shopId)) due[paces.of(shopId, kind, now())].push(shopId);
+  for (const attempt of recent) {
+    if (now() - attempt.beganMs < QUICK_MS) break;
+    countAsSlow(state, attempt);
   }
+  const shares = new Map<number, number>();
+  const due: Record<SlotPace, DueShop[]> = { quick: [], untried: [], recovering: [], slow: [] };
+  for (const shop of dueShops) due[paces.of(shop, now())].push(shop);
   let left = freeSlots(state);
-  left -= shareInTurn(state, "quick", due.quick, 1, left, shares);
+  left -= shareInTurn(state, "quick", due.quick, left, shares, 1);
   const untriedLimit = Math.min(left - keptForQuick, BEGIN_TOGETHER);
-  const untried = shareInTurn(state, "untried", due.untried, 1, untriedLimit, shares);
+  const untried = shareInTurn(state, "untried", due.untried, untriedLimit, shares);
   left -= untried;
-  left -= shareInTurn(state, "quick", due.quick, perShop, left - keptForFirst, shares);
-  const slowLimit = Math.min(left - keptForFirst, Math.ceil(total / 2) - taken.slow, BEGIN_TOGETHER - untried);
-  const slow = shareInTurn(state, "slow", due.slow, 1, slowLimit, shares);
-  state.heldBack = untried + slow === BEGIN_TOGETHER;
+  left -= shareInTurn(state, "quick", due.quick, left - keptForFirst, shares);
+  left = Math.min(left - keptForFirst, Math.ceil((total * 5) / 8) - taken.recovering - taken.slow);
+  const recovering = shareInTurn(state, "recovering", due.recovering, Math.min(left, BEGIN_TOGETHER), shares);
+  left -= recovering;
+  const slowLimit = Math.min(left, Math.ceil(total / 2) - taken.slow, BEGIN_TOGETHER - untried);
+  const slow = shareInTurn(state, "slow", due.slow, slowLimit, shares);
+  state.heldBack = recovering === BEGIN_TOGETHER || untried + slow === BEGIN_TOGETHER;
   return shares;
 }
 
-/** Counts attempts that have run for a second as slow. */
-function countLongRunningAsSlow({ now, recent, taken, longRunningByShop }: LimiterState): void {
-  for (const attempt of recent) {
-    if (now() - attempt.beganMs < QUICK_MS) break;
-    recent.delete(attempt);
-    taken[attempt.pace] -= 1;
-    taken.slow += 1;
-    attempt.pace = "slow";
-    addTo(longRunningByShop[attempt.kind], attempt.shopId, 1);
-  }
+/** Counts an attempt that has run for a second as slow. */
+function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: RunningAttempt): void {
+  recent.delete(attempt);
+  taken[attempt.pace] -= 1;
+  taken.slow += 1;
+  attempt.pace = "slow";
+  paces.note(attempt, "long", now());
 }
 
-/** Adds slots to `shares` in rounds, one for each shop and round. @returns the number of added slots */
+/**
+ * Adds slots to `shares` in rounds: one for each shop without a slot, then one for each shop with one slot, and so on.
+ * @param most the most slots of a shop, if it has more of its own
+ * @returns the number of added slots
+ */
 function shareInTurn(
-  { rotations, takenByShop }: LimiterState,
+  { rotations, takenByShop, paces }: LimiterState,
   pace: SlotPace,
-  shopIds: readonly number[],
-  limitPerShop: number,
+  shops: readonly DueShop[],
   available: number,
   shares: Map<number, number>,
+  most = Number.POSITIVE_INFINITY,
 ): number {
   let added = 0;
-  let round = rotations[pace].order(shopIds, (shopId) => shopId);
-  while (round.length > 0 && added < available) {
-    round = round.filter((shopId) => {
+  let round = rotations[pace].order(shops, ({ shopId }) => shopId);
+  for (let slot = 1; round.length > 0 && slot <= most; slot += 1) {
+    round = round.filter((shop) => {
+      const { shopId } = shop;
       const share = shares.get(shopId) ?? 0;
-      if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitPerShop) return false;
+      const held = (takenByShop.get(shopId) ?? 0) + share;
+      if (added >= available || held >= paces.slotsOf(shop)) return false;
+      if (held >= slot) return true;
       shares.set(shopId, share + 1);
       rotations[pace].noteServed(shopId);
       added += 1;
@@ -161,17 +172,21 @@ function shareInTurn(
   return added;
 }
 
-function take(state: LimiterState, shopId: number, kind: DeliveryKind, url: string | null) {
-  const { now, paces, taken, takenByShop, recent, longRunningByShop } = state;
-  paces.begin(shopId, kind, url);
-  const attempt: RunningAttempt = { shopId, kind, pace: paces.of(shopId, kind, now()), beganMs: now() };
+function take(state: LimiterState, target: AttemptTarget) {
+  const { now, paces, taken, takenByShop, recent } = state;
+  paces.begin(target);
+  const attempt: RunningAttempt = { ...target, pace: paces.of(target, now()), beganMs: now() };
   taken[attempt.pace] += 1;
-  addTo(takenByShop, shopId, 1);
+  addTo(takenByShop, target.shopId, 1);
   recent.add(attempt);
   return (ending?: Ending): Pace | undefined => {
-    if (!recent.delete(attempt)) addTo(longRunningByShop[kind], shopId, -1);
+    if (recent.has(attempt) && now() - attempt.beganMs >= QUICK_MS) countAsSlow(state, attempt);
+    const wasQuick = recent.delete(attempt);
     taken[attempt.pace] -= 1;
-    addTo(takenByShop, shopId, -1);
-    return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
+    addTo(takenByShop, target.shopId, -1);
+    if (ending === undefined) return undefined;
+    if (ending.timedOut) paces.note(target, "timeout", now());
+    else if (wasQuick) paces.note(target, "quick", now());
+    return paces.toStore(target);
   };
 }

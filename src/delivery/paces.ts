@@ -1,73 +1,76 @@
 import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
-import type { AttemptOutcome } from "./attempt.ts";
+import type { DueShop } from "../store/port/deliveries.ts";
 
 /** An attempt that takes less time counts as quick. */
 export const QUICK_MS = 1_000;
-/** An endpoint is slow after this many attempts in a row that were not quick. A single slow attempt is normal. */
-const SLOW_AFTER_ATTEMPTS = 2;
-/** How long an endpoint stays slow after a timeout, even if it answers quickly: it may hang in waves. */
-const SLOW_AFTER_TIMEOUT_MS = 5 * 60_000;
+/** How long an endpoint counts as recovering after a timeout: it may hang in waves. */
+const RECOVERING_MS = 5 * 60_000;
 
-/** The part of an attempt's outcome that decides the pace. */
-export type Ending = Pick<AttemptOutcome, "error" | "timedOut">;
+/** What an attempt shows: it ended within a second, it has run for a second, or it timed out. */
+type Sign = "quick" | "long" | "timeout";
 
-interface PaceState {
+/** What the slots of an endpoint depend on. A slow endpoint has no slots of its own. */
+export type SlotPace = "quick" | "untried" | "recovering" | "slow";
+
+/** Where an attempt goes. */
+export interface AttemptTarget extends DueShop {
   /** The endpoint; null for workflow triggers. */
   url: string | null;
-  slowInARow: number;
+}
+
+interface PaceState {
+  url: string | null;
+  slots: number;
   timedOutAtMs: number;
 }
 
 export type Paces = ReturnType<typeof createPaces>;
 
 /**
- * Remembers how quick the last attempts of each shop were. A shop has one pace for its webhooks and one for its
- * workflow triggers, which go to the platform. Times come from a clock that only goes forward.
+ * Learns from attempts how many slots each shop has, by additive increase and multiplicative decrease. A shop begins
+ * with one. A quick attempt adds one, an attempt that runs for a second takes half, and a timeout takes all. A shop has
+ * one pace for its webhooks and one for its workflow triggers, which go to the platform. Times come from a clock that
+ * only goes forward.
+ * @param perShop the most slots of a shop
  */
-export function createPaces() {
+export function createPaces(perShop: number) {
   const states: Record<DeliveryKind, Map<number, PaceState>> = { webhook: new Map(), trigger: new Map() };
-
-  const paceOf = ({ slowInARow }: PaceState) => (slowInARow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick");
-
   return {
-    of(shopId: number, kind: DeliveryKind, nowMs: number): Pace | "untried" {
+    of({ shopId, kind }: DueShop, nowMs: number): SlotPace {
       const state = states[kind].get(shopId);
       if (state === undefined) return "untried";
-      return nowMs - state.timedOutAtMs < SLOW_AFTER_TIMEOUT_MS ? "slow" : paceOf(state);
+      if (state.slots === 0) return "slow";
+      return nowMs - state.timedOutAtMs < RECOVERING_MS ? "recovering" : "quick";
+    },
+    /** Returns how many attempts may run at once, at least 1: a slow endpoint must be tried too. */
+    slotsOf({ shopId, kind }: DueShop): number {
+      return Math.max(1, states[kind].get(shopId)?.slots ?? 1);
     },
     /** Restores a stored pace. @param timeoutAgeMs time since the last timeout; infinite without a timeout */
     restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void {
-      const slowInARow = pace === "slow" ? SLOW_AFTER_ATTEMPTS : 0;
-      states.webhook.set(shopId, { url, slowInARow, timedOutAtMs: nowMs - timeoutAgeMs });
+      states.webhook.set(shopId, { url, slots: pace === "slow" ? 0 : 1, timedOutAtMs: nowMs - timeoutAgeMs });
     },
     /** Notes that an attempt begins. A new URL is a new endpoint, so the shop becomes untried. */
-    begin(shopId: number, kind: DeliveryKind, url: string | null): void {
+    begin({ shopId, kind, url }: AttemptTarget): void {
       if (states[kind].get(shopId)?.url !== url) states[kind].delete(shopId);
     },
-    /**
-     * Notes how an attempt ended.
-     * @returns the pace to store. It does not count the minutes after a timeout, because the time of the last timeout
-     *   is stored too
-     */
-    note(
-      shopId: number,
-      kind: DeliveryKind,
-      url: string | null,
-      durationMs: number,
-      { error, timedOut }: Ending,
-      nowMs: number,
-    ): Pace {
-      const known = states[kind].get(shopId);
-      const state = known ?? { url, slowInARow: 0, timedOutAtMs: -Infinity };
+    /** Notes what an attempt shows. It says nothing about an endpoint that the shop got since the attempt began. */
+    note({ shopId, kind, url }: AttemptTarget, sign: Sign, nowMs: number): void {
+      const state = states[kind].get(shopId) ?? { url, slots: 1, timedOutAtMs: Number.NEGATIVE_INFINITY };
+      if (state.url !== url) return;
       states[kind].set(shopId, state);
-      state.url = url;
-      const wasQuick = !timedOut && durationMs < QUICK_MS;
-      const isFirst = known === undefined;
-      // A timeout makes an endpoint slow at once, and so does a first attempt that fails or is not quick.
-      if (timedOut || (isFirst && (error !== null || !wasQuick))) state.slowInARow = SLOW_AFTER_ATTEMPTS;
-      else state.slowInARow = wasQuick ? 0 : state.slowInARow + 1;
-      if (timedOut) state.timedOutAtMs = nowMs;
-      return paceOf(state);
+      if (sign === "timeout") state.timedOutAtMs = nowMs;
+      const changed = { quick: Math.min(perShop, state.slots + 1), long: Math.floor(state.slots / 2), timeout: 0 };
+      state.slots = changed[sign];
+    },
+    /**
+     * Returns the pace to store; undefined for an endpoint that the shop had before. The pace does not count the
+     * minutes after a timeout, because the time of the last timeout is stored too.
+     */
+    toStore({ shopId, kind, url }: AttemptTarget): Pace | undefined {
+      const state = states[kind].get(shopId);
+      if (state?.url !== url) return undefined;
+      return state.slots === 0 ? "slow" : "quick";
     },
   };
 }

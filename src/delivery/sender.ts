@@ -239,7 +239,7 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   const { timedOut, ...outcome } = ended;
   const { statusCode, error } = outcome;
   const duration = Math.round(clock() - beganMs);
-  const pace = giveBack({ timedOut, error });
+  const pace = giveBack({ timedOut });
   state.results.push({ claim, outcome, beganMs, duration, timedOut, pace: isWebhook ? pace : undefined });
   log.debug("attempted a delivery", { delivery: claim.id, statusCode, error });
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Ending } from "../../src/delivery/paces.ts";
+import type { Ending } from "../../src/delivery/concurrency-limiter.ts";
 import type { DeliveryKind } from "../../src/domain/deliveries/delivery.ts";
 import {
-  FAILURE,
   limiterOf,
   MINUTE,
   makeQuick,
+  makeRecovering,
   makeSlow,
   OK,
   range,
@@ -76,35 +76,31 @@ test("at most 32 attempts of untried and slow endpoints begin together", () => {
   expect([second.size, limiter.heldBack]).toEqual([28, false]);
 });
 
-test("an untried endpoint gets one slot until it has answered", () => {
+test("an untried endpoint gets one slot, and one more for each quick attempt", () => {
   const { limiter } = limiterOf(10, 4);
   expect(shares(limiter, [1])).toEqual({ 1: 1 });
   const giveBack = limiter.take(1, "webhook", URL);
   expect(shares(limiter, [1])).toEqual({});
   giveBack(OK);
-  expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  for (const slots of [2, 3, 4, 4]) {
+    expect(shares(limiter, [1])).toEqual({ 1: slots });
+    limiter.take(1, "webhook", URL)(OK);
+  }
 });
 
-describe("an endpoint becomes slow", () => {
-  test.each<[string, [durationMs: number, ending?: Ending][], number]>([
-    ["by a first attempt that times out", [[10_000, TIMEOUT]], 1],
-    ["by a first attempt that takes a second", [[1_000]], 1],
-    ["by a first attempt that fails", [[5, FAILURE]], 1],
-    ["not by failing after it answered", [[5], [5, FAILURE]], 4],
+describe("an endpoint", () => {
+  const quick: [number][] = [[5], [999], [5], [5]];
+  test.each<[string, [durationMs: number, ending?: Ending][], number[]]>([
     [
-      "and quick again by a second answer within a second",
-      [
-        [5, FAILURE],
-        [5, FAILURE],
-      ],
-      4,
+      "loses all slots by a timeout, and gets one back for each quick attempt",
+      [...quick, [10_000, TIMEOUT]],
+      [1, 1, 2, 3, 4],
     ],
-    ["by a timeout, even after quick answers", [[5], [5], [10_000, TIMEOUT]], 1],
-    ["by a timeout, and stays slow in spite of quick answers", [[10_000, TIMEOUT], [5], [5], [5], [5]], 1],
-    ["by two attempts in a row that take a second", [[5], [1_000], [1_000]], 1],
-    ["not by one attempt that takes a second", [[5], [1_000]], 4],
-    ["and quick again by a quick answer, if it did not time out", [[1_000], [1_000], [5]], 4],
-    ["not by attempts of less than a second", [[999], [999], [999]], 4],
+    ["loses all slots by a timeout of less than a second", [...quick, [500, TIMEOUT]], [1, 1, 2]],
+    ["loses half of its slots by an attempt that takes a second", [...quick, [1_000]], [2, 3, 4]],
+    ["keeps one slot after attempts that take a second", [...quick, [1_000], [1_000], [1_000], [1_000]], [1, 1, 2]],
+    ["has one slot after a first attempt that times out", [[10_000, TIMEOUT]], [1, 1, 2]],
+    ["has one slot after a first attempt that takes a second", [[1_000]], [1, 1, 2]],
   ])("%s", (_name, attempts, slots) => {
     const { limiter, clock } = limiterOf(40, 4);
     for (const [durationMs, ending = OK] of attempts) {
@@ -112,53 +108,70 @@ describe("an endpoint becomes slow", () => {
       clock.ms += durationMs;
       giveBack(ending);
     }
-    expect(shares(limiter, [1])).toEqual({ 1: slots });
+    for (const count of slots) {
+      expect(shares(limiter, [1])).toEqual({ 1: count });
+      limiter.take(1, "webhook", URL)(OK);
+    }
   });
 
-  test("by a first failure, and then gets no reserved slot", () => {
-    const { limiter } = limiterOf(64, 1);
-    limiter.take(1, "webhook", URL)(FAILURE);
-    makeSlow(limiter, ...range(100, 100));
-    takeAll(limiter, range(100, 100));
-    expect(shares(limiter, [1, 2])).toEqual({ 2: 1 });
-  });
-
-  test("for five minutes after a timeout, and longer if it has not answered since then", () => {
-    const { limiter, clock } = limiterOf(40, 4);
-    makeSlow(limiter, 1, 2);
-    limiter.take(1, "webhook", URL)(OK);
-    clock.ms += 5 * MINUTE - 1;
-    expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
-    clock.ms += 1;
-    expect(shares(limiter, [1, 2])).toEqual({ 1: 4, 2: 1 });
-  });
-
-  test("until its URL changes", () => {
-    const { limiter } = limiterOf(40, 4);
-    makeSlow(limiter, 1);
-    limiter.take(1, "webhook", "https://other.example.com/")(OK);
-    expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  });
-
-  test("while an attempt runs for a second, and its shop gets no other slot", () => {
+  test("loses half of its slots while an attempt runs for a second", () => {
     const { limiter, clock } = limiterOf(40, 4);
     makeQuick(limiter, 1);
     const giveBack = limiter.take(1, "webhook", URL);
     clock.ms += 999;
     expect(shares(limiter, [1])).toEqual({ 1: 3 });
     clock.ms += 1;
-    expect(shares(limiter, [1])).toEqual({});
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
     giveBack(OK);
-    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+    expect(shares(limiter, [1])).toEqual({ 1: 2 });
+  });
+
+  test("with a new URL is untried, whatever attempts at the old URL show later", () => {
+    const { limiter } = limiterOf(40, 4);
+    makeSlow(limiter, 1);
+    const late = limiter.take(1, "webhook", URL);
+    limiter.take(1, "webhook", "https://other.example.com/")(OK);
+    expect(late(TIMEOUT)).toBeUndefined();
+    expect(shares(limiter, [1])).toEqual({ 1: 2 });
+  });
+
+  test("is recovering for five minutes after a timeout, and gets no reserved slot", () => {
+    const { limiter, clock } = limiterOf(64, 4);
+    makeRecovering(limiter, 1);
+    takeAll(limiter, range(100, 100));
+    expect(limiter.free).toBe(7);
+    clock.ms += 5 * MINUTE - 1;
+    expect(shares(limiter, [1])).toEqual({});
+    clock.ms += 1;
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
   });
 });
 
 describe("slots are kept", () => {
-  test("from slow endpoints: half of them", () => {
+  test("from slow endpoints: half of them, of which a quarter is for recovering endpoints", () => {
     const { limiter } = limiterOf(64, 1);
     makeSlow(limiter, ...range(100));
+    makeRecovering(limiter, ...range(100, 101));
     takeAll(limiter, range(100));
     expect(limiter.free).toBe(32);
+    takeAll(limiter, range(100, 101));
+    expect(limiter.free).toBe(24);
+  });
+
+  test("from recovering endpoints: three eighths of them", () => {
+    const { limiter } = limiterOf(64, 1);
+    makeRecovering(limiter, ...range(100));
+    takeAll(limiter, range(100));
+    expect(limiter.free).toBe(24);
+  });
+
+  test("from the second slot of a recovering endpoint, for the first slot of others", () => {
+    const { limiter } = limiterOf(64, 4);
+    makeRecovering(limiter, ...range(20));
+    const [first] = takeAll(limiter, range(19));
+    expect([limiter.free, shares(limiter, range(20))]).toEqual([24, {}]);
+    first?.(OK);
+    expect(shares(limiter, range(20))).toEqual({ 20: 1 });
   });
 
   test("from attempts that began to hang, which count as slow", () => {
@@ -211,11 +224,9 @@ test("an attempt without an ending gives its slot back and says nothing about th
   };
   expect(attempt(5)).toBeUndefined();
   expect([limiter.free, shares(limiter, [1])]).toEqual([4, { 1: 1 }]);
-  attempt(1_000, OK);
-  attempt(5);
-  expect(shares(limiter, [1])).toEqual({ 1: 1 });
   attempt(5, OK);
-  expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  attempt(5);
+  expect(shares(limiter, [1])).toEqual({ 1: 2 });
 });
 
 test("the workflow triggers of a shop have a pace of their own", () => {
@@ -229,20 +240,22 @@ test("the workflow triggers of a shop have a pace of their own", () => {
   expect([due("webhook"), due("trigger")]).toEqual([3, undefined]);
   giveBack(TIMEOUT);
   makeSlow(limiter, 1);
-  clock.ms += 5 * MINUTE;
-  limiter.take(1, "trigger", null)(OK);
+  for (let n = 0; n < 4; n += 1) limiter.take(1, "trigger", null)(OK);
   expect([due("webhook"), due("trigger")]).toEqual([1, 4]);
 });
 
-test("after a restart the stored pace decides, for the same URL", () => {
-  const { limiter } = limiterOf(40, 4);
+test("after a restart each endpoint has one slot, and the stored pace decides when it gets the slot", () => {
+  const { limiter, clock } = limiterOf(64, 1);
   limiter.restore(1, URL, "quick", Number.POSITIVE_INFINITY);
   limiter.restore(2, URL, "quick", 5 * MINUTE - 1);
   limiter.restore(3, URL, "slow", 60 * MINUTE);
   limiter.restore(4, "https://other.example.com/", "slow", 0);
-  expect(shares(limiter, [1, 2, 3, 4, 5])).toEqual({ 1: 4, 2: 1, 3: 1, 4: 1, 5: 1 });
+  expect(shares(limiter, [1, 2, 3, 4, 5])).toEqual({ 1: 1, 2: 1, 3: 1, 4: 1, 5: 1 });
   limiter.take(4, "webhook", URL)(OK);
-  expect(shares(limiter, [4])).toEqual({ 4: 4 });
+  takeAll(limiter, range(100, 100));
+  expect([limiter.free, shares(limiter, [1, 2, 3, 4])]).toEqual([7, { 1: 1, 4: 1 }]);
+  clock.ms += 1;
+  expect(shares(limiter, [1, 2, 3, 4])).toEqual({ 1: 1, 2: 1, 4: 1 });
 });
 
 test("every slot is given back", () => {

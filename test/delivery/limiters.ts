@@ -1,11 +1,13 @@
-import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
-import type { Ending } from "../../src/delivery/paces.ts";
+import {
+  type ConcurrencyLimiter,
+  createConcurrencyLimiter,
+  type Ending,
+} from "../../src/delivery/concurrency-limiter.ts";
 
 export const URL = "https://hooks.example.com/";
 export const MINUTE = 60_000;
-export const OK: Ending = { error: null, timedOut: false };
-export const FAILURE: Ending = { error: "The endpoint responded with HTTP 500.", timedOut: false };
-export const TIMEOUT: Ending = { error: "The endpoint did not answer within 10 seconds.", timedOut: true };
+export const OK: Ending = { timedOut: false };
+export const TIMEOUT: Ending = { timedOut: true };
 
 /** Says that these shops have webhooks due. */
 export const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
@@ -16,14 +18,20 @@ export function limiterOf(total: number, perShop: number) {
   return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
 }
 
-/** Makes the endpoints of these shops quick. */
+/** Answers at once for the endpoints of these shops, until each shop has at least four slots. */
 export function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(OK);
+  for (const shopId of shopIds) for (let n = 0; n < 4; n += 1) limiter.take(shopId, "webhook", URL)(OK);
 }
 
 /** Makes the endpoints of these shops slow. */
 export function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
   for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(TIMEOUT);
+}
+
+/** Lets the endpoints of these shops time out, and then answer at once. */
+export function makeRecovering(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
+  makeSlow(limiter, ...shopIds);
+  makeQuick(limiter, ...shopIds);
 }
 
 /** Returns the slots that each of these shops may have now. */

@@ -17,10 +17,8 @@ describe("a database that fails", () => {
   });
 
   test("keeps results for the next turn, which records each once, in order", async () => {
-    const { settle, newAttempts, endPause, deliveries, log, logged, endNew, begin, end } = await sendingSlowly();
-    const shop = await begin("a", 5);
-    await endNew();
-    const running = newAttempts();
+    const { settle, endPause, deliveries, log, logged, beginFour, end } = await sendingSlowly();
+    const { shop, running } = await beginFour("a", 7);
     const { recordAndClaim } = deliveries;
     const failure = Promise.withResolvers<never>();
     deliveries.recordAndClaim = () => failure.promise;
@@ -39,7 +37,7 @@ describe("a database that fails", () => {
     await settle();
     expect(recorded).toEqual(running.map(({ claim }) => claim.id));
     expect((await log(shop)).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(
-      Array<string>(5).fill("delivered 1"),
+      Array<string>(7).fill("delivered 1"),
     );
   });
 });
@@ -47,10 +45,8 @@ describe("a database that fails", () => {
 describe("stop", () => {
   async function running() {
     const all = await sendingSlowly();
-    const shop = await all.addShop("a", 9);
-    await all.wake();
-    await all.endNew();
-    return { ...all, shop, attempts: all.newAttempts() };
+    const { shop, running: attempts } = await all.beginFour("a", 9);
+    return { ...all, shop, attempts };
   }
 
   function countDelivered(deliveries: { status: string }[]): number {
@@ -64,12 +60,12 @@ describe("stop", () => {
       stopped = true;
     });
     for (const [index, attempt] of attempts.entries()) {
-      expect([stopped, countDelivered(await log(shop))]).toEqual([false, 1 + index]);
+      expect([stopped, countDelivered(await log(shop))]).toEqual([false, 3 + index]);
       attempt.end();
       await settle();
     }
     await stopping;
-    expect(countDelivered(await log(shop))).toBe(5);
+    expect(countDelivered(await log(shop))).toBe(7);
     expect(newAttempts()).toEqual([]);
   });
 
@@ -79,7 +75,7 @@ describe("stop", () => {
     await end(attempts);
     repair();
     await sender.stop();
-    expect(countDelivered(await log(shop))).toBe(5);
+    expect(countDelivered(await log(shop))).toBe(7);
   });
 
   test("ends although the database fails", async () => {

@@ -55,32 +55,48 @@ describe("the order of attempts", () => {
     expect(order.slice(3)).toEqual(["1 2", "2 2", "3 2", "1 3", "2 3", "3 3", "1 4", "2 4", "3 4"]);
   });
 
-  test("gives one attempt to an endpoint that was never tried, then as many as a shop may have", async () => {
+  test("gives one attempt to an endpoint that was never tried, then one more for each quick answer", async () => {
     const { newAttempts, begin, end } = await sendingSlowly();
-    await begin("a", 9);
-    const first = newAttempts();
-    expect(first).toHaveLength(1);
-    await end([first[0]]);
-    expect(newAttempts()).toHaveLength(4);
+    await begin("a", 20);
+    const counts: number[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const running = newAttempts();
+      counts.push(running.length);
+      await end(running);
+    }
+    expect(counts).toEqual([1, 2, 4, 4]);
   });
 
   test.each<[string, Partial<AttemptOutcome>, number]>([
     ["times out", { statusCode: null, error: "The endpoint did not answer within 10 seconds.", timedOut: true }, 0],
-    ["takes a second", {}, 1_000],
-  ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
-    const { newAttempts, steady, endNew, begin, end } = await sendingSlowly();
-    await begin("a", 9);
-    await endNew();
-    const [first, second, ...others] = newAttempts();
+    ["takes a second four times", {}, 1_000],
+  ])("gives one attempt to an endpoint that %s", async (_name, outcome, durationMs) => {
+    const { newAttempts, steady, beginFour, end } = await sendingSlowly();
+    const { running } = await beginFour("a", 20);
+    const [first, ...others] = running;
     steady.ms += durationMs;
-    await end([first, second], { ...OK, ...outcome });
-    // Two attempts still run. They were started when the endpoint was quick.
-    expect([others.length, newAttempts().length]).toEqual([2, 0]);
-    steady.ms -= durationMs;
-    await end([others[0]], { ...OK, timedOut: true });
+    await end([first], { ...OK, ...outcome });
+    // Three attempts still run. They were started when the endpoint was quick.
+    expect([others.length, newAttempts().length]).toEqual([3, 0]);
+    await end(others.slice(0, 2), { ...OK, ...outcome });
     expect(newAttempts()).toHaveLength(0);
-    await end([others[1]], { ...OK, timedOut: true });
+    await end(others.slice(2), { ...OK, ...outcome });
     expect(newAttempts()).toHaveLength(1);
+  });
+
+  test("gives all attempts back within a second after a timeout, if the endpoint answers again", async () => {
+    const { newAttempts, steady, beginFour, end } = await sendingSlowly();
+    const { running } = await beginFour("a", 40);
+    steady.ms += 10_000;
+    await end(running, { ...OK, timedOut: true });
+    const counts: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const recovered = newAttempts();
+      counts.push(recovered.length);
+      steady.ms += 200;
+      await end(recovered);
+    }
+    expect(counts).toEqual([1, 1, 2, 4, 4]);
   });
 });
 
@@ -101,9 +117,8 @@ describe("a turn", () => {
   });
 
   test("records all results of one moment, and claims what comes next, in one transaction", async () => {
-    const { deliveries, endNew, begin } = await sendingSlowly();
-    await begin("a", 9);
-    await endNew();
+    const { deliveries, end, beginFour } = await sendingSlowly();
+    const { running } = await beginFour("a", 11);
     const turns: [number, number][] = [];
     const { recordAndClaim } = deliveries;
     deliveries.recordAndClaim = async (results, ...others) => {
@@ -111,7 +126,7 @@ describe("a turn", () => {
       turns.push([done.recorded.length, done.claimed.length]);
       return done;
     };
-    await endNew();
+    await end(running);
     expect(turns).toEqual([[4, 4]]);
   });
 
@@ -179,7 +194,8 @@ test("a turn knows how many attempts of a shop may run in all processes", async 
   };
   const shop = await begin("a", 9);
   await endNew();
-  expect([limits[0], limits[1]]).toEqual([new Map([[shop.id, 1]]), new Map([[shop.id, 4]])]);
+  await endNew();
+  expect(limits.slice(0, 3)).toEqual([1, 2, 4].map((limit) => new Map([[shop.id, limit]])));
 });
 
 test("a defect of the program says nothing about the endpoint", async () => {
@@ -218,9 +234,9 @@ test("a restart does not forget that an endpoint hangs", async () => {
 
 test("the platform's answers to workflow triggers say nothing about the endpoint", async () => {
   const { addShop, chooseTriggers, queue, wake, newAttempts, deliveries, end } = await sendingSlowly();
-  const shop = await addShop("a", 1);
+  const shop = await addShop("a", 4);
   await chooseTriggers(shop);
-  await queue(shop, 2, 3);
+  await queue(shop, 5, 6);
   /** Ends the running attempts. @returns the kinds of the attempts that begin next */
   const kindsAfter = async (outcome: AttemptOutcome) => {
     await end(running, outcome);
@@ -230,9 +246,10 @@ test("the platform's answers to workflow triggers say nothing about the endpoint
   await wake();
   let running = newAttempts();
   expect(await kindsAfter(OK)).toEqual(["webhook", "webhook"]);
+  expect(await kindsAfter(OK)).toEqual(["webhook", "webhook", "webhook"]);
   expect(await kindsAfter(OK)).toEqual(["trigger"]);
   expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["trigger"]);
-  await queue(shop, 4, 5);
+  await queue(shop, 7, 8);
   expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["webhook", "webhook"]);
   expect(await deliveries.listPaces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
 });

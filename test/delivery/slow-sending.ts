@@ -157,6 +157,13 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       await wake();
       return shop;
     },
+    /** Adds a shop with this many deliveries due, and ends three. @returns the shop and the four running attempts */
+    async beginFour(name: string, count: number): Promise<{ shop: Shop; running: Attempt[] }> {
+      const shop = await shops.addShop(name, count);
+      await wake();
+      for (let round = 0; round < 2; round += 1) await end(begun.splice(0));
+      return { shop, running: begun.splice(0) };
+    },
     /** Returns the attempts that began since the last call. */
     newAttempts: () => begun.splice(0),
     /** Ends the attempts that began since the last call. */
