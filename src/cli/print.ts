@@ -1,7 +1,7 @@
 import { fsyncSync, readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
-import { CONTROLS, printable } from "../lib/log.ts";
+import { CONTROLS, masked, printable } from "../lib/log.ts";
 
 const CLOSE_ON_EXEC = 0o2_000_000;
 
@@ -67,9 +67,14 @@ export function printSecret(secret: string, json: boolean | undefined): void {
   else printLine(secret);
 }
 
-/** Prints a message to stderr without control characters: parts of it come from arguments and files. */
+/** Prepares a message for stderr: parts of it come from arguments, files and servers. */
+export function safeMessage(text: string): string {
+  return printable(masked(text));
+}
+
+/** Prints a message to stderr, without secrets and control characters. */
 export function tell(text: string): void {
-  process.stderr.write(`${printable(text)}\n`);
+  process.stderr.write(`${safeMessage(text)}\n`);
 }
 
 export function warn(warnings: readonly string[]): void {

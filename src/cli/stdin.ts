@@ -1,11 +1,11 @@
 import { invalid } from "../domain/error.ts";
-import { printable } from "../lib/log.ts";
+import { safeMessage } from "./print.ts";
 
 /** Asks unless `yes`. @param what the action, without a full stop @throws SdsError `invalid` for any answer but yes */
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw invalid(`${what}: add --yes to do it`);
-  process.stderr.write(`${printable(what)}. Go on? [y/N] `);
+  process.stderr.write(`${safeMessage(what)}. Go on? [y/N] `);
   if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw invalid("nothing was done");
 }
 

@@ -5,11 +5,18 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** API keys, secrets, access tokens and e-mail addresses. Callers must not log them; this pattern catches mistakes. */
-const PRIVATE = /cad_pk_\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
+/** API keys, each with its fingerprint, signing and intake secrets, and access tokens of the platform. */
+const SECRETS = /(cad_pk_[0-9a-f]{8})\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+/g;
+const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
+/** Hides secrets in a message: a person may type a key in the wrong place, or a server may repeat it. */
+export function masked(text: string): string {
+  return text.replaceAll(SECRETS, (_secret, fingerprint = "") => `${fingerprint}[hidden]`);
+}
+
+/** Hides what callers must not log: secrets, fingerprints of keys, and e-mail addresses. */
 function redact(text: string): string {
-  return text.replaceAll(PRIVATE, "[redacted]");
+  return text.replaceAll(FINGERPRINTS_AND_ADDRESSES, "[redacted]").replaceAll(SECRETS, "[redacted]");
 }
 
 export interface LogTarget {

@@ -29,3 +29,18 @@ test("an address is not a shop's domain", async () => {
     stderr: 'sds: "1.2.3.4" is not a shop\'s domain: it must be a host name, like alpha.myshopify.com\n',
   });
 });
+
+const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
+
+test.each([
+  [["key", "revoke", KEY], "there is no key cad_pk_01234567[hidden]"],
+  [[KEY], "unknown command 'cad_pk_01234567[hidden]'"],
+  [["delivery", "list", `--${KEY}`], "unknown option '--cad_pk_01234567[hidden]'"],
+  [["delivery", "show", `whsec_${"A/+".repeat(14)}=`], "there is no delivery [hidden]"],
+])("a whole key or secret in %j is not repeated", async (args, message) => {
+  const program = await Program.withShop();
+  const { stdout, stderr } = await program.run(args);
+  expect(stdout).toBe("");
+  expect(stderr).toContain(message);
+  expect(stderr).not.toContain("456789ab0123");
+});

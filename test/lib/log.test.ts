@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog, masked } from "../../src/lib/log.ts";
 import { START } from "../support/app.ts";
 
 function logTo(isTTY: boolean, level: "debug" | "warn" = "debug") {
@@ -43,4 +43,10 @@ test("never holds a key, secret, token or e-mail address", () => {
   expect(lines[0]).toContain(
     '"message":"[redacted] [redacted] [redacted] [redacted] <[redacted]>","field":"[redacted]"',
   );
+});
+
+test("a message hides keys behind their fingerprint, secrets and tokens", () => {
+  const hex = "0123456789ab".repeat(4);
+  const message = `no cad_pk_${hex}, whsec_${"A/+".repeat(14)}=, intake_${"B".repeat(43)}=, shpat_${hex}, cad_pk_01234567`;
+  expect(masked(message)).toBe("no cad_pk_01234567[hidden], [hidden], [hidden], [hidden], cad_pk_01234567");
 });

@@ -7,12 +7,11 @@ import { readApiKey } from "../../config.ts";
 import { invalid, SdsError } from "../../domain/error.ts";
 import { fingerprintOf } from "../../domain/key.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { printable } from "../../lib/log.ts";
 import { counted, sentence } from "../../lib/text.ts";
 import type { SdsCommand } from "../command.ts";
 import { randomBytes } from "../dependencies.ts";
 import { choiceOption } from "../options.ts";
-import { warn } from "../print.ts";
+import { safeMessage, warn } from "../print.ts";
 import { createProgressBar } from "../progress-bar.ts";
 import { createPullOutput, type PulledRow, type PullOutput } from "./pull-output.ts";
 import { openStateFile, type PullSource, type StateFile } from "./pull-state.ts";
@@ -65,7 +64,7 @@ async function pull(flags: PullFlags): Promise<void> {
     url,
     key,
     allowHttp,
-    onRetry: ({ message }) => progress.update(undefined, printable(`${sentence(message)} Trying again.`)),
+    onRetry: ({ message }) => progress.update(undefined, safeMessage(`${sentence(message)} Trying again.`)),
   });
   const withoutColumn = new Set<string>();
   const csv: CsvOptions = { header, spreadsheet, onFieldWithoutColumn: (key) => withoutColumn.add(key) };
