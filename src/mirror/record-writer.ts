@@ -23,9 +23,7 @@ export interface RecordWriter {
   drain(): Promise<void>;
 }
 
-/**
- * A submission in the queue of commits. If it has redactions, `search` is the finished search for the redacted people.
- */
+/** A queued submission. `search` is the finished search for the people whom the submission redacts. */
 interface QueuedCommit {
   submission: Submission;
   search?: TextSearch;

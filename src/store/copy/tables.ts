@@ -3,9 +3,7 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /**
-   * Another table of this engine that holds these columns. It is copied first. Then the key finds the rows to update.
-   */
+  /** Another table of this engine that holds these columns. It is copied first; the key finds its rows. */
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
@@ -182,11 +180,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
 ];
 
-/**
- * Makes an entry of the list.
- * @param key the key's columns, separated by spaces
- * @param columns the columns of each kind, separated by spaces
- */
+/** Makes an entry of the list. @param columns names of the columns of each kind, separated by spaces */
 function table(
   name: string,
   key: string,

@@ -34,10 +34,7 @@ export function createTally(): Tally {
   };
 }
 
-/**
- * Returns the text to hash. Converts only rows with bytes, which are few: converting every row would take most of the
- * time.
- */
+/** Returns the text to hash. Converts only the few rows with bytes: converting all would take most of the time. */
 function textOf(row: CopiedRow): string {
   const isPlain = !row.some((value) => value instanceof Uint8Array);
   return JSON.stringify(isPlain ? row : row.map((value) => (value instanceof Uint8Array ? value.toHex() : value)));

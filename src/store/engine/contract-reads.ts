@@ -1,10 +1,7 @@
 import type { ContractRead } from "../../domain/decide/commit.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/**
- * Maximum of orders with a reading time for each contract: a renewal and its retries have few. If an order is dropped
- * here, it is only read once more.
- */
+/** Maximum of orders noted for a contract: a renewal and its retries have few. A dropped order is only read again. */
 const MAX_ORDERS = 8;
 
 /**

@@ -34,7 +34,7 @@ export type MirrorValue = string | number | boolean | null;
 
 interface WrittenRow {
   table: MirrorTable;
-  /** Values of MIRROR_COLUMNS, those of the key first. */
+  /** Values of the columns in MIRROR_COLUMNS, the values of the key first. */
   values: MirrorValue[];
 }
 
@@ -99,7 +99,7 @@ interface StoredOrder {
 
 export type StoredRow = StoredCustomer | StoredSubscription | StoredOrder;
 
-/** Converts a stored row of a table, with the columns `MIRROR_COLUMNS.values`. */
+/** Converts a stored row, with the columns `MIRROR_COLUMNS.values`, to a row of the domain. */
 export function mirroredRow(table: Resource, row: StoredRow): Row {
   if (table === "customers") return customerRow(row as StoredCustomer);
   return table === "subscriptions" ? subscriptionRow(row as StoredSubscription) : orderRow(row as StoredOrder);

@@ -38,10 +38,7 @@ export function wantedTexts({ id, orderGid, customerId, contractId, status }: Ro
 
 /** A scanned row. */
 export interface ScannedRow extends Position {
-  /**
-   * null means that the scan stopped at this row, and more rows may follow. If the row matches, the entry before has
-   * its JSON.
-   */
+  /** null: the scan stopped at this row, and more may follow. If the row matches, the entry before has its JSON. */
   json: string | null;
 }
 

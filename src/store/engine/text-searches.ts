@@ -7,7 +7,7 @@ export interface TextColumns {
   key: string;
   keyType: "text" | "bigint";
   text: string;
-  /** SQL condition on the index columns between the shop and the key. */
+  /** SQL condition on the columns that the index has between the shop and the key. */
   where: string;
 }
 

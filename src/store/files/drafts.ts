@@ -16,8 +16,8 @@ export function isDraftName(name: string): boolean {
 }
 
 /**
- * Matches what follows the target's name: the suffix of draftPath, and SQLite's suffixes after that. Older versions
- * named a key's draft `.new`, or `.PID.new`.
+ * Matches what a draft's name has after the target's name: the suffix of draftPath, and maybe one of SQLite's suffixes.
+ * Older versions named a key's draft `.new`, or `.PID.new`.
  */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 
@@ -28,7 +28,7 @@ export function removeDrafts(target: string): void {
     for (const name of readdirSync(folder))
       if (name.startsWith(own) && DRAFT_END.test(name.slice(own.length))) rmSync(join(folder, name), { force: true });
   } catch (thrown) {
-    // A user who cannot read or write this folder has left no draft in it.
+    // A user who cannot read or write this folder has left no draft in it, so there is nothing to remove.
     if (!["EACCES", "EPERM", "EROFS"].includes(codeOf(thrown))) throw thrown;
   }
 }

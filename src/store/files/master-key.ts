@@ -71,7 +71,7 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
 }
 
-/** Makes the key file, whole or not at all. If several processes make a key, the first one stays. */
+/** Makes the key file, whole or not at all. If several processes make a key, the first key stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {
@@ -86,7 +86,7 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
     try {
       publishDraft(draft, path);
     } catch (thrown) {
-      // Another process made the key first, and may have removed our draft.
+      // If the key exists, another process made it first, and may have removed our draft.
       if (!existsSync(path)) throw thrown;
     }
     syncFolder(dirname(path));

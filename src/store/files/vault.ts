@@ -26,10 +26,7 @@ export interface StoredFingerprint {
   add(fingerprint: string): Awaitable<unknown>;
 }
 
-/**
- * Opens the vault with the master key that the database names by its fingerprint. Stores the fingerprint in a new
- * database.
- */
+/** Opens the vault with the master key that a database expects. A new database stores the key's fingerprint. */
 export async function openVaultOf(
   stored: StoredFingerprint,
   path: string,

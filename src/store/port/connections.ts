@@ -25,9 +25,7 @@ export interface ConnectionStore {
    * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /**
-   * Stores renewed tokens and ends the renewal. Keeps `trouble`, because the platform has not accepted the tokens yet.
-   */
+  /** Stores renewed tokens and ends the renewal. Keeps `trouble`: the platform has not accepted the tokens yet. */
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;

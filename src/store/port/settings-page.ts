@@ -3,11 +3,7 @@
  * of a session is removed with the session. The SHA-256 of its token names a session. Times in epoch milliseconds.
  */
 export interface SettingsPageStore {
-  /**
-   * Marks a form as used.
-   * @returns false if the form was used before
-   * @throws StoreError `conflict` if the session has ended
-   */
+  /** Marks a form as used. @returns false if it already was @throws StoreError `conflict` if the session has ended */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
    * Stores a text for the next page that a session opens at a path. Encrypts the text with the master key, because it

@@ -20,7 +20,7 @@ const MAX_IDLE_MS = 500;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
-/** A connection without an answer for this long is dead, even if a statement may take longer. */
+/** Maximum silence of the network, even for statements with a longer deadline. */
 const LONGEST_SILENCE_MS = 10_000;
 
 /** Returns the settings that each transaction needs: its limits in milliseconds, and `jit`. */

@@ -85,10 +85,7 @@ export function openConnections(options: DatabaseOptions): Database {
   };
 }
 
-/**
- * Whether an error proves that nothing was committed. Nothing was sent, or the server is read-only, or it ended the
- * idle transaction.
- */
+/** Whether nothing was committed: nothing was sent, the server is read-only, or it ended the idle transaction. */
 function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }

@@ -43,7 +43,7 @@ export async function recordResults(
      SELECT place::float8 AS place FROM recorded`,
     [
       ...columns,
-      // As JSON, because the driver quotes long texts in an array character by character.
+      // Passes the answers as JSON, because the driver quotes long texts in an array character by character.
       JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
       JSON.stringify(ended.map(({ claim }) => changeableBody(claim))),
     ],

@@ -64,10 +64,10 @@ export function isTlsRefusal(thrown: unknown): boolean {
 export function storeErrorOf(thrown: unknown): unknown {
   if (thrown instanceof SdsError || thrown instanceof StoreError) return thrown;
   const state = sqlState(thrown);
-  // A lock, a statement or a transaction took too long.
+  // These codes mean that a lock, a statement or a transaction took too long.
   if (isRepeatable(thrown) || ["55P03", "57014"].includes(state)) return new StoreError("busy", thrown);
   if (state.startsWith("23")) return new StoreError("conflict", thrown);
-  // Too few resources, a full disk, a system error, a damaged file, a revoked right.
+  // These codes mean too few resources, a full disk, a system error, a damaged file or a revoked right.
   const isLost = isConnectionLost(thrown) || isRefused(thrown) || isReadOnly(thrown) || /^(53|58|XX|42501)/.test(state);
   return isLost ? new StoreError("lost", thrown) : thrown;
 }

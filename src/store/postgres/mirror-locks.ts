@@ -66,10 +66,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   );
 }
 
-/**
- * Notes the number of changes before each new span. After `sds copy` a number may exist already: the lower one stays
- * (copy/tables.ts).
- */
+/** Notes the number of changes before each new span. Keeps a lower number from `sds copy` (copy/tables.ts). */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

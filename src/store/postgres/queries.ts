@@ -34,9 +34,7 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
   return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/**
- * Converts integers to bigints. Otherwise the server would prepare each text twice: for small and for large numbers.
- */
+/** Converts integers to bigints. Otherwise the server prepares each text twice, for small and for large numbers. */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }

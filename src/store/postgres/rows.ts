@@ -19,9 +19,7 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/**
- * SQL that finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics.
- */
+/** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
 const FOUND = { customers: lookUp("customers"), subscriptions: lookUp("subscriptions"), orders: lookUp("orders") };
 const FOUND_OCCURRENCES = `SELECT place::int4 AS place
   FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
@@ -166,10 +164,7 @@ export function joinedTexts(texts: readonly string[]): string {
   return texts.join("\n");
 }
 
-/**
- * Returns SQL that splits a parameter of `joinedTexts`, made of at least one text.
- * @param parameter the parameter's number
- */
+/** Returns SQL that splits a parameter of `joinedTexts`, made of one text or more. @param parameter its number */
 export function splitTexts(parameter: number): string {
   return `string_to_array($${parameter}::text, E'\\n')`;
 }

@@ -7,10 +7,7 @@ import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.t
 import { sendScript } from "./queries.ts";
 
 const MIN_VERSION = 150_000;
-/**
- * Maximum difference between the server's clock and ours. It limits how far the clocks of nodes differ, because a node
- * compares another node's leases with its own clock.
- */
+/** Maximum difference from the server's clock: a node compares other nodes' leases with its own clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
 /** How often the clock is read before it counts as wrong. One answer may be late. */
 const CLOCK_READINGS = 3;
@@ -40,10 +37,7 @@ export async function checkServer(address: ServerAddress, deadlineMs: number, no
   return { isPooled: true };
 }
 
-/**
- * Checks the server with two connections.
- * @returns whether a pooler shares them with other clients, or has dropped their settings
- */
+/** Checks the server. @returns whether a pooler shares our two connections, or has dropped their settings */
 async function sessionsAreShared(options: ConnectionOptions, now: () => number): Promise<boolean> {
   const [first, second] = [connect(options), connect(options)];
   const deadline = createDeadline(options.deadlineMs, () => {});

@@ -12,9 +12,7 @@ const STATEMENTS = {
   inbox: statementsOf(TEXT_COLUMNS.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/**
- * The texts with keys after `above`, up to and including `upTo`. With `changedAfter`, only texts with a later change.
- */
+/** Texts with keys above `above`, up to and including `upTo`. With `changedAfter`, only those changed later. */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;

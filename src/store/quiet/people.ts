@@ -77,11 +77,7 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
 }
 
-/**
- * Makes the export, without the texts about other people.
- * @param texts sorted: rows by id; deliveries and items of the inbox by number
- * @returns undefined without the customer's row
- */
+/** Makes the export, without texts about others. @param texts rows in the order of ids, the others of numbers */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
   const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);

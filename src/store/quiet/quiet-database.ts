@@ -4,10 +4,7 @@ import type { Awaitable } from "../../lib/waits.ts";
 /** A value in a statement. In PostgreSQL null has no type: use it only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
-/**
- * drizzle's template with a stricter type. It refuses undefined, which drizzle leaves out. It also refuses arrays,
- * which drizzle writes as a list.
- */
+/** drizzle's template, which leaves out undefined and writes an array as a list. This type refuses both. */
 export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL | Placeholder)[]) => SQL = template;
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";

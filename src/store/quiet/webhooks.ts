@@ -75,10 +75,7 @@ function webhookSecrets(
     return shop.sealed;
   }
 
-  /**
-   * Makes a secret, and stores it unless `addSecret` refuses it. Seals it before the transaction, because sealing is
-   * asynchronous.
-   */
+  /** Makes a secret. Seals it before the transaction, because sealing is asynchronous. `addSecret` may drop it. */
   async function makeSecret(shopId: number, now: number, secret: NewSecret): Promise<void> {
     const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
     await db.transaction(() => addSecret(db, shopId, sealed, now, secret));

@@ -53,7 +53,7 @@ interface CheckOptions {
 }
 
 /**
- * Checks a whole copy, and moves its log into it. No other process may use the copy.
+ * Checks a whole copy, and moves the copy's log into its file. No other process may use the copy.
  * @param name the file's name in messages
  * @throws SdsError `invalid` for a damaged file, `failed` for a database of another program or a newer sds
  */
@@ -116,10 +116,7 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/**
- * Syncs a file. No connection of this process may have it open: closing the file here would release the connection's
- * locks.
- */
+/** Syncs a file that this process has open nowhere else: closing it here would release a connection's locks. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

@@ -8,10 +8,7 @@ import { sealedWith } from "./database.ts";
 
 type Stored = string | number | Uint8Array | null;
 
-/**
- * Returns the operations that read rows. The source and the target of a copy share them. No other process may use the
- * database.
- */
+/** Returns the operations that read rows, for source and target. No other process may use the database. */
 export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> {
   return {
     name,

@@ -28,10 +28,7 @@ const LOG_PAGES = 256;
 export interface OpenOptions extends UpgradeOptions {
   /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
-  /**
-   * Whether to upgrade only if no other process has the database open. After an upgrade, an older `serve` could not
-   * continue.
-   */
+  /** Whether to upgrade only while no other process has the database open. An older `serve` could not go on. */
   upgradeAlone?: boolean;
 }
 
@@ -40,8 +37,8 @@ export interface OpenOptions extends UpgradeOptions {
  * with `synchronous=FULL`.
  *
  * Some statements in this folder write a parameter as `+?`. For a LIMIT, or an equality over several tables or rows,
- * SQLite 3.54 plans with the bound value. So it prepares the statement again for every other value. This takes 12 µs of
- * a page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
+ * SQLite 3.54 plans with the bound value. So it prepares the statement again for each new value. This takes 12 µs of a
+ * page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
  * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
  *   that another or a newer program wrote. The file stays unchanged.
  */

@@ -38,8 +38,7 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
 type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
 /**
- * Wraps a method. If the method succeeds, the result is returned as it is. A failure returns a promise, because the
- * retry comes later.
+ * Wraps a method. A success returns the method's result. A failure returns a promise, because the retry comes later.
  */
 function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {

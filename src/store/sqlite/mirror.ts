@@ -125,7 +125,7 @@ function statementsOf(db: Database) {
       `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
        WHERE id = ?`,
     ),
-    // After `sds copy` the span may have a number already: the lower one stays (copy/tables.ts).
+    // Keeps a lower number from `sds copy` (copy/tables.ts).
     noteSpan: db.prepare(
       `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
        ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,

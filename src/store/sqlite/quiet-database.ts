@@ -3,9 +3,7 @@ import type { SQL } from "drizzle-orm";
 import { SQLiteSyncDialect } from "drizzle-orm/sqlite-core/dialect";
 import type { QuietDatabase, StatementValue, TransactionWork } from "../quiet/quiet-database.ts";
 
-/**
- * Puts a plus before each parameter. Without it, SQLite may prepare a statement again at each run (see `openDatabase`).
- */
+/** Puts a plus before parameters: otherwise SQLite may prepare a statement at each run (see `openDatabase`). */
 class SqliteDialect extends SQLiteSyncDialect {
   override escapeParam(): string {
     return "+?";

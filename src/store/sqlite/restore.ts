@@ -112,8 +112,8 @@ function keptFiles(folder: string): string[] {
 }
 
 /**
- * Removes the epoch. Checkpoints from after the copy would skip changes. The next start makes a new epoch, so these
- * checkpoints are refused.
+ * Removes the epoch. With it, checkpoints from after the copy would skip changes. The next start makes a new epoch, so
+ * these checkpoints are refused.
  */
 function forgetEpoch(path: string): void {
   const db = new Database(path, { readwrite: true, create: false });

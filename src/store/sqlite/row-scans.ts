@@ -5,10 +5,7 @@ import { PAGE_SORT } from "../engine/page-cut.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
 import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 
-/**
- * Tables that list rows by customer or by contract. Their columns: `shop_id`, the id of the customer or contract, the
- * sort date, `id`.
- */
+/** Tables that list rows by customer or contract. Columns: `shop_id`, the customer or contract, the sort date, `id`. */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
   customerId: {
     column: "customer_id",

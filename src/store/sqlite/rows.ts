@@ -107,9 +107,7 @@ function insertStatement(db: Database, table: MirrorTable) {
   return db.prepare<unknown, MirrorValue[]>(`INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})`);
 }
 
-/**
- * Makes an UPDATE instead of an upsert. Triggers on updates would make an upsert a quarter slower, even if it inserts.
- */
+/** Makes an UPDATE, not an upsert. Triggers on updates make an upsert a quarter slower, even if it inserts. */
 function updateStatement(db: Database, table: MirrorTable) {
   const settings = columnsOf(table).map((column, index) => `${column} = +?${index + 1}`);
   const keys = 1 + MIRROR_COLUMNS[table].key.length;

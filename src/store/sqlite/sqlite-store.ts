@@ -34,7 +34,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const lock = shareFolder(folder, busyTimeoutMs);
   let db: Database | undefined;
   try {
-    // Safe, because no restore writes a draft while we share the folder.
+    // This is safe: no restore writes a draft while we share the folder's lock.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
     const vault = await openVaultOf(fingerprintIn(db), masterKeyFile, random);
