@@ -57,8 +57,9 @@ function cannotWrite(why: string): SdsError {
 
 /** Prints JSON. Characters that control a terminal or its text direction become escapes. @param indent in spaces */
 export function printJson(value: unknown, indent?: number): void {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  printLine(JSON.stringify(value, null, indent).replaceAll(CONTROLS, escaped));
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const json = JSON.stringify(value, null, indent);
+  printLine(json.replaceAll(CONTROLS, (character) => character.split("").map(escaped).join("")));
 }
 
 /** Prints a secret alone, or as JSON. */

@@ -24,12 +24,16 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** Characters that control a terminal, or the direction of its text. Line ends and tabs are allowed. */
-export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu;
+/** Characters that control a terminal or the direction of text, and invisible ones. Line ends and tabs are allowed. */
+export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu;
 
-/** Replaces control characters, because text from outside must not control the terminal. */
+/** Writes each control or invisible character as its code, because text from outside must not control a terminal. */
 export function printable(text: string): string {
-  return text.replaceAll(CONTROLS, "?");
+  return text.replaceAll(CONTROLS, (character) => `<U+${codeOf(character)}>`);
+}
+
+function codeOf(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
 }
 
 /** Creates a log that writes one JSON object on each line, or readable text on a terminal. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLog, masked } from "../../src/lib/log.ts";
+import { createLog, masked, printable } from "../../src/lib/log.ts";
 import { START } from "../support/app.ts";
 
 function logTo(isTTY: boolean, level: "debug" | "warn" = "debug") {
@@ -22,7 +22,13 @@ test("is readable on a terminal", () => {
 test("cannot control the terminal", () => {
   const { lines, log } = logTo(true);
   log.warn("topic \u001b[2J\u009b \u202egpj", { stack: "a\n\tb" });
-  expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? ?gpj stack=a\n\tb\n"]);
+  expect(lines).toEqual(["12:00:00.000 warn  topic <U+001B>[2J<U+009B> <U+202E>gpj stack=a\n\tb\n"]);
+});
+
+test("an invisible character is shown as its code, in place of what it hides", () => {
+  expect(printable("https://a\u200b.example/\u202egnp\u{e0041} \u00e9\t\n")).toBe(
+    "https://a<U+200B>.example/<U+202E>gnp<U+E0041> \u00e9\t\n",
+  );
 });
 
 test("leaves out messages below its level", () => {

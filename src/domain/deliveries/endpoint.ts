@@ -26,7 +26,9 @@ export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: End
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
   // Parsers disagree on these characters: one parser reads https://a.example\@127.0.0.1/ as a.example, another parser
   // as 127.0.0.1.
-  if (/[\\\s\p{Cc}]/u.test(text)) return refuse("the URL has a backslash, a space or a control character in it");
+  // Invisible characters, such as U+202E, would show people another URL than the requests use.
+  if (/[\\\s\p{Cc}\p{Cf}]/u.test(text))
+    return refuse("the URL has a backslash, a space, or a control or invisible character in it");
   if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text)))
     return refuse("it is not a URL");
   const url = new URL(text);

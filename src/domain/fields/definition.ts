@@ -108,17 +108,17 @@ function checkCount(fields: readonly FieldDefinition[]): void {
 
 function checked(field: FieldDefinition): FieldDefinition {
   const { label, type, options } = field;
-  if (!isShort(label)) throw invalid(`the label must be 1 to ${MAX_TEXT} characters`);
+  if (!isShort(label)) throw invalid(`the label must be 1 to ${MAX_TEXT} characters, none of them invisible`);
   if (!FIELD_TYPES.includes(type)) throw invalid(`the type must be one of ${FIELD_TYPES.join(", ")}`);
   if (type !== "choice" && options.length > 0) throw invalid("only a field of the type choice has options");
   if (type === "choice" && (options.length === 0 || options.length > MAX_OPTIONS))
     throw invalid(`a choice must have 1 to ${MAX_OPTIONS} options`);
-  if (!options.every(isShort)) throw invalid(`an option must be 1 to ${MAX_TEXT} characters`);
+  if (!options.every(isShort)) throw invalid(`an option must be 1 to ${MAX_TEXT} characters, none of them invisible`);
   if (new Set(options).size < options.length) throw invalid("two options are the same");
   return field;
 }
 
-/** Whether a text has 1 to 80 characters, counted in code points, that are not all spaces. */
+/** Whether a text has 1 to 80 characters, counted in code points, that are not all spaces and not invisible. */
 function isShort(text: string): boolean {
-  return isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT;
+  return isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT && !/[\p{Cc}\p{Cf}]/u.test(text);
 }

@@ -2,6 +2,7 @@
 import { findDelivery, retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/deliverer.ts";
 import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
+import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
 import type { AdminRequest, AdminSection, Handler } from "./admin-request.ts";
@@ -47,7 +48,7 @@ export const showDelivery: Handler = async (request, { store }) => {
       <section class="overflow-auto" aria-labelledby="body-heading" tabIndex={0}>
         <pre>
           <code id="body" class="body">
-            {readable(delivery.body)}
+            {printable(readable(delivery.body))}
           </code>
         </pre>
       </section>
@@ -154,8 +155,8 @@ function AttemptTable({ history }: { history: DeliveryDetails["history"] }) {
           </td>
           <td class="nowrap">{duration} ms</td>
           <td>{statusCode ?? "–"}</td>
-          <td class="error">{error ?? "–"}</td>
-          <td class="error">{url ?? "–"}</td>
+          <td class="error">{printable(error ?? "–")}</td>
+          <td class="error">{printable(url ?? "–")}</td>
           <td>{answer === null ? "–" : <Answer number={number} text={answer} />}</td>
         </tr>
       ))}
@@ -170,7 +171,7 @@ function Answer({ number, text }: { number: number; text: string }) {
     <details>
       <summary>Answer {number}</summary>
       <pre>
-        <code class="body">{text}</code>
+        <code class="body">{printable(text)}</code>
       </pre>
     </details>
   );

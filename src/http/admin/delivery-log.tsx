@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/deliveries/delivery.ts";
+import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
@@ -156,7 +157,7 @@ function LogTable({ id, name, log: { kind, request }, deliveries }: LogTableProp
           </td>
           <td>{each.attempts}</td>
           <td>{each.lastStatusCode ?? "–"}</td>
-          <td class="error">{each.error ?? "–"}</td>
+          <td class="error">{printable(each.error ?? "–")}</td>
           <td>
             <Time ms={each.createdAt} />
           </td>

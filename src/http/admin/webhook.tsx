@@ -4,6 +4,7 @@ import { queueTestEvent } from "../../actions/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
+import { printable } from "../../lib/log.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
@@ -45,8 +46,8 @@ export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
   const content = (
     <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} button="Remove the endpoint" back={WEBHOOKS}>
       <p>
-        Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and webhooks
-        that are still waiting fail. The delivery log stays.
+        Remove the endpoint <strong>{printable(url ?? "(there is none)")}</strong>? From then on no webhook is queued,
+        and webhooks that are still waiting fail. The delivery log stays.
       </p>
     </Confirm>
   );
