@@ -10,14 +10,14 @@ type Feature =
   | "custom fields"
   | "widget style";
 
-/** Who runs an action. The plan limits a merchant. The operator may prepare a shop before, and gets a warning. */
+/** Who runs an action. A plan limits merchants. Operators may prepare a shop before it has the plan, and are warned. */
 export type Actor = "merchant" | "operator";
 
 const SINGULAR: readonly Feature[] = ["API access", "widget style"];
 
 const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
-/** Names the plans that include every feature. The text ends a sentence that begins with "it comes". */
+/** The plans that include every feature, as the end of a sentence: "it comes with …". */
 const PLANS = `with ${PRO}, and with ${FREE_WITH_ADDON}`;
 const PRO_PRICE = "39 per month, 30 days of trial";
 const ADDON_PRICE = "19.99 per month";

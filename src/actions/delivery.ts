@@ -7,7 +7,7 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** Every attempt has this signature; null for a trigger. */
+  /** The signature of every attempt; null for a trigger. */
   signature: string | null;
 }
 

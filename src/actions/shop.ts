@@ -56,7 +56,7 @@ export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "has
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
-/** Changes settings. @throws SdsError `not_found`; `plan_required` for a merchant's triggers outside the plan */
+/** Changes settings. @throws SdsError `not_found`; `plan_required` for a merchant's triggers that the plan lacks */
 export async function changeShop(
   { shops }: Pick<Store, "shops">,
   { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },

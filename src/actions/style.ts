@@ -16,7 +16,7 @@ interface StyleRequest {
   actor: Actor;
 }
 
-/** A refused style has the place and the reason. Then nothing is saved. */
+/** The size and warnings of a saved style, or the place and reason of a refusal. A refused style is not saved. */
 type SavedStyle = Extract<ScopedStylesheet, { refused: unknown }> | { bytes: number; warnings: string[] };
 
 /** Saves the style of the storefront widget. @throws SdsError `plan_required` for a merchant */

@@ -13,7 +13,7 @@ import { dependencies } from "./dependencies.ts";
 import { printJson, tell, warn } from "./print.ts";
 import { readSecret } from "./stdin.ts";
 
-/** Message for an app that does not bill, and for a shop that sells no subscriptions yet. */
+/** Warning if the platform shows no contract: another app bills, or the shop sells no subscriptions yet. */
 export const NO_CONTRACTS =
   "the platform shows this app no subscription contracts. It shows an app only the contracts that the app made, " +
   "so sds needs the client id of the app that bills";

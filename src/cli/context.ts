@@ -6,7 +6,7 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
-/** How long a command waits for a lock. Wait and commit must end within SPAN_MS (domain/decide/commit.ts). */
+/** How long a command waits for a lock. If wait and commit took longer than SPAN_MS, readers would miss changes. */
 const BUSY_TIMEOUT_MS = 25_000;
 
 /** The configuration from `--data`, the command's own options and the environment. */

@@ -4,8 +4,9 @@ import { type Entry, TOPICS } from "../http/docs/site.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { printJson, printLine, printList, tell } from "./print.ts";
 
-/** The width if the terminal does not tell its own, and the widest text that is easy to read. */
+/** The width if the terminal does not tell its own. */
 const DEFAULT_COLUMNS = 80;
+/** Wider text is hard to read. */
 const MAX_COLUMNS = 100;
 
 export function addDocsCommand(program: SdsCommand): void {

@@ -132,7 +132,7 @@ async function archive(key: string, flags: JsonFlag & { undo?: boolean }, comman
   );
 }
 
-/** Changes the definitions, and prints the changed field. @param done what happened, the first words of a message */
+/** Changes the definitions, and prints the changed field. @param done begins the message, for example "Archived" */
 async function change(
   command: Command,
   key: string,

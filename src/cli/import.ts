@@ -19,12 +19,12 @@ interface ImportCounts {
   events: number;
 }
 
-/** Lines in one commit. A commit is atomic. */
+/** The most lines in one commit. A wrong line discards all lines of its commit. */
 const LINES_PER_COMMIT = 1_000;
 /** A commit ends early at this many characters, to limit its memory and its time. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
-/** Adds `import` and `intake secret`. Records arrive in these two ways: from a file, and over HTTP. */
+/** Adds `import` and `intake secret`: records come from a file, or over HTTP. */
 export function addImportCommands(program: SdsCommand): void {
   program
     .command("import <file>")

@@ -12,7 +12,7 @@ export interface NumberedLine {
 }
 
 /**
- * Yields many lines at a time. The caller refuses a line without text after it has used the lines before it.
+ * Yields many lines at a time. A line that is not UTF-8 has no text, so that the caller can use the lines before it.
  * @throws SdsError `bad_record` naming a line that is too long
  */
 export async function* readLines(

@@ -2,7 +2,7 @@ import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
-/** The time left comes from the speed in this window: a load slows down when the saved query points are spent. */
+/** The window in which speed is measured for the time left. A load slows down once its saved query points are spent. */
 const WINDOW_MS = 60_000;
 
 interface ProgressBar {

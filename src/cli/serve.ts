@@ -45,7 +45,7 @@ async function serve(_options: object, command: Command): Promise<void> {
   }
 }
 
-/** Ends the program on an unhandled error. A shortage of descriptors does not end it: that work is retried later. */
+/** Ends the program on an unhandled error, but not on a shortage of descriptors: that failed work is retried. */
 function endOnUncaught(log: Log): void {
   const onThrown = (thrown: unknown) => {
     const fields = { error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined };

@@ -36,7 +36,7 @@ export function addStatusCommand(program: SdsCommand): void {
     });
 }
 
-/** @returns `problem`: why no `serve` answers, else null; `cluster`: null for a database of one machine */
+/** @returns `problem`: why no `serve` answers, else null; `cluster`: null with SQLite */
 async function readStatus(store: Store) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =

@@ -11,7 +11,7 @@ import { EVENTS_OPTION, parseSince } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 
-/** The steps of a load, in their order. The progress bar shows the time left of one step. */
+/** The steps of a load, in their order. The progress bar shows the time left of the current step. */
 const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 
 type SyncFlags = JsonFlag & { events?: boolean; since?: number; pages?: boolean };

@@ -52,9 +52,9 @@ interface Dependencies {
   onRemovalBegun?: () => void;
 }
 
-/** How long a stop waits for renewals. A token pair that is not stored has to be requested again. */
+/** How long a stop waits until renewals are stored. Tokens that are not stored have to be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** Only one retry, because the inbox retries on its own. A request in progress uses a slot of the inbox. */
+/** Only one retry: a request in progress uses a slot of the inbox, and the inbox retries on its own. */
 const WEBHOOK_MAX_RETRIES = 1;
 
 /** Assembles the adapter, for `serve` and for commands. */

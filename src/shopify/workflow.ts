@@ -18,7 +18,7 @@ interface Dependencies {
 
 const MAX_ERROR_LENGTH = 500;
 
-/** Creates a starter. It sends one request for each attempt; the schedule of deliveries decides about the next. */
+/** Creates a starter, which sends one request for each attempt. The schedule of deliveries plans the next attempt. */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
     // The attempt must end before the lease of the delivery, even if the database does not answer.
@@ -30,7 +30,7 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
       to.url = client.urlOf(shop);
       // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // The signal does not end the client's other work, but that work counts towards the timeout.
+      // The signal does not end the client's other work, such as token renewals, so this wait must end too.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

@@ -63,7 +63,7 @@ interface OrderDetails {
   /** Epoch milliseconds. */
   at: number;
   status: Order["status"];
-  /** Part of the gid, if the order was charged. */
+  /** Number in the gid of a charged order. Other orders have no gid. */
   number: number;
 }
 

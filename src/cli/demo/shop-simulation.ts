@@ -96,7 +96,7 @@ export class ShopSimulation {
     return [...records, ...this.endState(contract, turn % 10)];
   }
 
-  /** Makes the records of an end state. @param state 0 to 9: of ten contracts, six stay active */
+  /** Makes the records that bring a contract to its end state. @param state 0 to 9; 0 to 5 stay active */
   private endState(contract: DemoContract, state: number): SampleRecord[] {
     if (state < 6) return [];
     if (state === 6) return [this.change(contract, { status: "PAUSED" })];

@@ -38,7 +38,7 @@ export interface StateFile {
   path: string;
   /** The position of the last run; undefined at the first run. */
   readonly state: PullState | undefined;
-  /** `fieldKeys` of the states to save. */
+  /** The field keys that `save` writes. */
   fieldKeys: string[] | undefined;
   /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
@@ -47,7 +47,7 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * Reads the state, and checks that it can be saved. @param anew ignores the stored state, also of another server
+ * Reads the state, and checks that it can be saved. @param anew ignores the stored state, even of another server
  * @throws SdsError `invalid` for another file, server or resource; `not_found` if the folder is missing
  */
 export function openStateFile(

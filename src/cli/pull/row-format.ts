@@ -34,8 +34,8 @@ export function createRowFormat(resource: Resource, format: Format, options: Csv
 
 /**
  * CSV (RFC 4180) with one column for each field, in the order of the API. Null is empty, an empty text is `""`, an
- * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same. So the last
- * column has the custom fields without a column, as JSON.
+ * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same. The last
+ * column has the custom fields without a column of their own, as JSON.
  */
 function csv(fields: readonly string[], options: CsvOptions): RowFormat {
   const { header, spreadsheet, fieldKeys } = options;
@@ -59,8 +59,8 @@ function customValues(row: Record<string, unknown>, { fieldKeys, onFieldWithoutC
 }
 
 /**
- * Adds the keys of a row's custom fields. A row has its keys in the order of the fields, but not all of them. So a new
- * key goes behind the key before it.
+ * Adds the keys of a row's custom fields to the columns. Rows list their keys in the order of the fields, but a row
+ * may lack some keys. So a new key goes after the key before it in the row.
  */
 export function addFieldKeys(keys: string[], row: Record<string, unknown>): void {
   let behind = 0;

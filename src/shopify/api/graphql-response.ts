@@ -31,11 +31,14 @@ export interface GraphqlData {
 /** Fields that need an extra grant: personal data and products. All other data can be mirrored without them. */
 const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
-/** The wait after THROTTLED if the response does not report the missing points and their rate. */
+/** The wait after THROTTLED if the response does not tell how long to wait for points. */
 const THROTTLED_WAIT_MS = 1_000;
 const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, currentlyAvailable: 0, restoreRate: 0 };
 
-/** Removes denied optional fields, so that they do not look empty. @throws PlatformError for any other error */
+/**
+ * Returns the data, and removes optional fields without access, because their null would look like an empty value.
+ * @throws PlatformError for any other error
+ */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
   const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
@@ -66,7 +69,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): 
   return new PlatformError(reason, message, { status });
 }
 
-/** Leaves out a known wait: the rate limiter waits instead, and lets more urgent requests go first. */
+/** Makes the error for missing points. A known wait is left to the rate limiter, which serves urgent requests first. */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
   const requested = cost?.requestedQueryCost ?? 0;
@@ -74,7 +77,7 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
   return new PlatformError("unavailable", "the platform's limit of requests is reached", {
     status,
     retryAfterMs: isWaitKnown ? 0 : THROTTLED_WAIT_MS,
-    // A query that costs more than the shop's maximum would wait for ever.
+    // A query that costs more than the shop's maximum must fail, because it would wait for ever.
     isThrottled: requested <= maximumAvailable,
   });
 }
@@ -91,7 +94,7 @@ function fieldName({ path }: GraphqlError): string {
   return String(path?.at(-1));
 }
 
-/** Removes the denied field, or the parent that the platform set to null in its place. */
+/** Removes the denied field, or its parent if the platform set the whole parent to null. */
 function removeDenied(data: object, path: readonly (string | number)[]): void {
   let parent = data as Record<string | number, unknown>;
   for (const step of path) {

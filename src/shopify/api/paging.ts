@@ -31,7 +31,7 @@ export async function allNodes<T>(
     if (page === undefined) break;
     nodes.push(...page.nodes);
     pageCount += 1;
-    // Pages can be empty.
+    // The pages are counted too, because pages can be empty.
     if (Math.max(nodes.length, pageCount) > MAX_NODES)
       throw new PlatformError("refused", "the platform's list of an object does not end");
     after = nextCursor(page, after);

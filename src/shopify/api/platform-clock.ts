@@ -25,7 +25,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     if (Number.isNaN(date)) return;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // A value within the bounds is kept, because the bounds of a slow answer are wide.
+    // The known value is kept if it is within the bounds, because a slow answer has wide bounds.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 
@@ -41,7 +41,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     mark() {
       const at = now();
       const believed = at - aheadMs;
-      // If our clock was set back after the mark, `at` is in the future.
+      // If our clock was set back after the mark, `at` is in the future. So the result is at most `now()`.
       return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),

@@ -18,19 +18,19 @@ export interface QueryShape {
  */
 const LOAD_SPARE_PART = 0.5;
 
-/** Gives reserved points back. `cost` is the reported cost; undefined if the response reports no cost. */
+/** Ends the reservation of points. `cost` is the reported cost; undefined if the response reports no cost. */
 export type ReleasePoints = (cost: QueryCost | undefined) => void;
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
- * Limits requests to the points of each shop. The cost of a query is known from earlier responses. While the cost of an
- * operation is unknown, the shop's first request runs alone, and the others wait for its end.
+ * Limits requests to the points of each shop. Responses tell the cost of an operation. Until then, a shop sends one
+ * request of the operation, and its other requests of the operation wait.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
-  /** First requests under way, by shop and operation. The cost of these operations is not known yet. */
+  /** Requests of operations whose cost is not known yet, by shop and operation. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -39,7 +39,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Waits until an operation's cost is known, or begins its first request. @returns a function to call at its end */
+  /** Begins a request after the operation's cost is known, or as its first request. @returns a function to end it */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);
@@ -74,13 +74,13 @@ function createQueryCosts() {
   const known = new Map<string, Map<number, number>>();
 
   return {
-    /** @returns an estimate that is rarely too low; undefined if no query of the operation was answered */
+    /** Estimates a query's points, rather too high; undefined if no query of the operation was answered. */
     estimate({ operationName, size }: QueryShape): number | undefined {
       const costs = known.get(operationName);
       if (costs === undefined) return undefined;
       const larger = [...costs.keys()].filter((each) => each >= size);
       if (larger.length > 0) return costs.get(Math.min(...larger));
-      // For twice as many nodes of a connection, the platform charges less than twice as much.
+      // The estimate grows in proportion to the size, and the platform's price more slowly. So it is rarely too low.
       const largest = Math.max(...costs.keys());
       return Math.ceil(((costs.get(largest) ?? 0) * size) / largest);
     },

@@ -66,7 +66,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
   };
 }
 
-/** Waits for points until the signal aborts; gives late points back. @throws the reason of the signal */
+/** Waits for points until the signal aborts, and releases points that come later. @throws the signal's reason */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

@@ -10,8 +10,9 @@ export interface TokenEndpoint {
   /** Requests a token with the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
   /**
-   * Gives the next pair of tokens. The platform accepts the old refresh token only until the new one is used.
-   * @param isNew whether the operator has just given it: messages then do not say to connect again
+   * Requests the next pair of tokens. May be repeated, because the platform accepts the old refresh token until the new
+   * one is used.
+   * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
    * @throws PlatformError
    */
   byRefreshToken(domain: string, refreshToken: string, isNew?: boolean): Promise<Tokens>;
@@ -27,7 +28,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** Time limit for an answer, for which other processes wait. `byRefreshToken` says why a request may be repeated. */
+/** Limit for a request that other processes wait for. `byRefreshToken` says why the request may be repeated. */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
 /** The parameters of a token request that depend on how the token is granted. */

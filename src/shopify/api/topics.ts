@@ -78,8 +78,8 @@ export function topicSubscriptions(scopes: readonly string[]): TopicSubscription
 const SECOND_MS = 1_000;
 /**
  * How long the first platform webhook about a subject waits for others. The platform sends up to six webhooks for one
- * change, and they need only one reading. Orders wait longer, because the reading of their contract shows most of them.
- * A failed payment, and webhooks that need no reading, are processed at once.
+ * change, and they need only one reading. Orders wait longer, because most of them are read with their contract. A
+ * failed payment, and webhooks that need no reading, are processed at once.
  */
 const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   contract: 3 * SECOND_MS,
@@ -110,5 +110,5 @@ export function priorityOf(topics: readonly string[]): WebhookPriority {
   return uses.every((use) => use === "order") ? "order" : "contract";
 }
 
-/** The topics that every app must accept. The platform lists them separately. */
+/** The compliance topics, which every app must accept. The app file lists them apart from the other topics. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -1,7 +1,7 @@
 /** Advice for a shop whose access token is refused and cannot be renewed. */
 const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
 
-/** Says why the platform refuses a shop's connection, and what to do; undefined for any other status. */
+/** Says why the platform refuses a shop's connection, and what to do; undefined if it does not refuse it. */
 export function troubleOfStatus(status: number): string | undefined {
   switch (status) {
     case 401:

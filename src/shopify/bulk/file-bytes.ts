@@ -23,7 +23,7 @@ export interface FileAddress {
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** The most failures in a row without a byte between them. */
+/** The most failures in a row. A received byte starts the count again. */
 const MAX_FAILURES = 5;
 const FIRST_WAIT_MS = 1_000;
 /** Limit for a file, because a wrong file must not fill the disk: several times the file of the largest shop. */
@@ -83,12 +83,12 @@ async function* download(
     let position = begin;
     for await (const chunk of body) {
       timer.refresh();
-      // A host that ignores the range also sends the bytes before it.
+      // A host that ignores the range sends the whole file, so the bytes before `offset` are dropped.
       const unread = chunk.subarray(Math.max(0, offset - position));
       position += chunk.length;
       if (position > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
       if (unread.length > 0) yield unread;
-      // The time that the caller takes must not count as the host's idle time.
+      // Starts the timer again, because the caller's time for the chunk is not the host's idle time.
       timer.refresh();
     }
     if (position < end) throw new DownloadError("the download of the file broke off");
@@ -109,7 +109,7 @@ function checkedUrl(text: string, allowHttp: boolean): string {
   return url.href;
 }
 
-/** Requests a file without the shop's token: it is on another host. @returns undefined if no byte is left */
+/** Requests the rest of a file. The file's host must not get the shop's token. @returns undefined if no byte is left */
 async function request(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -131,7 +131,7 @@ async function request(
   throw new DownloadError(`the host of the file answered HTTP ${status}`, status < 500 && status !== 429);
 }
 
-/** A response's body, and where it begins and ends in the file. Hosts may not name the end: then it is undefined. */
+/** A response's body, and where it begins and ends in the file. `end` is undefined if the host does not report it. */
 interface FilePart {
   body: AsyncIterable<Uint8Array>;
   begin: number;

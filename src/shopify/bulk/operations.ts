@@ -24,13 +24,13 @@ export interface BulkServices {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/** Longest time without progress; the platform names no limit. Reading by pages takes longer only in huge shops. */
+/** The most time without progress; the platform names no limit. Only huge shops take longer to read page by page. */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
-/** How long the platform may be unreachable. It ends an incomplete operation after ten days. */
+/** How long to wait for an unreachable platform. After ten days, the platform has ended an incomplete operation. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
-/** Starts an operation, or finds that of an interrupted run. @returns its gid @throws BulkFailure; PlatformError */
+/** Starts an operation, or finds an interrupted run's operation. @returns its gid @throws BulkFailure; PlatformError */
 export async function beginBulkOperation({ client }: BulkServices, shop: ShopAddress, query: string): Promise<string> {
   const started = await findStarted(client, shop, query);
   if (started !== undefined) return started;
@@ -48,8 +48,9 @@ async function findStarted(client: GraphqlClient, shop: ShopAddress, query: stri
 }
 
 /**
- * Waits while the platform cannot be reached. @returns undefined if the operation or its file is gone
- * @throws PlatformError if the platform refuses, or after ten days
+ * Finds an operation, and waits while the platform cannot be reached.
+ * @returns undefined if the operation or its file is gone
+ * @throws PlatformError if the platform refuses the query, or after ten days
  */
 export async function findBulkOperation(
   { client, sleep, clock, log }: BulkServices,
@@ -85,7 +86,7 @@ export async function waitForBulkOperation(
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const askedAt = clock();
     const operation = await findBulkOperation(services, shop, id);
-    // Time in which the platform was unreachable is no standstill, because the operation may have made progress.
+    // Time without an answer does not count as a standstill, because the operation may have made progress.
     seenAt += clock() - askedAt;
     if (operation === undefined) throw new BulkFailure("the platform no longer has the result");
     const { status, errorCode, rootObjectCount } = operation;

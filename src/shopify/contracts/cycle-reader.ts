@@ -11,17 +11,17 @@ import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredO
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
 
-/** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
+/** Cycles in the first query for a contract that the mirror knows: the open cycle, and the two cycles after it. */
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** Cycles to search further ahead. After a gap of more cycles than `MAX_GAP`, a contract has no order. */
+/** How many cycles a search reads ahead. After a gap of more than `MAX_GAP` cycles, a contract has no order to find. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
-/** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
+/** The most cycles in a first query. More cycles would cost too many points. */
 const MAX_COUNT = 50;
 /** More cycles than this are a fault of the platform: a contract with daily cycles has 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
-/** Limit of the look ahead. Merchants do not skip cycles in a row for longer than this. */
+/** Limit of the look ahead. Merchants do not skip all cycles for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
 /** The source of the cycles. */
@@ -48,7 +48,7 @@ export interface CycleReading {
   settledBefore: number;
 }
 
-/** Reads the first cycles that can have changed, without the platform's contract. @throws PlatformError */
+/** Reads the first cycles that can have changed. Needs the contract only from the mirror. @throws PlatformError */
 export function readOpenCycles(
   source: CycleSource,
   reading: CycleReading & { before: Subscription },
@@ -60,7 +60,7 @@ export function readOpenCycles(
   return isIdle ? readAroundNow(source, reading, settledBefore, min) : readCycles(source, reading, first, FIRST_COUNT);
 }
 
-/** Reads the first cycles of a contract that the mirror lacks, or has without cycles. @throws PlatformError */
+/** Reads the first cycles that can have changed, up to now and a few ahead. @throws PlatformError */
 export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
   const { mirrored, settledBefore, readsSettled = false } = reading;
   const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
@@ -82,14 +82,14 @@ export async function readFurtherCycles(
     const last = all.at(-1)?.cycleIndex ?? 0;
     const nodes = await readCycles(source, reading, last + 1, FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
-    // Without a later cycle, the loop would read the same cycles again and again.
+    // If the platform sends no later cycle, the loop would read the same cycles again and again.
     if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
     all.push(...nodes);
   }
   return all.slice(first.length);
 }
 
-/** Reads some cycles after `cycles`, because one of them may have been charged early. @throws PlatformError */
+/** Reads some cycles after `cycles`, because a later cycle may have been charged early. @throws PlatformError */
 export async function readCyclesAhead(
   source: CycleSource,
   reading: CycleReading,
@@ -111,7 +111,7 @@ export async function readCycles(
   return checkedCycles(await client.query(shop, BILLING_CYCLES, { id, from, to: from + count - 1, count }));
 }
 
-/** Reads the cycles around now, of a contract that was not billed for long, without the settled cycles before. */
+/** Reads the cycles from a date until after now, for a contract that was not billed for long. */
 async function readAroundNow(
   { client, now }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -124,7 +124,7 @@ async function readAroundNow(
   return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
-/** Without numbers and dates, a search for a cycle would not end. @throws SdsError `bad_record` */
+/** Checks that cycles have numbers and dates, or a search would not end. @throws SdsError `bad_record` */
 function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
   const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
@@ -175,7 +175,7 @@ function latestEnd(node: ContractNode, before: Subscription | undefined, now: nu
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
-/** Whether these cycles include every cycle up to now that is not charged in the mirror. */
+/** Whether these cycles reach from the first cycle without a charge in the mirror to now, or to the contract's end. */
 export function areAllSoFar(
   cycles: readonly CycleNode[],
   node: ContractNode,
@@ -188,7 +188,7 @@ export function areAllSoFar(
   return Date.parse(last.cycleStartAt) > latestEnd(node, before, now);
 }
 
-/** Whether these cycles are enough, because no relevant cycle can follow them. */
+/** Whether the reading of cycles can stop, because no later cycle matters. */
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,

@@ -18,7 +18,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
 /** The mirrored orders of a contract, by cycle number. The checkout has number 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** Returns the time before which uncharged cycles are settled: they are never charged or skipped later. */
+/** Returns the end of the settled time: uncharged cycles before it are never charged or skipped later. */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;
@@ -57,7 +57,7 @@ export function nextCycle<T extends CycleState>(
   );
 }
 
-/** An app may bill at its own date instead of the cycle's. Its date counts only after the start of the next cycle. */
+/** Returns the date of the next billing. The app's own date counts only if it is after the start of the next cycle. */
 export function nextBillingDate(
   { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
   next: CycleState | undefined,

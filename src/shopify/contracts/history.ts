@@ -37,8 +37,8 @@ export async function readHistory(
 ): Promise<History> {
   const near = await readAll(source, node, reading, first);
   if (!hasUnseenOrder(reading, node, near.cycles)) return near;
-  // The unseen order belongs to a cycle that was charged early, to a settled cycle, or to no cycle. An order without a
-  // cycle is never found. So each search has a limit: some cycles ahead, then the cycles up to now.
+  // The unseen order may belong to no cycle, and is then never found. So the search has limits: first some cycles
+  // ahead, for a cycle that was charged early. Then all cycles up to now, for a settled cycle.
   const ahead = await readCyclesAhead(source, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);
@@ -78,7 +78,7 @@ async function readChangedCycles(source: CycleSource, reading: HistoryReading, f
   return (await Promise.all(changed.map(([index]) => readCycles(source, reading, index, 1)))).flat();
 }
 
-/** Whether a changed order is neither in the cycles that were read nor in the mirror. */
+/** Whether a changed order is neither in these cycles, nor in the mirror, nor the checkout. */
 function hasUnseenOrder(
   { changedOrders, mirrored }: HistoryReading,
   { originOrder }: ContractNode,

@@ -58,7 +58,7 @@ export function expectedMoney(lines: readonly ContractLineNode[], noteRounding =
 }
 
 /**
- * Computes an order's cost in the shop's currency, from parts that give exact sums.
+ * Computes an order's cost in the shop's currency. The sums are exact, because they are added up from the lines.
  * @param creditTitle a discount with this title is store credit @throws SdsError `bad_record`
  */
 export function orderMoney(

@@ -9,7 +9,7 @@ import { isPlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
-/** Reads contracts and orders by gid. Calls at the same time share a query, at the cost of a single object. */
+/** Reads contracts and orders by gid. Calls at the same time share a query, which costs no more than for one object. */
 export interface NodeLoader {
   /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
   contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;

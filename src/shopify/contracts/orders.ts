@@ -79,7 +79,7 @@ export function orderOf({ state }: AttemptNode): string[] {
   return isSuccess && state.order !== null ? [state.order.id] : [];
 }
 
-/** Returns the lines of the contract, or else the lines of no contract. One order can be for several contracts. */
+/** Returns the order's lines for this contract, else for no contract. An order can be for several contracts. */
 function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);

@@ -18,7 +18,7 @@ interface OpenCycles {
 
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
- * Then two cycles show the whole history: with five attempts and open cycles 6 and 7, the attempts were for 1 to 5.
+ * Then two open cycles complete the history: with five attempts and open cycles 6 and 7, the attempts were for 1 to 5.
  * @returns for each contract its records, or why it cannot be read @throws PlatformError
  */
 export async function readContractPage(
@@ -44,7 +44,7 @@ export async function readContractPage(
   );
 }
 
-/** Reads for each contract the two cycles after its attempts. A contract with refused cycles is missing. */
+/** Reads for each contract the two cycles after its attempts. Leaves out a contract if its cycles are refused. */
 async function readOpenCycles(
   client: GraphqlClient,
   shop: Shop,
@@ -66,7 +66,7 @@ async function readOpenCycles(
   );
 }
 
-/** Reads cycles by their addresses. One refused cycle fails the whole query, so each half is then read alone. */
+/** Reads cycles by their addresses. If the platform refuses one cycle, the query fails, and each half is read alone. */
 async function lookUp(
   client: GraphqlClient,
   shop: Shop,
@@ -102,7 +102,7 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
   return pageInfo.hasNextPage ? undefined : nodes.length;
 }
 
-/** Makes the history of attempts for the cycles 1, 2 and so on; undefined if cycles or times contradict that. */
+/** Makes a history with one attempt in each cycle from 1; undefined if the open cycles or the times contradict it. */
 function regularHistory(
   node: ContractWithAttempts,
   { next, following }: OpenCycles,
@@ -126,7 +126,7 @@ function regularHistory(
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
 }
 
-/** Whether about one interval lies between these times. If not, a cycle was left out or was charged twice. */
+/** Whether each time comes about one interval after the former time. If not, a cycle was left out or charged twice. */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);
   const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));

@@ -59,7 +59,7 @@ export async function readContract(
   return node === undefined ? { records: [], orders: [] } : readRest(source, shop, node, reading, open);
 }
 
-/** Reads the rest of a contract of a page. @param attemptCount the number of its attempts; undefined if not known */
+/** Reads the rest of a contract that came with a page. @param attemptCount undefined if not known */
 export async function readContractFrom(
   source: ContractSource,
   shop: Shop,

@@ -20,7 +20,7 @@ export interface CycleHistory extends Pick<CycleState, "cycleIndex" | "skipped" 
 export interface ContractParts {
   node: ContractNode;
   lines: readonly ContractLineNode[];
-  /** The customer's gid. If the platform deleted the person, the node has no customer. */
+  /** The customer's gid. It may come from the mirror, because the node of a deleted person has no customer. */
   customer: string;
   /** Whether the contract is not in the mirror yet. */
   isNew: boolean;
@@ -42,8 +42,8 @@ export function contractRecords(parts: ContractParts): MirrorRecord[] {
   const subscription = subscriptionRecord({ ...node, nextBillingDate: nextBillingDate(node, next) }, lines, customer);
   const person = node.customer ? [customerRecord(node.customer)] : [];
   const orders = [...checkoutRecords(parts), ...cycleRecords(parts)];
-  // The last order decides whether a cancellation is involuntary, so orders go first. A new contract goes before its
-  // orders, because no order is accepted without its contract.
+  // The last order decides whether a cancellation is involuntary, so a known contract goes after its orders. A new
+  // contract goes before its orders, because no order is accepted without its contract.
   return isNew ? [...person, subscription, ...orders] : [...person, ...orders, subscription];
 }
 
@@ -65,7 +65,7 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
   const { mirrored, cycles, next, orders, noteRounding, now } = parts;
-  // A skip counts only up to the cycle after the next billing, because no reading looks further.
+  // Readings look no further than the cycle after the next billing, so later skips do not count.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const isSkipped = skipped && cycleIndex <= last;

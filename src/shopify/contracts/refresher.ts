@@ -28,7 +28,7 @@ interface SubmitOptions {
   reads?: readonly ContractRead[];
 }
 
-/** A hint from platform webhooks about one subject, which changed at `triggeredAt` or before. */
+/** A hint that a contract or one of its orders changed, at `triggeredAt` or before. */
 export interface ChangeHint {
   /** Whether the contract changed, or one of its orders. */
   of: "contract" | "order";
@@ -68,7 +68,7 @@ export interface ContractRefresher {
 
 interface Dependencies {
   source: ContractSource;
-  /** Shared by all readers of contracts. */
+  /** Shared by all readers of contracts, so that a contract is read by one caller at a time. */
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
@@ -76,7 +76,7 @@ interface Dependencies {
   platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
-/** The platform keeps time in whole seconds, and its clock may differ a little. */
+/** Tolerance for times of the platform: they are whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
 export function createContractRefresher(dependencies: Dependencies): ContractRefresher {
@@ -141,7 +141,7 @@ async function loadPage(
       if (result?.status !== "fulfilled") throw result?.reason;
       const { records } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
-      // The contract's orders are not noted, because they may come from the stage, where they are older.
+      // The time is noted for the contract only: its orders may come from the stage, and be older.
       const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),

@@ -12,7 +12,7 @@ function page(each: Shape): Shape {
   return object({ pageInfo: object(), nodes: { each } });
 }
 
-/** A page that is absent if its object is gone. */
+/** A further page of a list. The page is absent if its object was deleted in the meantime. */
 function furtherPage(each: Shape): Shape {
   return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
 }

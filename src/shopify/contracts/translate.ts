@@ -38,7 +38,7 @@ export function customerRecord(node: CustomerNode): CustomerRecord {
 /** Statuses that have another name in the mirror. */
 const STATUS: Record<string, string> = { FAILED: "PAYMENT_FAILED" };
 
-/** The node of a deleted person has no customer. @param customer its gid @throws SdsError `bad_record` */
+/** Makes a contract's record. @param customer a gid, also for a deleted person @throws SdsError `bad_record` */
 export function subscriptionRecord(
   node: ContractNode,
   lines: readonly ContractLineNode[],
@@ -77,7 +77,7 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 
-/** After this time, a successful attempt counts as charged without its order, which was deleted or is too old. */
+/** A successful attempt waits this long for its order, then counts as charged: the order was deleted or is too old. */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
 /** @param moneyOf see `ContractOrders` @param expected replaces an unreadable order @throws SdsError `bad_record` */

@@ -1,17 +1,18 @@
+import { addTo } from "../../lib/slots.ts";
 import type { InboxQueue } from "../../store/port/inbox.ts";
 
 /**
- * Limits for subjects that need the platform: for all shops together, and for one shop. The contracts of one shop share
- * queries. So in a backlog, a contract costs fewer points if more contracts are read at once.
+ * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of one shop share
+ * queries. So many readings at once cost fewer points than the same readings one by one.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
-/** Limit for one shop whose platform is slow or failed. */
+/** Limit for a shop whose platform is slow, or failed and has not answered since. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
-/** Limits for subjects that do not need the platform. A redaction in a large shop takes seconds. */
+/** Limits for subjects that do not need the platform, such as redactions, which take seconds in a large shop. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
-/** How long a shop whose platform failed has to wait. Each further failure doubles the wait. */
+/** How long a shop rests after its platform failed. Each further failure doubles the rest. */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
 
@@ -45,7 +46,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
     noteSuccess(shopId: number): void {
       rests.delete(shopId);
     },
-    /** Notes that the platform failed. After a rest, the shop gets one subject at a time until an answer. */
+    /** Notes that the platform failed. After its rest, the shop gets one subject at a time until an answer. */
     noteFailure(shopId: number): void {
       const before = rests.get(shopId);
       const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
@@ -58,19 +59,17 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
 function createCounter() {
   const byShop = new Map<number, number>();
   let total = 0;
+  const count = (shopId: number, difference: number) => {
+    total += difference;
+    addTo(byShop, shopId, difference);
+  };
   return {
     total: () => total,
     of: (shopId: number) => byShop.get(shopId) ?? 0,
     /** @returns a function that decrements the count */
     add(shopId: number): () => void {
-      total += 1;
-      byShop.set(shopId, (byShop.get(shopId) ?? 0) + 1);
-      return () => {
-        total -= 1;
-        const left = (byShop.get(shopId) ?? 1) - 1;
-        if (left === 0) byShop.delete(shopId);
-        else byShop.set(shopId, left);
-      };
+      count(shopId, 1);
+      return () => count(shopId, -1);
     },
   };
 }

@@ -13,7 +13,7 @@ export interface InboxWriter {
   drain(): Promise<void>;
 }
 
-/** @param onReceived called after a commit with a new webhook @param isShared whether another node can lock a shop */
+/** @param onReceived called after a commit with a new webhook @param isShared whether another node may lock a shop */
 export function createInboxWriter(
   store: Pick<InboxStore, "receive">,
   now: () => number,

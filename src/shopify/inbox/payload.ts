@@ -59,7 +59,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** Makes a webhook like the platform's. In the inbox, it retries a contract or an order that cannot be read now. */
+/** Makes a webhook like the platform's, for a contract or an order that cannot be read now. The inbox retries it. */
 export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
   const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
   return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
@@ -67,7 +67,7 @@ export function changeWebhook(of: "contract" | "order", gid: string): { topic: s
 
 /** Reads a platform webhook, with any topic and any payload. Pure. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  // A sender may name any topic, `constructor` for example.
+  // `hasOwn`, because a sender may name any topic, `constructor` for example.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
@@ -144,7 +144,7 @@ function readContract(id: unknown, orders: string[] = []): Intent {
   return withGid("SubscriptionContract", id, (contract) => ({ do: "read_contract", contract, orders }));
 }
 
-/** @param customer may have other contacts than the mirror has */
+/** @param customer the payload's customer, who may have other contacts than the mirror has */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
   const contacts = { ...(typeof email === "string" && { email }), ...(typeof phone === "string" && { phone }) };

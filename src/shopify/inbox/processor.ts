@@ -21,7 +21,7 @@ const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 const MAX_TOGETHER = 500;
 /** How many due items of a queue are read at first. */
 const FIRST_READ_LIMIT = 500;
-/** The limit grows up to this, while all items of a read are about subjects under way. */
+/** While all items of a read are about subjects under way, the limit grows up to this. */
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
@@ -39,7 +39,7 @@ interface Dependencies {
 }
 
 export interface InboxProcessor {
-  /** Whether it reads or processes platform webhooks now. */
+  /** Whether the processor reads or processes platform webhooks now. */
   readonly working: boolean;
   /** Requests a turn. Called once a second, and when something was received. */
   wake(): void;
@@ -117,7 +117,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
 
 /** Reads due subjects of a queue in advance. One read for each subject would cost more than the processing. */
 function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: number, subject: string) => boolean) {
-  /** Subjects by queue. */
+  /** The subjects that were read in advance, by queue. */
   const waiting = new Map<string, Set<string>>();
 
   async function read(queue: InboxQueue): Promise<Set<string>> {
@@ -144,7 +144,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes items due that a wrong clock planned too late. Runs at the first turn, and whenever the clock was set back. */
+/** Makes items due whose due time is too far ahead, at the first turn and after the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {
@@ -162,7 +162,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   const { inbox, shops, handle, membership, now, log } = dependencies;
 
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
-    // The attempts of the item with the fewest attempts count for all items.
+    // The item with the fewest attempts decides the next wait of all items.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
     // A request to remove a shop is never given up.
     const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;

@@ -53,9 +53,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
     const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
     if (isRemoval && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
     const [first] = others;
-    // If possible, the records and the removal of their webhooks from the inbox share a commit, because each commit
-    // waits for the disk. So either a customer's redaction is complete, or its webhook is still in the inbox. With
-    // other intents, the webhooks leave the inbox last. An interruption then repeats all intents, which is harmless.
+    // Each commit waits for the disk. So if possible, one commit stores the records and removes their webhooks from the
+    // inbox. A customer's redaction is then complete, or its webhook is still in the inbox. With other intents, the
+    // webhooks leave the inbox last. An interruption then repeats all intents, which is harmless.
     if (first === undefined) return submit(services, shop, records, inboxNumbers);
     const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
     if (isOneRead && (await isConnected(services, shop))) {
@@ -68,7 +68,7 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
   };
 }
 
-/** Equal intents become one, with the newest time. All webhooks of a contract need one reading, with their orders. */
+/** Merges equal intents, and keeps the newest time. The readings of a contract become one, with all their orders. */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
@@ -123,7 +123,7 @@ async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, s
 }
 
 /**
- * Whether the platform shows the shop to the app. The request for removal comes two days after the app was uninstalled.
+ * Whether the app is installed in the shop. The platform requests the removal two days after the app was uninstalled.
  * By then the app may be installed again, and the shop is connected.
  * @throws PlatformError if the platform cannot be queried now. Then the request waits, and no removal is lost.
  */
@@ -134,9 +134,9 @@ async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<bool
     return true;
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;
-    // The token is accepted, and only the query is refused.
+    // The platform accepts the token and refuses only the query, so the app is installed.
     if (thrown.status === 200) return true;
-    // A closed shop answers 404. A frozen shop answers 402, which does not tell whether the app is installed.
+    // A closed shop answers 404. A frozen shop answers 402, and may have the app: ask again later.
     const isRefusal = thrown.needsMerchant && thrown.status !== PAYMENT_REQUIRED;
     if (isRefusal || thrown.status === NOT_FOUND) return false;
     throw thrown;
@@ -154,7 +154,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_contract":
     case "read_order":
     case "merge_customers":
-      // When the shop is connected again, a load reads everything.
+      // Without a connection, nothing is lost: when the shop is connected again, a load reads everything.
       if (!(await isConnected(services, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
@@ -171,7 +171,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
       await shops.set(shop.domain, { currency: intent.currency });
       return;
     case "disconnect":
-      // A late platform webhook may be older than a new installation of the app.
+      // The webhook's time is passed, because a late webhook may be older than a new installation of the app.
       if (await connections.disconnect(shop.id, intent.triggeredAt)) {
         log.warn("the shop uninstalled the app, so it is not connected any more", fields);
       }
@@ -210,7 +210,7 @@ async function readOrder(
     await contracts.refreshUnlessKnown(shop, contract, hint);
 }
 
-/** Reads the customer who is kept, and redacts the other customer. Each moved contract has its own platform webhook. */
+/** Reads the kept customer, and redacts the other. Each contract that moves has its own platform webhook. */
 async function mergeCustomers(
   services: HandlerServices,
   shop: Shop,

@@ -8,7 +8,7 @@ const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
  * Writes the files for the platform's tool: one with scopes and webhooks, and one for each trigger's extension.
- * @param without scopes that the platform has not approved for the app: they are left out with their topics
+ * @param without scopes to leave out with their topics, because the platform has not approved them for the app
  * @returns the texts of the files by path
  */
 export function appFiles(

@@ -31,7 +31,7 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
-  /** The platform's time. Changes after it queue events. */
+  /** The platform's time. Only changes after the connection queue events. */
   now: () => number;
 }
 

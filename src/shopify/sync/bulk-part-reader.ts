@@ -15,10 +15,10 @@ interface PartTarget {
   store(part: BulkPart, batch: ObjectBatch): Promise<number>;
 }
 
-/** Another load of the shop stages the orders now. */
+/** Failure because another load of the shop stages the orders now. */
 export class OtherLoad extends BulkFailure {}
 
-/** Starts all operations, which run while the first file is read. @throws errors that are not bulk failures */
+/** Starts all operations now: they run while the first file is read. @throws errors that are not bulk failures */
 export async function beginBulkParts(services: BulkServices, { shop, run, save }: ActiveRun): Promise<void> {
   for (const part of Object.values(run.bulk ?? {})) {
     if (part.operation !== null) continue;
@@ -26,13 +26,13 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
       part.operation = await beginBulkOperation(services, shop, part.query);
       await save();
     } catch (thrown) {
-      // `readBulkPart` tries again. By then another operation may have ended.
+      // A failure is ignored: `readBulkPart` tries again, and another operation may have ended by then.
       if (!isBulkFailure(thrown)) throw thrown;
     }
   }
 }
 
-/** Reads a planned part. @returns false if pages have to be read @throws errors that are not bulk failures */
+/** Reads a part. @returns false if it must be read page by page @throws errors that are not bulk failures */
 export async function readBulkPart(
   services: BulkServices & FileServices,
   active: ActiveRun,
@@ -59,7 +59,7 @@ export async function readBulkPart(
       ? "another load of the shop runs; this one reads page by page"
       : "cannot read with a bulk operation of the platform; reading page by page";
     services.log.warn(message, { shop: shop.domain, what: name, ...(!isOther && { error: thrown.message }) });
-    // The next page saves this. If that page fails too, the next run tries the bulk operation again.
+    // The next page saves this deletion. If that page fails too, the next run tries the bulk operation again.
     delete run.bulk?.[name];
     return false;
   }

@@ -21,7 +21,7 @@ interface BulkLoadServices extends BulkServices, FileServices {
 
 /** Fewer objects are loaded by pages: ten take seconds, and an operation takes a minute even for few objects. */
 const MIN_OBJECTS = 2_500;
-/** An order is made seconds before its contracts. */
+/** Margin for orders that are older than their contract. Most are older by seconds. */
 const ORDER_SLACK_MS = 24 * 3_600_000;
 
 /** Decides for a new run which parts come from bulk operations. @throws PlatformError */
@@ -59,13 +59,13 @@ function newPart(query: string, total: number): BulkPart | undefined {
   return total < MIN_OBJECTS ? undefined : { query, operation: null, offset: 0, count: 0, total, stage: null };
 }
 
-/** Loads customers from a bulk operation. @returns false if pages have to be read @throws PlatformError */
+/** Loads customers from a bulk operation. @returns false if they have to be read page by page @throws PlatformError */
 export async function loadBulkCustomers(services: BulkLoadServices & Loader, active: ActiveRun): Promise<boolean> {
   const { shop, run } = active;
   const isPlanned = run.bulk?.customers !== undefined;
   const isDone = await readBulkPart(services, active, "customers", {
     async store(_, { objects }) {
-      // The bulk query asks for the fields of `CustomerNode`.
+      // The cast is safe, because the bulk query asks for the fields of `CustomerNode`.
       const nodes = objects as unknown as CustomerNode[];
       const counts = await loadCustomers(services, shop, nodes, run.counts.skipped);
       run.counts = addCounts(run.counts, counts);
@@ -73,7 +73,7 @@ export async function loadBulkCustomers(services: BulkLoadServices & Loader, act
     },
   });
   delete run.bulk?.customers;
-  // All customers are read again, page by page.
+  // Resets the counts, because all customers are read again, page by page.
   if (isPlanned && !isDone) forgetCustomers(run);
   return isDone;
 }
@@ -95,7 +95,7 @@ export async function stageOrders(services: BulkLoadServices, active: ActiveRun)
   delete run.bulk?.orders;
 }
 
-/** Divides a file's objects into orders and lines, without both ids in their JSON. @throws BulkFailure without an id */
+/** Divides objects into orders and lines. Their JSON lacks `id` and `__parentId`. @throws BulkFailure without an id */
 function sortOrders(objects: readonly JsonObject[]): { orders: StagedOrder[]; lines: StagedLine[] } {
   const orders: StagedOrder[] = [];
   const lines: StagedLine[] = [];

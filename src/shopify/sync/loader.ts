@@ -53,7 +53,7 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
 
 /**
  * Writes a page of contracts to the mirror, and skips contracts with bad data.
- * @throws PlatformError if the platform refuses all of several contracts. The cause is then not in the contracts.
+ * @throws PlatformError if the platform refuses all of several contracts: the cause is then not in the contracts
  */
 export async function loadContracts(
   loader: Loader,

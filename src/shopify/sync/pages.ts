@@ -8,7 +8,7 @@ import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 export interface ReadPage<T> {
   nodes: T[];
   endCursor: string | null;
-  /** When the page was requested, epoch milliseconds. The next page is requested before it is needed. */
+  /** When the page was requested, epoch milliseconds. This can be long ago, because pages are requested in advance. */
   requestedAt: number;
 }
 
@@ -22,7 +22,7 @@ const MAX_EMPTY_PAGES = 100;
 
 /**
  * Reads all pages. The next page is requested while the caller works on the current one. @throws PlatformError
- * @param start if the platform refuses `after`, all pages are read; `query` is in the platform's search syntax
+ * @param start `query` is in the platform's search syntax. If the platform refuses `after`, all pages are read.
  */
 export async function* readPages<T>(
   client: GraphqlClient,

@@ -19,7 +19,7 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** A run reads from this long before the last complete run. Changes may have been under way then, and clocks differ. */
+/** A run reads from this long before the last run, because changes may have been under way then and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
@@ -55,7 +55,7 @@ export async function reconcile(
     },
     onProgress,
   });
-  // This run may begin after the time that the last run reached. Then the next run has to begin before this gap.
+  // If this run leaves a gap after earlier runs, its start is not stored. So the next run reads the gap.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
   if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
@@ -63,14 +63,14 @@ export async function reconcile(
 }
 
 /**
- * Corrects a load whose start is in the future, because the clock was ahead. The load gets the start of the
- * reconciliation that has just ended. Otherwise the load's own start would count once that time comes. It would then
- * hide the gap since the last reconciliation.
+ * Gives a load whose start is in the future the start of the reconciliation that has just ended. The clock was ahead
+ * when the load began. Once that time comes, the load's own start would count. It would then hide the changes since the
+ * last reconciliation.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
   if (load?.startedAt == null || load.startedAt <= now || startedAt > now) return;
-  // A load under way gets a new start when it is complete.
+  // A load under way stores a new start itself when it is complete.
   if ((await syncs.unfinished(shop.id, "full")) !== undefined) return;
   await syncs.complete(shop.id, "full", startedAt, load.changed, Math.min(load.endedAt, now));
 }

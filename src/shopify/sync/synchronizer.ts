@@ -10,7 +10,7 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Without `events`, only changes during the run or with a webhook in the inbox queue events.
+   * Loads all data. Without `events`, only changes during the run, or with a webhook in the inbox, queue events.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;
@@ -37,7 +37,8 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Webhooks about the app can be lost, and the platform sends none for plans whose prices it manages.
+      // Read each time, because webhooks about the app can be lost. If the platform manages a plan's prices, it sends
+      // no webhook.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
     },

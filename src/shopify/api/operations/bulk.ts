@@ -31,7 +31,7 @@ export const BULK_OPERATION = operation<{ id: string }, { bulkOperation: BulkOpe
   `query BulkOperation($id: ID!) { bulkOperation(id: $id) { ${BULK_FIELDS} } }`,
 );
 
-/** Lists the newest operations of the app. The platform runs fewer operations at once than this lists. */
+/** Lists the newest operations of the app. All running operations are in the list: the platform runs fewer at once. */
 export const RECENT_BULK_OPERATIONS = operation<
   NoVariables,
   { bulkOperations: { nodes: { id: string; status: string; query: string }[] } }

@@ -42,7 +42,7 @@ const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDat
   customer { ${CUSTOMER_FIELDS} } billingPolicy { interval intervalCount } originOrder { id }
   lines(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
-/** A contract with its attempts, whatever their cycle. The platform does not say which cycle an attempt is for. */
+/** A contract with the attempts of all its cycles. The platform does not say which cycle an attempt is for. */
 export interface ContractWithAttempts extends ContractNode {
   billingAttempts: NodePage<AttemptNode>;
 }
