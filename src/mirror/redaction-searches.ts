@@ -21,8 +21,8 @@ interface ShopQueue {
 }
 
 /**
- * Searches for the stored texts about people before their redactions are committed. So other commits do not wait for
- * the search.
+ * Creates the searches for stored texts about redacted people. They run before the redactions are committed, so other
+ * commits do not wait for them.
  */
 export function createRedactionSearches(
   store: Pick<MirrorStore, "searchTexts">,

@@ -9,7 +9,7 @@ const QUIET_MS = 10_000;
 export interface OutageLog extends Log {
   /** Whether an outage is going on. */
   readonly isOut: boolean;
-  /** Call this after each success of the database. */
+  /** Call this after each successful use of the database. */
   noteAnswer(): void;
 }
 

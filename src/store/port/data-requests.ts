@@ -10,7 +10,10 @@ export interface DataRequestStore {
   open(shopId: number): Promise<DataRequest[]>;
   /** Marks all open requests of a customer as answered. @returns how many */
   answer(shopId: number, customer: string, now: number): Promise<number>;
-  /** Returns shops with open requests due before a time: how many requests, and the first due one. */
+  /**
+   * Returns shops with open requests due before a time. `count` is the number of these requests, `first` the first due
+   * one.
+   */
   dueBefore(time: number): Promise<{ shop: ShopRef; count: number; first: DataRequest }[]>;
   /** Removes requests answered before a time. */
   forgetAnswered(before: number): Promise<void>;

@@ -1,7 +1,7 @@
 /** A verified platform webhook, before it is stored in the inbox. Times in epoch milliseconds. */
 export interface Receipt {
   shopId: number;
-  /** The platform's id of the webhook, which detects repetitions; null if missing. */
+  /** The platform's id of the webhook, to detect repetitions; null if missing. */
   webhookId: string | null;
   topic: string;
   /** Webhooks about one subject are processed one after another. */

@@ -1,6 +1,7 @@
 /**
  * State of the settings page between two requests. It is stored because another node may serve the next request. State
- * of a session is removed with the session. The SHA-256 of its token names a session. Times in epoch milliseconds.
+ * of a session is removed with the session. A session is named by the SHA-256 of its token. Times in epoch
+ * milliseconds.
  */
 export interface SettingsPageStore {
   /** Marks a form as used. @returns false if it already was @throws StoreError `conflict` if the session has ended */

@@ -9,7 +9,7 @@ export interface WidgetStyle {
   hash: string;
 }
 
-/** What a request for a shop's stylesheet needs first. */
+/** A shop, and the hash of its stylesheet. A request for the stylesheet reads these first. */
 export interface StyledShop {
   shopId: number;
   plan: Plan;

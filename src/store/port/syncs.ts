@@ -1,6 +1,6 @@
 import type { SyncKind, SyncRun } from "../../domain/platform/sync.ts";
 
-/** The last completed run of a kind. Times in epoch milliseconds. */
+/** The last completed run of one kind of sync. Times in epoch milliseconds. */
 interface CompleteSync {
   /** The mirror is complete up to this time. null if every run of this kind had a gap. */
   startedAt: number | null;

@@ -5,7 +5,7 @@ export interface Deadline {
   /** Rejects with StoreError `lost` when the time is over. */
   passed: Promise<never>;
   isPassed(): boolean;
-  /** Starts the time again. Call this after an answer. */
+  /** Restarts the time limit. Call this after an answer. */
   extend(): void;
   clear(): void;
 }

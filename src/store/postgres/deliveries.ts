@@ -4,7 +4,7 @@ import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
 
-/** Rows in one transaction of `bringForward`. It is small, so that other transactions wait only briefly. */
+/** Rows in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
 /** Selects the first planned delivery of each shop, by one index seek for each shop. */

@@ -2,7 +2,7 @@ import type { DueItem, InboxItem, InboxQueue, InboxQueues } from "../port/inbox.
 import type { Database } from "./database.ts";
 import { receiveWebhooks } from "./inbox-receipts.ts";
 
-/** Items in one transaction of `bringForward`. It is small, so that other transactions wait only briefly. */
+/** Items in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
 const ITEMS_PER_STEP = 200;
 
 /** Selects the first waiting item of each queue, by one index seek for each queue. */

@@ -45,7 +45,8 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows are locked and exist, so none is inserted. In an upsert, the server finds each row by its key.
+  // The rows are locked and exist, so this inserts none. It is an upsert because then the server finds each row by its
+  // key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)

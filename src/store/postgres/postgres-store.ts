@@ -41,7 +41,7 @@ export interface PostgresOptions {
 }
 
 const CONNECTIONS = 10;
-/** Default of how long the server may be silent. */
+/** Default of `deadlineMs`. */
 export const DEADLINE_MS = 10_000;
 /**
  * Deadline of a heartbeat. If the server does not answer, a node must be able to try again before its leases end

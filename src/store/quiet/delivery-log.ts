@@ -9,7 +9,7 @@ import { StoreError } from "../port/store-error.ts";
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Rows in one transaction of `prune` or `retryDead`. It is small, so that other transactions wait only briefly. */
+/** Rows in one transaction of `prune` or `retryDead`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
 const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
@@ -43,7 +43,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     async retryDead(shopId, since, now, kind) {
       let retried = 0;
       for (const each of kindsOf(kind)) {
-        // In ascending order, so that a delivery is not retried twice if it dies again during the steps.
+        // Retries in the order of numbers. So a delivery that dies again during the steps is not retried twice.
         for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
           const after: number = last;
           const numbers = await db.transaction(() => requeueSomeDead(db, shopId, each, { since, after, now }));
@@ -109,7 +109,7 @@ function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "show" | "
   };
 }
 
-/** Reads a delivery with its attempts. One statement, so that the attempts match the delivery's count. */
+/** Reads a delivery with its attempts, in one statement: so the attempts match the delivery's count of them. */
 async function showDelivery(db: QuietDatabase, shopId: number, id: string): Promise<DeliveryDetails> {
   const history = either(db, {
     sqlite: sql`json_group_array(json_object(${ATTEMPT}) ORDER BY number)`,

@@ -13,7 +13,7 @@ import {
 } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Ids in one transaction of `forgetReceipts`. It is small, so that other transactions wait only briefly. */
+/** Ids in one transaction of `forgetReceipts`: few, so that other transactions wait only briefly. */
 const IDS_PER_STEP = 1_000;
 
 /** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
@@ -75,7 +75,7 @@ function inboxReads(db: QuietDatabase): Omit<InboxItems, "postpone" | "retry" | 
 
     async list(shopId, { limit, status }) {
       const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
-      // An urgent item is due at 0, so the list shows when it was received.
+      // An urgent item is due at 0. For such an item, the list shows the time when it was received.
       const nextAttemptAt = either(db, {
         sqlite: sql`max(next_attempt_at, received_at)`,
         postgres: sql`CASE WHEN next_attempt_at IS NOT NULL THEN greatest(next_attempt_at, received_at) END`,

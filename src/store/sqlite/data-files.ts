@@ -79,7 +79,7 @@ export interface KeptDatabase {
   bytes: number;
 }
 
-/** Lists the databases that restores replaced, in the order of their names. Nobody deletes them but the operator. */
+/** Lists the databases that restores replaced, in the order of their names. Only the operator deletes them. */
 export function keptDatabases(folder: string): KeptDatabase[] {
   const database = databasePath(folder);
   const beside = dirname(database);

@@ -5,7 +5,7 @@ import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
 
-/** Rows in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
+/** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
 
 /** Position of a delivery in its shop's plan. */

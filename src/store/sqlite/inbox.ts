@@ -9,7 +9,7 @@ import {
   type Receipt,
 } from "../port/inbox.ts";
 
-/** Items in one transaction of `bringForward`. It is small, so that other operations wait only briefly. */
+/** Items in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ITEMS_PER_STEP = 200;
 
 export function inboxQueues(db: Database): InboxQueues {

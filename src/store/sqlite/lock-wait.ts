@@ -70,7 +70,7 @@ export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown));
 }
 
-/** Whether the database is locked. The repeated operation reports other failures. */
+/** Whether the database is locked. Other failures count as unlocked, because the repeated operation reports them. */
 function isLocked(db: Database): boolean {
   try {
     db.run("BEGIN IMMEDIATE");

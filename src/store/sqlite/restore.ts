@@ -37,7 +37,7 @@ const CHUNK_BYTES = 1024 * 1024;
 
 export interface Restore {
   bytes: number;
-  /** Paths of the databases that this restore replaced, and an interrupted one that it finished first. */
+  /** Paths of the old databases: of this restore, and of an interrupted restore that it finished first. */
   kept: string[];
   /** Whether the file of the copy's master key exists. */
   hasMasterKey: boolean;
@@ -170,8 +170,8 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
 
 /**
  * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Other errors may be
- * temporary, such as those of the disk or of permissions. After these the restore fails, because the log must first be
- * moved into the database.
+ * temporary, such as those of the disk or of permissions. After such an error the restore fails, because the log must
+ * first be moved into the database.
  */
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 

@@ -81,7 +81,7 @@ export function mentioningTexts(db: Database) {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
 
-    /** Removes receivers' answers to the delivery with a number, in the caller's transaction. */
+    /** Removes receivers' answers to the delivery with this number, in the caller's transaction. */
     removeAnswers(shopId: number, number: number): void {
       emptyAnswers.run(shopId, number);
     },
@@ -107,7 +107,7 @@ function createSearch(
   const found: Record<TextPlace, Set<string | number>> = { delivery: keys(), reward: keys(), inbox: keys() };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
-  /** Rewards that this process stores during the search. They may sort before keys already searched. */
+  /** Rewards that this process stores during the search. Their keys may come before keys that were already searched. */
   const newRewards = keys();
   let knownChanges = changeCount();
 
