@@ -8,11 +8,11 @@ import {
 } from "./resource-reader.ts";
 import type { Customer, Order, Subscription, SubscriptionWithFields } from "./resources.ts";
 
-/** Ids are internal ids or gids. A row must fit all filters. */
+/** Ids are internal ids or gids. A row must fit all filters; of several statuses, one. */
 export interface SubscriptionFilter {
   shopifyId?: string;
   customerId?: string;
-  status?: Subscription["status"];
+  status?: Subscription["status"] | readonly Subscription["status"][];
 }
 
 export interface CustomerFilter {
@@ -23,7 +23,7 @@ export interface OrderFilter {
   shopifyId?: string;
   customerId?: string;
   contractId?: string;
-  status?: Order["status"];
+  status?: Order["status"] | readonly Order["status"][];
 }
 
 type PlainQuery = SubscriptionFilter & ReadOptions & { include?: undefined };

@@ -47,11 +47,9 @@ interface ApiAnswer {
 }
 
 /** GETs a path below `/api/v1/`. @throws ApiError, ConnectionError, or the reason of the signal */
-export type Requester = (
-  path: string,
-  query: Record<string, string>,
-  signal: AbortSignal | undefined,
-) => Promise<ApiAnswer>;
+export type Requester = (path: string, query: Query, signal: AbortSignal | undefined) => Promise<ApiAnswer>;
+/** Parameters by name. A parameter with several values is repeated. */
+type Query = Record<string, string | readonly string[]>;
 
 interface FailedAttempt {
   error: ApiError | ConnectionError;
@@ -132,9 +130,10 @@ function baseOf(text: string, allowHttp: boolean): URL {
   return url;
 }
 
-function urlOf(base: URL, path: string, query: Record<string, string>): string {
+function urlOf(base: URL, path: string, query: Query): string {
   const url = new URL(`api/v1/${path}`, base);
-  url.search = new URLSearchParams(query).toString();
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values].flat()) url.searchParams.append(name, value);
   return url.href;
 }
 

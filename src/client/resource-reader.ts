@@ -52,7 +52,7 @@ export function createResourceReader<Row, Filter extends object>(
 
   async function read(options: ReadOptions & Partial<IncludeFields>): Promise<Page<Row>> {
     const { limit = DEFAULT_LIMIT, signal, include, ...filter } = options;
-    const filters = Object.entries(filter).map(([parameter, value]) => [parameter, textOf(parameter, value)]);
+    const filters = Object.entries(filter).map(([parameter, value]) => [parameter, textsOf(parameter, value)]);
     const query = { ...Object.fromEntries(filters), ...includeQuery(include), limit: String(limit) };
     const { headers, body } = await request(name, query, signal);
     return readPage<Row>(headers, body);
@@ -109,7 +109,13 @@ function includeQuery(include: readonly string[] | undefined): { include?: strin
   throw new TypeError('include must be ["customFields"]');
 }
 
-/** Reads a filter's value. @throws TypeError for undefined, because a list without the filter would have all rows */
+/** Reads a filter's value, or its values. @throws TypeError for an empty list, as for a missing value */
+function textsOf(parameter: string, value: unknown): string | string[] {
+  if (!Array.isArray(value) || value.length === 0) return textOf(parameter, value);
+  return value.map((one) => textOf(parameter, one));
+}
+
+/** @throws TypeError for undefined, because a list without the filter would have all rows */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);

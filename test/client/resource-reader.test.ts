@@ -43,6 +43,24 @@ test("an empty page before other pages does not end the reading", async () => {
   expect(await all(readerOf(api).rows())).toEqual([{ id: "ord_0", value: 0 }]);
 });
 
+test("several statuses are sent as a repeated parameter, and an empty list is refused", async () => {
+  const urls: string[] = [];
+  const client = createClient({
+    url: "http://127.0.0.1:1",
+    key: "cad_pk_test",
+    fetch: async (url) => {
+      urls.push(url);
+      return Response.json(
+        { data: [], page: { limit: 250, nextCursor: null } },
+        { headers: { "X-Checkpoint": "1~2" } },
+      );
+    },
+  });
+  await all(client.orders.rows({ status: ["PAID", "FAILED"] }));
+  expect(urls).toEqual(["http://127.0.0.1:1/api/v1/orders?status=PAID&status=FAILED&limit=250"]);
+  expect(all(client.orders.rows({ status: [] }))).rejects.toThrow("status must be a text that is not empty");
+});
+
 test("pages continue after a cursor", async () => {
   const api = new FakeApi(5);
   api.pageRows = 2;

@@ -147,7 +147,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
 /** Makes a filter for each way to find rows of a resource. */
 function filtersOf(resource: Resource): RowFilter[] {
   const customers: RowFilter[] = [{ id: "cus_a" }];
-  const subscriptions: RowFilter[] = [...customers, { customerId: "cus_a" }, { status: "ACTIVE" }];
+  const subscriptions: RowFilter[] = [...customers, { customerId: "cus_a" }, { statuses: ["ACTIVE"] }];
   const orders: RowFilter[] = [...subscriptions, { contractId: "sub_a" }, { orderGid: gid.order(1) }];
   return { customers, subscriptions, orders }[resource];
 }

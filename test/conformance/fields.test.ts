@@ -70,7 +70,7 @@ describe.each(engines())("$name: custom fields", (engine) => {
     const { store, shop } = await filled([fieldValue(1, "status", "PAUSED")]);
     const filtered = async (status: string) =>
       parsePage(
-        (await store.pages.listFiltered(shop.id, "subscriptionsWithFields", { status }, 250, null))?.rows ??
+        (await store.pages.listFiltered(shop.id, "subscriptionsWithFields", { statuses: [status] }, 250, null))?.rows ??
           new Uint8Array(),
       );
     expect(await filtered("PAUSED")).toEqual([]);

@@ -52,18 +52,21 @@ describe.each(engines())("$name: filtered rows", (engine) => {
         const { id, customerId, contractId, status, shopifyId } = row as Record<string, string>;
         const filters: RowFilter[] = [
           { id },
-          { status },
+          { statuses: [status] },
+          { statuses: [status, "PAUSED", "FAILED"] },
           { customerId },
           { contractId },
-          { customerId, status },
-        ].filter((filter) => Object.values(filter).every((value) => value !== undefined)) as RowFilter[];
+          { customerId, statuses: [status] },
+        ].filter((filter) =>
+          Object.values(filter)
+            .flat()
+            .every((value) => value !== undefined),
+        ) as RowFilter[];
         if (resource === "orders") filters.push({ orderGid: shopifyId as string });
         for (const filter of filters) {
-          const wanted = Object.entries(filter).map(([name, value]) => [
-            name === "orderGid" ? "shopifyId" : name,
-            value,
-          ]);
-          const expected = all.filter((each) => wanted.every(([name, value]) => each[name ?? ""] === value));
+          const fields: Record<string, string> = { orderGid: "shopifyId", statuses: "status" };
+          const wanted = Object.entries(filter).map(([name, value]) => [fields[name] ?? name, [value].flat()] as const);
+          const expected = all.filter((each) => wanted.every(([name, values]) => values.includes(each[name])));
           expect(await filteredRows(store, shop, resource, filter, limit)).toEqual(expected);
           const changed = await changedRows(store, shop, resource, { filter });
           expect(new Set(changed.map((each) => each["id"]))).toEqual(new Set(expected.map((each) => each["id"])));
@@ -74,7 +77,7 @@ describe.each(engines())("$name: filtered rows", (engine) => {
 
   test("follow a contract that moves to another customer", async () => {
     const { store, shop } = await filled();
-    const [moved] = await filteredRows(store, shop, "subscriptions", { status: "PAUSED" });
+    const [moved] = await filteredRows(store, shop, "subscriptions", { statuses: ["PAUSED"] });
     await commit(store, shop, [
       subscription(3, { customer: gid.customer(9), status: "PAUSED" }),
       order(3, 1, { status: "RECOVERED" }),
@@ -110,7 +113,7 @@ describe.each(engines())("$name: filtered rows", (engine) => {
       );
     }
     const contracts = (rows: Row[]) => rows.map(({ shopifyId }) => Number(String(shopifyId).split("/").at(-1)));
-    const filter = { status: "PAUSED" };
+    const filter = { statuses: ["PAUSED"] };
     const first = await store.pages.listFiltered(shop.id, "subscriptions", filter, 250, null);
     expect([contracts(parsePage(first?.rows ?? new Uint8Array())), first?.end === null]).toEqual([
       [1, SCANNED_ROWS - 1, SCANNED_ROWS],

@@ -1,13 +1,13 @@
 import { customerId, subscriptionId } from "../ids.ts";
 import { gidPattern, ORDER_STATUSES, type Resource, SUBSCRIPTION_STATUSES } from "../resources.ts";
 
-/** Values that the rows of a list must have. Ids are internal. */
+/** Values that the rows of a list must have. Ids are internal. A row must have one of the statuses. */
 export interface RowFilter {
   id?: string;
   orderGid?: string;
   customerId?: string;
   contractId?: string;
-  status?: string;
+  statuses?: readonly string[];
 }
 
 /** Names a row by its id, or by the gid of an order. Several rows can have the same order gid. */
@@ -59,7 +59,12 @@ export function isRowName(resource: Resource, text: string): boolean {
 }
 
 /** Reads the value of a filter. @returns undefined for a value that no row of this resource can have */
-export function readFilter(resource: Resource, name: FilterName, text: string, domain: string): RowFilter | undefined {
+export function readFilter(
+  resource: Resource,
+  name: Exclude<FilterName, "status">,
+  text: string,
+  domain: string,
+): RowFilter | undefined {
   switch (name) {
     case "shopifyId":
       return namedRow(resource, text, domain);
@@ -67,8 +72,6 @@ export function readFilter(resource: Resource, name: FilterName, text: string, d
       return filterById("customerId", namedRow("customers", text, domain)?.id);
     case "contractId":
       return filterById("contractId", namedRow("subscriptions", text, domain)?.id);
-    case "status":
-      return (STATUSES[resource] as readonly string[]).includes(text) ? { status: text } : undefined;
   }
 }
 

@@ -136,7 +136,10 @@ function filters(resource: Resource): OpenApiParameter[] {
     shopifyId: id(NAMES[resource].one),
     customerId: id("customer"),
     contractId: id("subscription"),
-    status: { of: "with this status", schema: { type: "string", enum: STATUSES[resource] } },
+    status: {
+      of: "with this status; with several (`status=A&status=B`), those with any of them",
+      schema: { type: "array", items: { type: "string", enum: STATUSES[resource] } },
+    },
   };
   return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
 }

@@ -1,6 +1,7 @@
+import type { TObject } from "@sinclair/typebox";
 import { SdsError } from "../../domain/error.ts";
 import { FILTERS, type FilterName, type RowFilter, readFilter, STATUSES } from "../../domain/pages/row-filter.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import { Customer, Order, RESOURCES, type Resource, Subscription } from "../../domain/resources.ts";
 import { parseUtc } from "../../lib/time.ts";
 import { MAX_PAGE_ROWS, type RowForm } from "../../store/port/pages.ts";
 
@@ -10,7 +11,37 @@ const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 export const INCLUDED = "customFields";
 const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
 /** The known parameters by their plain spelling. A refusal names the parameter that a request misspelt. */
-const SPELLINGS = new Map([...KNOWN.map((name) => [plain(name), name] as const), ["pagesize", "limit"]]);
+const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
+/** Of these the last value counts, and `status` may be repeated. Any other parameter may be given once. */
+const REPEATABLE = ["limit", "cursor", "status"];
+
+/**
+ * Names by which other APIs page, sort or filter, in their plain spelling, by our parameter for it. We refuse them: a
+ * client that got the first page for each `page` would never end.
+ */
+const FOREIGN = namesByUse({
+  limit: "pagesize perpage pagelimit size count top take first last maxresults",
+  cursor:
+    "page pages pagenumber pageindex pagetoken pageinfo pagekey pageoffset pageafter pagebefore pagecursor offset " +
+    "skip start startat startingafter endingbefore after before sinceid maxid nexttoken nextpage nextcursor",
+  updatedSince:
+    "updatedat updatedatmin updatedafter updatedfrom modifiedsince modifiedafter changedsince ifmodifiedsince",
+  shopifyId: "id ids gid gids shopifyids",
+  status: "state statuses financialstatus",
+  customerId: "customer customers customerids",
+  contractId: "contract contracts contractids subscription subscriptions subscriptionid subscriptionids",
+  "":
+    "sort sortby sortkey sortorder order orderby direction reverse email phone name q query search filter filters " +
+    "where from to until startdate enddate datefrom dateto",
+});
+/** Filters by a time that we do not have, such as `created_at_min`, in their plain spelling. */
+const FOREIGN_TIME =
+  /^(created|updated|modified|started|billed|cancelled)(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$/;
+const FIELDS: Record<Resource, ReadonlySet<string>> = {
+  subscriptions: plainKeys(Subscription),
+  customers: plainKeys(Customer),
+  orders: plainKeys(Order),
+};
 
 /** The parsed query of a list request. */
 export interface ListQuery {
@@ -31,7 +62,7 @@ const ALL_ROWS = { since: undefined, updatedSince: undefined, filter: undefined 
 const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
 
 /**
- * Reads a query. If a parameter is repeated, the last value counts.
+ * Reads a query. Of a repeated `limit` or `cursor` the last value counts.
  * @param domain of the shop
  * @param isStrict whether unknown parameters are refused too
  * @throws SdsError `bad_parameter` naming the parameter
@@ -44,7 +75,10 @@ export function readListQuery(text: string, resource: Resource, domain: string, 
   }
   const parameters = new URLSearchParams(text);
   const query = new Map(parameters);
-  for (const name of query.keys()) checkName(name, resource, isStrict);
+  for (const name of query.keys()) {
+    checkName(name, resource, isStrict);
+    if (KNOWN.includes(name) && !REPEATABLE.includes(name)) requireOne(parameters, name);
+  }
   if (query.has("since") && query.has("updatedSince"))
     throw new SdsError("bad_parameter", "send since or updatedSince, not both");
   return {
@@ -52,7 +86,7 @@ export function readListQuery(text: string, resource: Resource, domain: string, 
     cursor: query.get("cursor"),
     since: query.get("since"),
     updatedSince: readTime(query.get("updatedSince")),
-    filter: readFilters(query, resource, domain),
+    filter: readFilters(parameters, resource, domain),
     form: readForm(parameters, resource),
   };
 }
@@ -91,8 +125,33 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
   if (names.includes(name)) return;
   const near = nearestTo(name);
   if (near !== undefined && near !== name && names.includes(near)) throw unknown(name, `it is spelt ${near}`);
+  const ours = foreignUse(name, resource);
+  if (ours !== undefined && names.includes(ours)) throw unknown(name, `use ${ours}`);
   // If we ignored a filter that only other lists have, the client would get all rows without noticing.
-  if (near !== undefined || isStrictRequest) throw unknown(name, `${resource} have ${names.join(", ")}`);
+  if (near !== undefined || ours !== undefined || isStrictRequest)
+    throw unknown(name, `${resource} have ${names.join(", ")}`);
+}
+
+/**
+ * Returns our parameter for what other APIs do by this name; empty if we have none for it. Of `page[size]` both the
+ * whole name and `page` are looked up.
+ * @returns undefined for a name that means nothing here
+ */
+function foreignUse(name: string, resource: Resource): string | undefined {
+  for (const text of [plain(name), plain(name.replace(/\[.*/, ""))]) {
+    const ours = FOREIGN.get(text) ?? SPELLINGS.get(text);
+    if (ours !== undefined) return ours;
+    if (FOREIGN_TIME.test(text) || FIELDS[resource].has(text)) return "";
+  }
+  return undefined;
+}
+
+function namesByUse(uses: Record<string, string>): Map<string, string> {
+  return new Map(Object.entries(uses).flatMap(([use, names]) => names.split(" ").map((name) => [name, use] as const)));
+}
+
+function plainKeys({ properties }: TObject): ReadonlySet<string> {
+  return new Set(Object.keys(properties).map(plain));
 }
 
 /**
@@ -146,29 +205,40 @@ function readTime(text: string | undefined): number | undefined {
   );
 }
 
+function requireOne(parameters: URLSearchParams, name: string): void {
+  if (parameters.getAll(name).length > 1)
+    throw new SdsError("bad_parameter", `the parameter ${name} is given more than once`);
+}
+
 function readForm(parameters: URLSearchParams, resource: Resource): RowForm {
-  const [value, second] = parameters.getAll("include");
-  if (value === undefined) return resource;
-  if (second !== undefined) throw new SdsError("bad_parameter", "the parameter include is given twice");
+  requireOne(parameters, "include");
+  const value = parameters.get("include");
+  if (value === null) return resource;
   if (value !== INCLUDED)
     throw new SdsError("bad_parameter", `the parameter include is ${shown(value)}: it must be ${INCLUDED}`);
   return "subscriptionsWithFields";
 }
 
-function readFilters(query: ReadonlyMap<string, string>, resource: Resource, domain: string): RowFilter | undefined {
+function readFilters(parameters: URLSearchParams, resource: Resource, domain: string): RowFilter | undefined {
   let filter: RowFilter | undefined;
   for (const name of FILTERS[resource]) {
-    const text = query.get(name);
-    if (text === undefined) continue;
-    const read = readFilter(resource, name, text, domain);
-    if (read === undefined)
-      throw new SdsError(
-        "bad_parameter",
-        `the parameter ${name} is ${shown(text)}: it must be ${RULES[name](resource)}`,
-      );
-    filter = { ...filter, ...read };
+    for (const text of parameters.getAll(name)) {
+      const read = name === "status" ? withStatus(filter, resource, text) : readFilter(resource, name, text, domain);
+      if (read === undefined)
+        throw new SdsError(
+          "bad_parameter",
+          `the parameter ${name} is ${shown(text)}: it must be ${RULES[name](resource)}`,
+        );
+      filter = { ...filter, ...read };
+    }
   }
   return filter;
+}
+
+/** Adds a status to those of a filter. @returns undefined for a status that the resource does not have */
+function withStatus(filter: RowFilter | undefined, resource: Resource, status: string): RowFilter | undefined {
+  if (!(STATUSES[resource] as readonly string[]).includes(status)) return undefined;
+  return { statuses: [...new Set([...(filter?.statuses ?? []), status])] };
 }
 
 const RULES: Record<FilterName, (resource: Resource) => string> = {

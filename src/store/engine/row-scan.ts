@@ -1,6 +1,6 @@
 import { SPAN_MS } from "../../domain/decide/commit.ts";
 import type { Position } from "../../domain/pages/cursor.ts";
-import type { RowFilter } from "../../domain/pages/row-filter.ts";
+import { type RowFilter, STATUSES } from "../../domain/pages/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES } from "../port/pages.ts";
 
 /** @returns the earliest span that a reader may have missed. @param at when the reader last read everything */
@@ -22,18 +22,35 @@ export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
+/** How many of the wanted texts a row must contain: all of the first ones, and one of the others. */
+const REQUIRED_TEXTS = 3;
+const STATUS_TEXTS = Math.max(...Object.values(STATUSES).map((values) => values.length));
+
 /**
- * Returns four texts that the JSON of a matching row contains. Without its filter, a text is empty. Each text occurs
- * only in its own field: quotes in strings are escaped, and line items have other fields.
+ * Returns the texts that the JSON of a matching row contains, always as many. Without its filter, a text is empty. Each
+ * text occurs only in its own field: quotes in strings are escaped, and line items have other fields.
  */
-export function wantedTexts({ id, orderGid, customerId, contractId, status }: RowFilter): string[] {
+export function wantedTexts({ id, orderGid, customerId, contractId, statuses }: RowFilter): (string | null)[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
   return [
     orderGid === undefined ? field("id", id) : field("shopifyId", orderGid),
     field("customerId", customerId),
     field("contractId", contractId),
-    field("status", status),
+    ...Array.from({ length: STATUS_TEXTS }, (_, index) =>
+      // No row contains NULL. Every row contains an empty text.
+      statuses === undefined ? "" : statuses[index] === undefined ? null : field("status", statuses[index]),
+    ),
   ];
+}
+
+/** Numbers of the parameters with the wanted texts, in every scan. */
+export const WANTED_PARAMETERS = Array.from({ length: REQUIRED_TEXTS + STATUS_TEXTS }, (_, index) => index + 5);
+
+/** Returns SQL of whether a row is wanted. @param contains SQL of whether the row contains the text of a parameter */
+export function wantedCondition(contains: (parameter: number) => string): string {
+  const all = WANTED_PARAMETERS.slice(0, REQUIRED_TEXTS).map(contains);
+  const some = WANTED_PARAMETERS.slice(REQUIRED_TEXTS).map(contains);
+  return `${all.join(" AND ")} AND (${some.join(" OR ")})`;
 }
 
 /** A scanned row. */

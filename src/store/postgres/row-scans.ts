@@ -2,7 +2,15 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
-import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../engine/row-scan.ts";
+import {
+  SCANNED_CHANGES,
+  SCANNED_ROWS,
+  type ScannedRow,
+  type ScanPath,
+  WANTED_PARAMETERS,
+  wantedCondition,
+  wantedTexts,
+} from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 
@@ -113,7 +121,8 @@ export async function scan(
  * includes the first row that does not fit, because it proves that more follow.
  */
 function scanText({ rows, order, scannedRows, shown }: ScanText): string {
-  const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
+  const isWanted = wantedCondition((parameter) => `strpos(json, $${parameter}::text) > 0`);
+  const limit = `$${5 + WANTED_PARAMETERS.length}::bigint`;
   return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
     FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
       SELECT wanted.*, row_number() OVER (ORDER BY place) AS nth,
@@ -125,7 +134,7 @@ function scanText({ rows, order, scannedRows, shown }: ScanText): string {
           FROM (${rows} ORDER BY ${order} LIMIT ${scannedRows}) AS scanned
         ) AS placed
         WHERE json IS NOT NULL OR place = ${scannedRows}
-        ORDER BY ${order} LIMIT $9::bigint
+        ORDER BY ${order} LIMIT ${limit}
       ) AS wanted
     ) AS page ON json IS NULL OR nth <= 2 OR bytes_to - (octet_length(json) + 1) <= ${MAX_PAGE_BYTES}
     ORDER BY place`;

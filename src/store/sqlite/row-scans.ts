@@ -2,7 +2,14 @@ import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
-import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
+import {
+  SCANNED_CHANGES,
+  SCANNED_ROWS,
+  type ScannedRow,
+  type ScanPath,
+  WANTED_PARAMETERS,
+  wantedCondition,
+} from "../engine/row-scan.ts";
 import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 
 /** Tables that list rows by customer or contract. Columns: `shop_id`, the customer or contract, the sort date, `id`. */
@@ -18,10 +25,15 @@ const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<R
  * Parameters of a scan: the shop, the row after which the scan begins, the value to find, and the texts that rows must
  * contain.
  */
-type ScanParameters = [shopId: number, at: number, id: string, value: string, string, string, string, string];
+type ScanParameters = [shopId: number, at: number, id: string, value: string, ...wanted: (string | null)[]];
 
 /** Reads rows in the order of the scan, in the caller's transaction. The row `after` need not exist. */
-type Scan = (shopId: number, after: Position, value: string, wanted: readonly string[]) => Iterable<ScannedRow>;
+type Scan = (
+  shopId: number,
+  after: Position,
+  value: string,
+  wanted: readonly (string | null)[],
+) => Iterable<ScannedRow>;
 
 /** Prepares all scans of the mirror's rows. */
 export function rowScans(db: Database) {
@@ -131,7 +143,8 @@ function scanOf(
   rows: string,
   { scannedRows = SCANNED_ROWS, positions = rows, shown = "json" } = {},
 ): Scan {
-  const wanted = [5, 6, 7, 8].map((parameter) => `instr(json, ?${parameter}) > 0`).join(" AND ");
+  const wanted = wantedCondition((parameter) => `instr(json, ?${parameter}) > 0`);
+  const bindAll = WANTED_PARAMETERS.map((parameter) => `?${parameter}`).join(", ");
   // The inner LIMIT keeps SQLite from merging both queries. So it examines the rows one after the other, in their
   // order.
   const matching = db.prepare<Position & { json: string }, ScanParameters>(
@@ -139,11 +152,10 @@ function scanOf(
   );
   const lastScanned = db.prepare<Position, ScanParameters>(
     `SELECT at, id FROM (SELECT ${positions} LIMIT 1 OFFSET ${scannedRows - 1})
-     WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
+     WHERE length(concat(${bindAll})) >= 0`,
   );
   return function* scan(shopId, { at, id }, value, texts) {
-    const [first = "", second = "", third = "", fourth = ""] = texts;
-    const bound: ScanParameters = [shopId, at, id, value, first, second, third, fourth];
+    const bound: ScanParameters = [shopId, at, id, value, ...texts];
     yield* matching.iterate(...bound);
     const last = lastScanned.get(...bound);
     if (last !== null) yield { ...last, json: null };

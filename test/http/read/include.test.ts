@@ -167,8 +167,8 @@ describe("an include that is wrong is refused:", () => {
   const none = (name: string) => there(name, "this address has no parameters");
 
   test.each([
-    [LIST, "include=customFields&include=customFields", "The parameter include is given twice."],
-    [ONE, "include=customFields&include=customFields", "The parameter include is given twice."],
+    [LIST, "include=customFields&include=customFields", "The parameter include is given more than once."],
+    [ONE, "include=customFields&include=customFields", "The parameter include is given more than once."],
     [LIST, `${SINCE}&include=`, 'The parameter include is "": it must be customFields.'],
     [LIST, "include=customfields", 'The parameter include is "customfields": it must be customFields.'],
     [LIST, "include=customFields,lines", 'The parameter include is "customFields,lines": it must be customFields.'],

@@ -55,7 +55,7 @@ async function shopWithRows(sizes: readonly number[]) {
   async function walkFiltered() {
     const pages: unknown[][] = [];
     for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
-      const page = await store.pages.listFiltered(shop.id, "subscriptions", { status: "ACTIVE" }, 250, after);
+      const page = await store.pages.listFiltered(shop.id, "subscriptions", { statuses: ["ACTIVE"] }, 250, after);
       pages.push(parsePage(page?.rows ?? new Uint8Array()).map(({ id }) => id));
       after = page?.end ?? null;
     }
