@@ -53,7 +53,7 @@ interface ValueChange {
 }
 
 /**
- * Sets or clears values of a subscription's custom fields, all or none, as a merchant.
+ * Sets or clears values of a subscription's custom fields, as a merchant. An error changes nothing.
  * @param subscription its gid
  * @throws SdsError `not_found` for an unknown key, `invalid` for a wrong value
  */

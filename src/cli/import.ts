@@ -139,7 +139,7 @@ async function importLines(
   return counts;
 }
 
-/** Applies all lines that are not empty, or none. @throws SdsError `bad_record` naming the wrong line */
+/** Applies all lines that are not empty in one commit. @throws SdsError `bad_record` naming the wrong line */
 async function applyBatch(
   batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,

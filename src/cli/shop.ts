@@ -177,7 +177,7 @@ function settingText(setting: string | readonly (string | number)[]): string {
   return typeof setting === "string" ? setting : setting.join(",") || "none";
 }
 
-/** Whether the shop is or was connected, has a setting of its own, or has an open data request of a customer. */
+/** Whether the shop was ever connected, has a setting of its own, or has an open data request. */
 function usesPlatform(status: ShopStatus): boolean {
   const { hasConnection, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
   const isDefault =

@@ -66,7 +66,7 @@ async function findProblem(address: string | undefined): Promise<string | null> 
   }
 }
 
-/** Counts a shop's waiting and failed work, and reads when its mirror was last compared with the platform. */
+/** Counts a shop's waiting and failed work, and reads when the shop was last reconciled. */
 async function workOf({ deliveries, inbox, syncs }: Store, { id, domain }: { id: number; domain: string }) {
   const [{ pending, retrying }, dead, items, reconciliation] = await Promise.all([
     deliveries.countWaiting(id),

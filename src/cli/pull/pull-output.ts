@@ -8,7 +8,9 @@ export type PulledRow = Record<string, unknown>;
 /** A save syncs two files, which is too slow for each page. */
 const SAVE_EVERY_MS = 1_000;
 
-/** Prints rows, syncs stdout if it is a file, then saves the state. A crash repeats rows, and omits none. */
+/**
+ * Prints rows, syncs stdout if it is a file, then saves the state. So a crash can repeat rows, but never omits rows.
+ */
 export interface PullOutput {
   /** Prints the header of the format. @throws SdsError `failed` if stdout cannot be written */
   begin(): Promise<void>;

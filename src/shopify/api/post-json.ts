@@ -23,7 +23,7 @@ export interface JsonResponse {
   body: JsonObject | undefined;
 }
 
-/** Follows no redirects: the token would go there too. @throws PlatformError `unavailable` without a whole response */
+/** Follows no redirects: they would get the token. @throws PlatformError `unavailable` without a whole response */
 export async function postJson(
   fetch: typeof globalThis.fetch,
   { url, body, headers, timeoutMs = RESPONSE_TIMEOUT_MS, signal }: PostRequest,

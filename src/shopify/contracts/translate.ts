@@ -80,7 +80,7 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
 /** A successful attempt waits this long for its order, then counts as charged: the order was deleted or is too old. */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
-/** @param moneyOf see `ContractOrders` @param expected replaces an unreadable order @throws SdsError `bad_record` */
+/** @param moneyOf see `ContractOrders` @param expected the cost of an unreadable order @throws SdsError `bad_record` */
 export function billingAttempt(
   { createdAt, completedAt, state }: AttemptNode,
   moneyOf: (order: string) => OrderMoney | undefined,

@@ -144,7 +144,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes items due whose due time is too far ahead, at the first turn and after the clock was set back. */
+/** Makes items due whose due time is too far ahead. Runs at the first turn, and after the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {

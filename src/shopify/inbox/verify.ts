@@ -25,8 +25,8 @@ export function newestSecret(file: string | null): string {
 
 /**
  * Creates a verifier. The header is the base64 HMAC-SHA256 of the raw body with the app's client secret. For an hour
- * after a rotation the platform may sign with either secret, so the file has one secret per line. The file is read
- * again when it changes. The synchronous HMAC is several times as fast as Web Crypto for bodies of this size.
+ * after a rotation, the platform may sign with either secret. So the file has one secret per line, and is read again
+ * when it changes. The synchronous HMAC is several times as fast as Web Crypto for bodies of this size.
  * @param file null if no platform is set up: then every webhook is refused
  */
 export function createVerifier(file: string | null): Verifier {

@@ -32,7 +32,7 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
   }
 }
 
-/** Reads a part. @returns false if it must be read page by page @throws errors that are not bulk failures */
+/** Reads a part's bulk operation. @returns false if pages must be read @throws errors that are not bulk failures */
 export async function readBulkPart(
   services: BulkServices & FileServices,
   active: ActiveRun,

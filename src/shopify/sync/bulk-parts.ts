@@ -19,7 +19,7 @@ interface BulkLoadServices extends BulkServices, FileServices {
   orderStages: OrderStageStore;
 }
 
-/** Fewer objects are loaded by pages: ten take seconds, and an operation takes a minute even for few objects. */
+/** Fewer objects are loaded by pages: ten pages take seconds, but any operation takes a minute. */
 const MIN_OBJECTS = 2_500;
 /** Margin for orders that are older than their contract. Most are older by seconds. */
 const ORDER_SLACK_MS = 24 * 3_600_000;

@@ -97,7 +97,7 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // A change during the run, or with a webhook in the inbox, queues its events even if this run reads it first.
+    // A change queues events here too if it is made during the run, or if its webhook waits in the inbox.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

@@ -131,7 +131,7 @@ function reasonOf(thrown: unknown): string {
     : message;
 }
 
-/** Whether the cause is the data of one item, such as a missing part, and not the request or the database. */
+/** Whether the cause is bad data of one item, such as a missing part. Otherwise the request or the database failed. */
 function isBadData(thrown: unknown): boolean {
   if (thrown instanceof SdsError) return thrown.code === "bad_record";
   return thrown instanceof TypeError || isPlatformError(thrown, "refused");

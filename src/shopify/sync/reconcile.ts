@@ -19,7 +19,7 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** A run reads from this long before the last run, because changes may have been under way then and clocks differ. */
+/** A run reads from this long before the last run. Changes may have been under way then, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
