@@ -73,6 +73,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     now,
     random,
     upgradeAlone: true,
+    serveProcess: process.pid,
     server: config.database === null ? null : { ...config.database, sleep },
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };

@@ -21,6 +21,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "reference-samples", reason: "programs of the pages" },
   { file: "receivers", reason: "receivers; deliveries.test.ts has what they get with both engines" },
   { file: "client-receivers", reason: "receivers with the client" },
+  { file: "one-serve", reason: "the lock on the folder; several nodes may serve a PostgreSQL database" },
   { file: "restore-index", reason: "a damaged file" },
   { file: "commands", test: "because it is a file", reason: "a file in place of the data folder" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },

@@ -14,7 +14,8 @@ import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { isoUtc } from "../../lib/time.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { syncFolder } from "../files/data-folder.ts";
-import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
+import { type DataLock, shareAsServe, shareDataFolder, takeDataFolder } from "./data-lock.ts";
+import { secondServe } from "./serve-note.ts";
 
 /**
  * Suffixes of logs that are part of a database's content. A log beside another database would corrupt that database.
@@ -113,12 +114,15 @@ export function hasDatabase(folder: string): boolean {
 
 /**
  * Shares the lock of a data folder. Finishes an interrupted restore first.
- * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, or a copy is unfinished
+ * @param isServe whether to share it as `serve`, which a folder has once
+ * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, a copy is unfinished, or
+ *   another `serve` runs
  */
-export function shareFolder(folder: string, waitMs: number): DataLock {
+export function shareFolder(folder: string, waitMs: number, isServe = false): DataLock {
   const database = databasePath(folder);
   for (;;) {
-    const shared = shareDataFolder(folder, waitMs);
+    const shared = isServe ? shareAsServe(folder, waitMs) : shareDataFolder(folder, waitMs);
+    if (shared === undefined) throw secondServe(folder, database);
     if (existsSync(unfinishedPath(database))) {
       shared.release();
       throw unfinishedCopy(folder);

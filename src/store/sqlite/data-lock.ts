@@ -8,7 +8,8 @@ import { makeOwnedFile } from "../files/file-owner.ts";
  * exclusively. Otherwise a process could write the old file's log beside the new file.
  *
  * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive one takes it.
- * So the lock ends with its process, even if the process is killed.
+ * SQLite allows one write transaction beside others that read: it is for `serve`, which a folder has once. So the lock
+ * ends with its process, even if the process is killed.
  */
 export interface DataLock {
   release(): void;
@@ -19,6 +20,14 @@ export function shareDataFolder(folder: string, waitMs: number): DataLock {
   const lock = lockWith(folder, waitMs, "BEGIN");
   if (lock !== undefined) return lock;
   throw new SdsError("failed", `a restore or a copy has ${folder} for itself now: try again when it has ended`);
+}
+
+/** Shares the lock as the folder's `serve`. @returns undefined if another `serve` has it for longer than the wait */
+export function shareAsServe(folder: string, waitMs: number): DataLock | undefined {
+  const lock = lockWith(folder, waitMs, "BEGIN IMMEDIATE");
+  // A restore refuses commands too, and another `serve` does not.
+  if (lock === undefined) shareDataFolder(folder, waitMs).release();
+  return lock;
 }
 
 /** Takes the lock exclusively. @returns undefined if another process uses the folder for longer than the wait */

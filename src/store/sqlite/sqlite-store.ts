@@ -16,27 +16,32 @@ import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
 import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
+import { noteServe } from "./serve-note.ts";
 
 export interface SqliteOptions extends OpenOptions {
   /** Folder of the database file `sds.db`. */
   folder: string;
   masterKeyFile: string;
   busyTimeoutMs: BusyTimeoutMs;
+  /** The process id of `serve`, which a folder has once. Undefined for a command. */
+  serveProcess?: number;
 }
 
 /**
  * Opens the default engine: one SQLite file.
- * @throws SdsError `failed` for an unusable database or master key; `not_found` if a database must exist and does not
+ * @throws SdsError `failed` for an unusable database or master key, or a second `serve`; `not_found` if a database must
+ *   exist and does not
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { folder, masterKeyFile, busyTimeoutMs, random, mustExist = false } = options;
+  const { folder, masterKeyFile, busyTimeoutMs, random, mustExist = false, serveProcess } = options;
   if (mustExist && !hasDatabase(folder)) throw noData(folder);
-  const lock = shareFolder(folder, busyTimeoutMs);
+  const lock = shareFolder(folder, busyTimeoutMs, serveProcess !== undefined);
   let db: Database | undefined;
   try {
     // This is safe: no restore writes a draft while we share the folder's lock.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
+    if (serveProcess !== undefined) noteServe(db, serveProcess);
     const vault = await openVaultOf(fingerprintIn(db), masterKeyFile, random);
     return storeOf(db, vault, lock, options);
   } catch (thrown) {
