@@ -10,6 +10,8 @@ import { parseDuration } from "./lib/time.ts";
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
   data: string;
+  /** Whether an upgrade of SQLite keeps a copy of the older database. */
+  upgradeCopy: boolean;
   /** The shop of commands that name no shop; null if not set. */
   shop: string | null;
   host: string;
@@ -54,6 +56,7 @@ export interface DatabaseConfig {
 
 export interface Flags {
   data?: string;
+  copy?: boolean;
   host?: string;
   port?: string;
 }
@@ -66,6 +69,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   const data = resolve(nonEmpty("--data", flags.data) ?? set("SDS_DATA") ?? "./data");
   return Object.freeze({
     data,
+    upgradeCopy: flags.copy ?? true,
     shop: set("SDS_SHOP") ?? null,
     host: nonEmpty("--host", flags.host) ?? set("SDS_HOST") ?? "127.0.0.1",
     port: readPort(flags, env),

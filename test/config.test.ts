@@ -13,6 +13,7 @@ function fileWith(text: string): string {
 
 test("without flags and environment, all settings have their documented defaults", () => {
   expect(readConfig({}, {})).toEqual({
+    upgradeCopy: true,
     data: resolve("data"),
     shop: null,
     host: "127.0.0.1",

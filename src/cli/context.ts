@@ -29,7 +29,7 @@ const MAKES_DATA = ["shop add", "shop connect", "import"];
 
 /** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
-  const { data, masterKeyFile, database } = configOf(command);
+  const { data, masterKeyFile, database, upgradeCopy } = configOf(command);
   const mustExist = !MAKES_DATA.includes(nameOf(command));
   const store = await openStore({
     folder: data,
@@ -39,6 +39,7 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
     random: randomBytes,
     mustExist,
     upgradeAlone: true,
+    upgradeCopy,
     server: database === null ? null : { ...database, sleep },
   });
   try {

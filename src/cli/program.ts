@@ -54,6 +54,7 @@ export function buildProgram(): SdsCommand {
     )
     .version(version, "--version", "print the version")
     .option("--data <dir>", "folder of the database and the master key (env SDS_DATA, default ./data)")
+    .option("--no-copy", "do not keep a copy of the database of an older sds before it is upgraded")
     .examples("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve")
     .exitOverride()
     // commander writes `error:` before a message, and its suggestion on a second line.

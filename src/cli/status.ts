@@ -4,7 +4,7 @@ import { messageOf, SdsError } from "../domain/error.ts";
 import { PARTITIONS } from "../domain/shop.ts";
 import { printable } from "../lib/log.ts";
 import { createSlots } from "../lib/slots.ts";
-import { counted } from "../lib/text.ts";
+import { bytesText, counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import { keptStores } from "../store/open-store.ts";
 import type { NodeStatus } from "../store/port/nodes.ts";
@@ -109,9 +109,7 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"], 
     });
   if (kept.length > 0) {
     const bytes = kept.reduce((sum, each) => sum + each.bytes, 0);
-    printLine(
-      `${counted(kept.length, "old database holds", "old databases hold")} ${counted(bytes, "byte", "bytes")}:`,
-    );
+    printLine(`${counted(kept.length, "old database holds", "old databases hold")} ${bytesText(bytes)}:`);
     for (const { file } of kept) printLine(printable(`  ${file}`));
   }
   if (cluster === null) return;

@@ -73,6 +73,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     now,
     random,
     upgradeAlone: true,
+    upgradeCopy: config.upgradeCopy,
     serveProcess: process.pid,
     server: config.database === null ? null : { ...config.database, sleep },
   });

@@ -49,6 +49,11 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** Writes a size with its unit: "0 kB", "12 kB", "3.4 MB". */
+export function bytesText(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.floor(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 /** Caches the results of a pure function. @param limit the cache is emptied at this many texts */
 export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
   const known = new Map<K, T>();

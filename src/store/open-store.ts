@@ -67,7 +67,7 @@ export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);
 }
 
-/** Lists the SQLite databases that restores replaced. */
+/** Lists the SQLite databases that restores and an upgrade kept. */
 export async function keptStores(folder: string): Promise<KeptDatabase[]> {
   return keptDatabases(folder);
 }

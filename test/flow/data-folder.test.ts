@@ -7,11 +7,13 @@ import {
   mkdirSync,
   readdirSync,
   readlinkSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { version as PROGRAM_VERSION } from "../../package.json";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -197,6 +199,43 @@ describe("an older database", () => {
     const program = await old();
     expect((await program.json<unknown[]>(["shop", "list"])).length).toBeGreaterThan(0);
     expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);
+  });
+
+  test("is copied before its upgrade, readable only for its owner; the next upgrade removes the copy", async () => {
+    const program = await old();
+    const former = join(program.data, "sds.db.before-upgrade-0.0.1");
+    writeFileSync(former, "of an earlier upgrade");
+    const shops = await program.json<{ domain: string }[]>(["shop", "list"]);
+    const copy = join(program.data, `sds.db.before-upgrade-${PROGRAM_VERSION}`);
+    expect(readdirSync(program.data).filter((name) => name.includes("before-upgrade"))).toEqual([basename(copy)]);
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    const db = new Database(copy, { readonly: true });
+    afterTest(() => db.close());
+    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: version });
+    const status = JSON.parse((await program.run(["status", "--json"])).stdout) as { kept: unknown[] };
+    expect(status.kept).toEqual([{ file: copy, bytes: statSync(copy).size }]);
+    // The way back.
+    await program.json(["restore", copy, "--yes"]);
+    expect(readDatabase(program.data).schemaVersion).toBe(version);
+    expect(await program.json<unknown[]>(["shop", "list"])).toEqual(shops);
+  });
+
+  test("is not upgraded if no copy can be kept, unless with --no-copy", async () => {
+    const program = await old();
+    // A folder with the copy's name makes it fail, for root too.
+    mkdirSync(join(program.data, `sds.db.before-upgrade-${PROGRAM_VERSION}`));
+    for (const args of [["shop", "list"], ["serve"]]) {
+      const { status, stderr } = await program.run(args);
+      expect({ status, lines: stderr.split("\n").length }).toEqual({ status: 1, lines: 2 });
+      expect(stderr).toMatch(
+        /is from an older sds, and no copy of it can be kept before the upgrade: .*run this again with --no-copy; nothing was changed\n$/,
+      );
+    }
+    expect(readDatabase(program.data).schemaVersion).toBe(version);
+    rmdirSync(join(program.data, `sds.db.before-upgrade-${PROGRAM_VERSION}`));
+    expect((await program.run(["shop", "list", "--no-copy"])).status).toBe(0);
+    expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);
+    expect(readdirSync(program.data).filter((name) => /before-upgrade|partial/.test(name))).toEqual([]);
   });
 
   // The upgrade drops the triggers that list new rows. An older program that still runs would then add rows without

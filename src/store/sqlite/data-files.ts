@@ -74,6 +74,11 @@ function replacedPath(database: string): string {
   return `${database}.before-restore`;
 }
 
+/** Returns the beginning of the names of copies that upgrades keep. The version that upgraded follows. */
+export function upgradeCopyPath(database: string): string {
+  return `${database}.before-upgrade-`;
+}
+
 export interface KeptDatabase {
   file: string;
   /** Includes its log. */
@@ -84,9 +89,11 @@ export interface KeptDatabase {
 export function keptDatabases(folder: string): KeptDatabase[] {
   const database = databasePath(folder);
   const beside = dirname(database);
+  const beginnings = [replacedPath(database), upgradeCopyPath(database)];
   const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   return readdirSync(beside)
-    .filter((name) => name.startsWith(basename(replacedPath(database))) && !/-(wal|journal|shm)$/.test(name))
+    .filter((name) => beginnings.some((beginning) => name.startsWith(basename(beginning))))
+    .filter((name) => !/(-(wal|journal|shm)|\.partial)$/.test(name))
     .toSorted()
     .map((name) => join(beside, name))
     .map((file) => ({ file, bytes: ["", ...LOGS].reduce((sum, end) => sum + sizeOf(`${file}${end}`), 0) }));
@@ -101,7 +108,7 @@ export function unfinishedPath(database: string): string {
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
   const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
-  const others = [restoredPath(database), replacedPath(database), unfinishedPath(database)];
+  const others = [restoredPath, replacedPath, unfinishedPath, upgradeCopyPath].map((pathOf) => pathOf(database));
   return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
 

@@ -1,11 +1,13 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, SdsError } from "../../domain/error.ts";
+import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { keepUpgradeCopy, removeUpgradeCopies } from "./upgrade-copy.ts";
 
 /**
  * How long an operation waits for another process's lock, in milliseconds. It is short in the server, because clients
@@ -30,6 +32,8 @@ export interface OpenOptions extends UpgradeOptions {
   mustExist?: boolean;
   /** Whether to upgrade only while no other process has the database open. An older `serve` could not go on. */
   upgradeAlone?: boolean;
+  /** Whether such an upgrade keeps a copy of the older database. Default: true. */
+  upgradeCopy?: boolean;
 }
 
 /**
@@ -45,7 +49,7 @@ export interface OpenOptions extends UpgradeOptions {
 export function openDatabase(
   path: string,
   busyTimeoutMs: BusyTimeoutMs,
-  { mustExist = false, upgradeAlone = false, ...upgrade }: OpenOptions,
+  { mustExist = false, upgradeAlone = false, upgradeCopy = true, ...upgrade }: OpenOptions,
 ): Database {
   let db: Database | undefined;
   try {
@@ -56,7 +60,7 @@ export function openDatabase(
     if (version === 0 && mustExist) throw noData(dirname(path));
     if (upgradeAlone && version > 0 && version < MIGRATIONS.length) {
       db.close(true);
-      migrateAlone(path, upgrade);
+      migrateAlone(path, { ...upgrade, upgradeCopy });
       db = connect(path, busyTimeoutMs);
     }
     migrate(configured(db), upgrade);
@@ -66,7 +70,9 @@ export function openDatabase(
   } catch (thrown) {
     db?.close(true);
     if (thrown instanceof SdsError) throw thrown;
-    throw new SdsError("failed", `cannot open the database ${path}: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("failed", `cannot open the database ${path}: ${reasonOf(thrown, dirname(path))}`, {
+      cause: thrown,
+    });
   }
 }
 
@@ -118,7 +124,7 @@ const UPGRADE_LOOK_MS = 10;
  * may try at once. One upgrades the database, and the others find it upgraded.
  * @throws SdsError `failed` if another process has the database open for longer than the wait
  */
-function migrateAlone(path: string, options: UpgradeOptions): void {
+function migrateAlone(path: string, options: OpenOptions): void {
   const deadline = performance.now() + UPGRADE_WAIT_MS;
   for (;;) {
     try {
@@ -145,14 +151,18 @@ function isUpgraded(path: string): boolean {
  * Tries the upgrade once, without waiting for locks. A waiting connection keeps the lock that it has, so two programs
  * that upgrade at once would deadlock.
  */
-function tryMigration(path: string, options: UpgradeOptions): void {
+function tryMigration(path: string, { upgradeCopy = true, ...options }: OpenOptions): void {
   const db = connect(path, 0);
   try {
     // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
     // all open WAL connections share that lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
-    migrate(configured(db), options);
+    configured(db);
+    if (checkVersion(db, path) === MIGRATIONS.length) return;
+    const copy = upgradeCopy ? keepUpgradeCopy(db, path, options.random) : undefined;
+    migrate(db, options);
+    removeUpgradeCopies(path, copy);
   } finally {
     db.close(true);
   }
