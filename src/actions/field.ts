@@ -1,16 +1,36 @@
 import { invalid, SdsError } from "../domain/error.ts";
 import { type FieldDefinition, fieldNamed } from "../domain/fields/definition.ts";
-import { type FieldValue, parseValueText } from "../domain/fields/value.ts";
+import { type FieldValue, parseValueText, storedValue } from "../domain/fields/value.ts";
 import { namedRow } from "../domain/pages/row-filter.ts";
 import type { Subscription } from "../domain/resources.ts";
 import type { Shop } from "../domain/shop.ts";
 import { isoUtcOrNull } from "../lib/time.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
+import type { FieldStore } from "../store/port/fields.ts";
 import type { Store } from "../store/port/store.ts";
+import { type Actor, checkAccess } from "./access.ts";
 
 /** A definition as commands and pages show it. */
 export function shownField({ archivedAt, hasValues: _, ...field }: FieldDefinition) {
   return { ...field, archivedAt: isoUtcOrNull(archivedAt) };
+}
+
+interface DefinitionsRequest {
+  shop: Shop;
+  change: Parameters<FieldStore["update"]>[1];
+  actor: Actor;
+}
+
+/**
+ * Adds, changes or brings back custom fields. To archive one, no plan is needed, so callers ask the store.
+ * @throws SdsError `plan_required` for a merchant, and what `change` throws; then nothing changes
+ */
+export async function changeFields(
+  { fields }: Pick<Store, "fields">,
+  { shop, change, actor }: DefinitionsRequest,
+): Promise<{ fields: FieldDefinition[]; warnings: string[] }> {
+  const warnings = checkAccess(shop, "custom fields", actor);
+  return { fields: await fields.update(shop.id, change), warnings };
 }
 
 /** A subscription with its custom fields that are not archived. */
@@ -34,10 +54,7 @@ export async function findFields(
   const shown = (await fields.list(shop.id)).filter(({ archivedAt }) => archivedAt === null);
   return {
     subscription,
-    fields: shown.map((definition) => {
-      const { key } = definition;
-      return { definition, value: Object.hasOwn(values, key) ? (values[key] ?? null) : null };
-    }),
+    fields: shown.map((definition) => ({ definition, value: storedValue(values, definition.key) })),
   };
 }
 
@@ -45,32 +62,35 @@ function gidOf(number: string): string {
   return `gid://shopify/SubscriptionContract/${number}`;
 }
 
-interface ValueChange {
+interface ValuesRequest {
+  shop: Shop;
+  /** The subscription's gid. */
   subscription: string;
-  key: string;
-  /** As a person typed it; null clears the value. */
-  text: string | null;
+  /** Texts as a person typed them; null clears the value. */
+  changes: readonly { key: string; text: string | null }[];
+  actor: Actor;
 }
 
 /**
- * Sets or clears values of a subscription's custom fields, as a merchant. An error changes nothing.
- * @param subscription its gid
- * @throws SdsError `not_found` for an unknown key, `invalid` for a wrong value
+ * Sets or clears values of a subscription's custom fields, as the merchant. An error changes nothing.
+ * @returns warnings
+ * @throws SdsError `plan_required` for a merchant, `not_found` for an unknown or archived key, `invalid` for a wrong
+ *   value
  */
 export async function setFieldValues(
   { fields }: Pick<Store, "fields">,
   writer: RecordWriter,
-  shop: Shop,
-  changes: readonly ValueChange[],
-): Promise<void> {
+  { shop, subscription, changes, actor }: ValuesRequest,
+): Promise<string[]> {
+  const warnings = checkAccess(shop, "custom fields", actor);
   const definitions = await fields.list(shop.id);
-  const records = changes.map(({ subscription, key, text }) => ({
-    type: "custom_field" as const,
-    subscription,
-    key,
-    value: text === null ? null : parseValueText(fieldNamed(definitions, key), text),
-    by: "merchant" as const,
-  }));
+  const records = changes.map(({ key, text }) => {
+    const field = fieldNamed(definitions, key);
+    if (field.archivedAt !== null) throw new SdsError("not_found", `the field ${key} is archived`);
+    const value = text === null ? null : parseValueText(field, text);
+    return { type: "custom_field" as const, subscription, key, value, by: "merchant" as const };
+  });
   const result = await writer.submit({ shop, records });
   if ("refused" in result) throw invalid(`${result.refused.field} ${result.refused.reason}`);
+  return warnings;
 }

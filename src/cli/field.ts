@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { findFields, setFieldValues, shownField } from "../actions/field.ts";
+import { changeFields, findFields, setFieldValues, shownField } from "../actions/field.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import {
   addField,
@@ -14,7 +14,7 @@ import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { choiceOption, splitList } from "./options.ts";
-import { printJson, printLine, printList, tell } from "./print.ts";
+import { printJson, printLine, printList, tell, warn } from "./print.ts";
 
 interface DefinitionFlags extends JsonFlag {
   label?: string;
@@ -121,26 +121,30 @@ async function set(key: string, flags: DefinitionFlags, command: Command): Promi
 }
 
 async function archive(key: string, flags: JsonFlag & { undo?: boolean }, command: Command): Promise<void> {
+  if (flags.undo) return change(command, key, flags, (fields) => restoreField(fields, key), "Brought back");
   const now = Date.now();
-  const { undo = false } = flags;
-  await change(
-    command,
-    key,
-    flags,
-    (fields) => (undo ? restoreField(fields, key) : archiveField(fields, key, now)),
-    undo ? "Brought back" : "Archived",
+  const fields = await withShop(command, (store, shop) =>
+    store.fields.update(shop.id, (all) => archiveField(all, key, now)),
   );
+  report(fields, key, flags, "Archived");
 }
 
-/** Changes the definitions, and prints the changed field. @param done begins the message, for example "Archived" */
+/** Changes the definitions, and reports the changed field. */
 async function change(
   command: Command,
   key: string,
-  { json }: JsonFlag,
-  changeFields: (fields: FieldDefinition[]) => FieldDefinition[],
+  flags: JsonFlag,
+  changeDefinitions: (fields: FieldDefinition[]) => FieldDefinition[],
   done: string,
 ): Promise<void> {
-  const fields = await withShop(command, (store, shop) => store.fields.update(shop.id, changeFields));
+  const request = { change: changeDefinitions, actor: "operator" as const };
+  const { fields, warnings } = await withShop(command, (store, shop) => changeFields(store, { shop, ...request }));
+  warn(warnings);
+  report(fields, key, flags, done);
+}
+
+/** @param done begins the message, for example "Archived" */
+function report(fields: readonly FieldDefinition[], key: string, { json }: JsonFlag, done: string): void {
   if (json) printJson(shownField(fieldNamed(fields, key)));
   else tell(`${done} the field ${key}.`);
 }
@@ -173,9 +177,9 @@ async function value(
     const { subscription } = await findFields(store, shop, name);
     if (clear || text !== undefined) {
       const writer = createRecordWriter(store.mirror, Date.now);
-      await setFieldValues(store, writer, shop, [
-        { subscription: subscription.shopifyId, key, text: clear ? null : (text ?? null) },
-      ]);
+      const changes = [{ key, text: clear ? null : (text ?? null) }];
+      const request = { shop, subscription: subscription.shopifyId, changes, actor: "operator" as const };
+      warn(await setFieldValues(store, writer, request));
     }
     const { fields } = await findFields(store, shop, name);
     const found = fields.find(({ definition }) => definition.key === key);

@@ -48,6 +48,24 @@ describe("field", () => {
     expect(await program.json(["field", "value", "1", "weight", "-2.5"])).toMatchObject({ value: -2.5 });
   });
 
+  test("on a plan without access fields are defined, and values are set, with a warning", async () => {
+    const program = await programWithContract();
+    await program.run(["shop", "set", "alpha.myshopify.com", "--plan", "free"]);
+    const warning = "sds: warning: this shop's plan has no custom fields: they come with the Pro plan";
+    for (const args of [
+      ["add", "note", "--label", "Note", "--type", "text"],
+      ["set", "note", "--label", "Gift note"],
+      ["archive", "note", "--undo"],
+      ["value", "1", "note", "x"],
+      ["value", "1", "note", "--clear"],
+    ]) {
+      const { status, stderr } = await program.run(["field", ...args]);
+      expect([status, stderr]).toEqual([0, expect.stringContaining(warning)]);
+    }
+    for (const args of [["list"], ["value", "1", "note"], ["archive", "note"]])
+      expect((await program.run(["field", ...args])).stderr).not.toContain("warning");
+  });
+
   test.each([
     [["add", "Size", "--label", "Size", "--type", "text"], 2, "the key must be"],
     [["add", "size", "--label", "Size"], 2, "say --label and --type"],
@@ -60,10 +78,14 @@ describe("field", () => {
     [["value", "9", "note", "x"], 3, "there is no subscription 9"],
     [["value", "gid://shopify/Order/1", "note", "x"], 2, "is not the id or the gid of a subscription"],
     [["value", "1", "unknown", "x"], 3, "there is no field unknown"],
+    [["value", "1", "old", "x"], 3, "the field old is archived"],
+    [["value", "1", "old"], 3, "there is no field old, or it is archived"],
     [["value", "1", "note", "x", "--clear"], 2, "say either a value or --clear"],
   ])("%j is refused", async (args, status, message) => {
     const program = await programWithContract();
     await program.run(["field", "add", "note", "--label", "Note", "--type", "text"]);
+    await program.run(["field", "add", "old", "--label", "Old", "--type", "text"]);
+    await program.run(["field", "archive", "old"]);
     const refused = await program.run(["field", ...args]);
     expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status, stdout: "" });
     expect(refused.stderr).toContain(message);

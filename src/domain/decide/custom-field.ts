@@ -1,5 +1,5 @@
 import type { FieldDefinition } from "../fields/definition.ts";
-import { type FieldValue, type FieldValues, valueRefusal } from "../fields/value.ts";
+import { type FieldValue, type FieldValues, storedValue, valueRefusal } from "../fields/value.ts";
 import type { CustomFieldRecord } from "../records/record-schemas.ts";
 import { refuse } from "../records/refusal.ts";
 import type { CustomFieldsRow, SubscriptionRow } from "../rows.ts";
@@ -47,11 +47,6 @@ export function withoutPersonalFields(
 
 function fieldsOf({ resource }: SubscriptionRow, values: FieldValues): CustomFieldsRow {
   return { subscriptionId: resource.id, startedAt: Date.parse(resource.startedAt), values };
-}
-
-/** Returns a stored value. Only own properties count, because a key can also be the name of an inherited property. */
-function storedValue(values: FieldValues, key: string): FieldValue | null {
-  return Object.hasOwn(values, key) ? (values[key] ?? null) : null;
 }
 
 /** Puts values into the order of the definitions. */

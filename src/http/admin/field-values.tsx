@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { requireAccess } from "../../actions/access.ts";
 import { type EditableFields, findFields, setFieldValues } from "../../actions/field.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
@@ -31,7 +30,6 @@ export const showValues: Handler = async (request, dependencies) => {
 /** Saves the values that were changed on the page, all or none. An empty text clears a value. */
 export const saveValues: Handler = async (request, dependencies) => {
   const { shop, id } = request;
-  requireAccess(shop, "custom fields");
   const found = await findFields(dependencies.store, shop, id);
   const typed = readTyped(request.form, found);
   if ([...typed.values()].some(({ error }) => error !== undefined)) return valuesPage(request, found, { typed });
@@ -69,13 +67,10 @@ async function save(
   typed: ReadonlyMap<string, TypedValue>,
 ): Promise<string | undefined> {
   if (typed.size === 0) return undefined;
-  const changes = [...typed].map(([key, { text }]) => ({
-    subscription: subscription.shopifyId,
-    key,
-    text: text === "" ? null : text,
-  }));
+  const changes = [...typed].map(([key, { text }]) => ({ key, text: text === "" ? null : text }));
+  const change = { shop, subscription: subscription.shopifyId, changes, actor: "merchant" as const };
   try {
-    await setFieldValues(store, recordWriter, shop, changes);
+    await setFieldValues(store, recordWriter, change);
     return undefined;
   } catch (thrown) {
     if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))

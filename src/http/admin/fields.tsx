@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
-import { requireAccess } from "../../actions/access.ts";
-import { findFields } from "../../actions/field.ts";
+import * as actions from "../../actions/field.ts";
 import { SdsError } from "../../domain/error.ts";
 import {
   addField,
@@ -73,7 +72,7 @@ export const restore: Handler = async (request, dependencies) => {
 export const lookUp: Handler = async (request, dependencies) => {
   const name = (request.form.get("subscription") ?? "").trim();
   try {
-    const { subscription } = await findFields(dependencies.store, request.shop, name);
+    const { subscription } = await actions.findFields(dependencies.store, request.shop, name);
     return { to: `${FIELDS}/values/${subscription.id}` };
   } catch (thrown) {
     if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))
@@ -82,15 +81,14 @@ export const lookUp: Handler = async (request, dependencies) => {
   }
 };
 
-/** Changes the definitions, if the plan allows it. @returns why the change is refused */
+/** Changes the definitions. @returns why the change is refused */
 async function changeFields(
   { shop }: AdminRequest,
   { store }: AdminDependencies,
   change: (fields: readonly FieldDefinition[]) => FieldDefinition[],
 ): Promise<string | undefined> {
-  requireAccess(shop, "custom fields");
   try {
-    await store.fields.update(shop.id, change);
+    await actions.changeFields(store, { shop, change, actor: "merchant" });
     return undefined;
   } catch (thrown) {
     if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "conflict"))
