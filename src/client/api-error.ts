@@ -2,6 +2,7 @@
 interface ApiErrorDetails {
   status: number;
   code: string;
+  reason: string | undefined;
   requestId: string | null;
   retryAfterMs: number | undefined;
 }
@@ -13,15 +14,18 @@ export class ApiError extends Error {
   readonly status: number;
   /** `error.code` of the answer, such as `unauthorized`; empty if the answer did not come from `sds`. */
   readonly code: string;
+  /** `error.reason` of a refused cursor or checkpoint: `other_shop`, `other_resource`, `restored` or `not_issued`. */
+  readonly reason: string | undefined;
   /** `X-Request-Id`, which the server logs. */
   readonly requestId: string | null;
   /** The wait before the next request that the server asks for, in milliseconds; undefined without Retry-After. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, { status, code, requestId, retryAfterMs }: ApiErrorDetails) {
+  constructor(message: string, { status, code, reason, requestId, retryAfterMs }: ApiErrorDetails) {
     super(message);
     this.status = status;
     this.code = code;
+    this.reason = reason;
     this.requestId = requestId;
     this.retryAfterMs = retryAfterMs;
   }

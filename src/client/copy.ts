@@ -20,7 +20,7 @@ export interface CopyStore<Row> {
    * `id`. Rows never have to be deleted.
    */
   save(rows: readonly Row[], state: CopyState): Promise<void>;
-  /** Removes all rows and the state. `copy` calls this before it reads all rows again. */
+  /** Removes all rows and the state. `copy` calls this after a restore, before it reads all rows again. */
   clear(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface CopyOptions {
 export interface CopyResult {
   /** Number of saved rows; a row that changed twice can count twice. */
   rows: number;
-  /** Whether all rows were read again, because the server no longer knew the checkpoint. */
+  /** Whether all rows were read again, because the server's database was restored from a backup. */
   anew: boolean;
 }
 
@@ -51,10 +51,9 @@ type CopyQuery = ReadOptions & Partial<IncludeFields>;
  * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
  * run continues after the newest saved page.
  *
- * After a restore from a backup, the server refuses the checkpoint, and rows of the copy may be gone. Then `copy`
- * clears the store and reads all rows again. With the key of another shop the server refuses the checkpoint too, so
- * `copy` would clear the store. So use one store for each shop. If a wrong key is possible, let `clear` throw, check
- * the key, and then clear the store.
+ * After a restore from a backup, the server refuses the checkpoint as `restored`, and rows of the copy may be gone.
+ * Then `copy` clears the store and reads all rows again. For any other reason, such as a key of another shop, it throws
+ * the refusal, and the store stays.
  *
  * With `include`, subscriptions are copied with their custom fields. Do so from the first run of a store on: rows that
  * do not change stay as they were copied.
@@ -98,7 +97,7 @@ async function copyOnce<Row>(reader: CopyReader<Row>, store: CopyStore<Row>, opt
     try {
       return { rows: await bringUpToDate(reader, store, state, options), anew: false };
     } catch (thrown) {
-      if (!(thrown instanceof ApiError && thrown.code === "bad_cursor")) throw thrown;
+      if (!(thrown instanceof ApiError && thrown.reason === "restored")) throw thrown;
       await store.clear();
     }
   }
@@ -122,6 +121,8 @@ async function bringUpToDate<Row>(
   }
 
   if (state === undefined || state.cursor !== null) {
+    // A refused cursor does not tell a restore from another shop, but a refused checkpoint does.
+    if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
     // Rows can change during the walk. Only the first page's checkpoint is older than all these changes.
     for await (const page of reader.pages(query))
@@ -134,6 +135,11 @@ async function bringUpToDate<Row>(
       await save(page, { checkpoint: page.checkpoint, cursor: null });
   }
   return count;
+}
+
+/** @throws ApiError with the reason */
+async function requireCheckpoint(reader: CopyReader<unknown>, checkpoint: string, options: CopyQuery): Promise<void> {
+  for await (const _page of reader.changes(checkpoint, { ...options, limit: 1 })) return;
 }
 
 function isTemporary(thrown: unknown): thrown is ApiError | ConnectionError {

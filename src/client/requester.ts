@@ -144,8 +144,8 @@ function readAnswer(response: Response, text: string | undefined): ApiAnswer | F
   if (status === 200 && body !== undefined) return { headers, body };
   const retryAfterMs = parseRetryAfter(headers.get("retry-after"), Date.now());
   const problem = text === undefined ? TOO_LARGE : explain(response);
-  const { code, message } = errorIn(body) ?? { code: "", message: problem };
-  const error = new ApiError(message, { status, code, requestId: headers.get("x-request-id"), retryAfterMs });
+  const { code, message, reason } = errorIn(body) ?? { code: "", message: problem };
+  const error = new ApiError(message, { status, code, reason, requestId: headers.get("x-request-id"), retryAfterMs });
   const again = text !== undefined && (status === 429 || status >= 500);
   return { error, retryAfterMs: again ? (retryAfterMs ?? 0) : undefined };
 }
@@ -158,11 +158,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-function errorIn(body: unknown): { code: string; message: string } | undefined {
+function errorIn(body: unknown): { code: string; message: string; reason?: string } | undefined {
   if (typeof body !== "object" || body === null || !("error" in body)) return undefined;
   const { error } = body;
   if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return undefined;
-  return { code: String(error.code), message: String(error.message) };
+  const reason = "reason" in error ? { reason: String(error.reason) } : {};
+  return { code: String(error.code), message: String(error.message), ...reason };
 }
 
 /** Explains why an answer cannot come from `sds`. */

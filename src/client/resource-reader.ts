@@ -148,5 +148,5 @@ function stoppedShort(): ApiError {
 
 function notOfSds(problem: string, headers: Headers): ApiError {
   const requestId = headers.get("x-request-id");
-  return new ApiError(problem, { status: 200, code: "", requestId, retryAfterMs: undefined });
+  return new ApiError(problem, { status: 200, code: "", reason: undefined, requestId, retryAfterMs: undefined });
 }

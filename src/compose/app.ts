@@ -117,7 +117,8 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     readers,
     largePages,
   });
-  const checkpoints = createCheckpoints(store.epoch, now);
+  const shopIds = async () => (await shops.list()).map(({ id }) => id);
+  const checkpoints = createCheckpoints({ ...store, shopIds, now });
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verify = createVerifier(config.platformSecretFile);

@@ -14,6 +14,10 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
+/** Why a cursor or a checkpoint is refused (docs/api.md, "Errors"). Only `restored` makes a copy of the rows wrong. */
+export const CURSOR_PROBLEMS = ["other_shop", "other_resource", "restored", "not_issued"] as const;
+export type CursorProblem = (typeof CURSOR_PROBLEMS)[number];
+
 /** Codes of all refusals. The code decides the HTTP status and the exit status. */
 export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 
@@ -21,10 +25,13 @@ export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 export class SdsError extends Error {
   override readonly name = "SdsError";
   readonly code: ErrorCode;
+  /** Only of `bad_cursor`. */
+  readonly reason: CursorProblem | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options: ErrorOptions & { reason?: CursorProblem } = {}) {
     super(message, options);
     this.code = code;
+    this.reason = options.reason;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { API_ERROR_CODES } from "../domain/error.ts";
+import { API_ERROR_CODES, CURSOR_PROBLEMS } from "../domain/error.ts";
 import type { FieldValues } from "../domain/fields/value.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 
@@ -43,9 +43,12 @@ export const ErrorBody = Type.Object(
     error: Type.Object({
       code: oneOf(API_ERROR_CODES, "For programs. Codes can be added."),
       message: Type.String({ description: "For people. The text can change." }),
+      reason: Type.Optional(
+        oneOf(CURSOR_PROBLEMS, "Only of `bad_cursor`. Read all rows again only for `restored`. Reasons can be added."),
+      ),
     }),
   },
-  { title: "ApiError", description: "An error has a code and a message, and nothing else." },
+  { title: "ApiError", description: "An error has a code and a message. `bad_cursor` has a reason too." },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 

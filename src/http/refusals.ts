@@ -1,5 +1,5 @@
 import { noAccess } from "../actions/access.ts";
-import { SdsError } from "../domain/error.ts";
+import { type CursorProblem, SdsError } from "../domain/error.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
 
@@ -9,19 +9,24 @@ export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe
 export const MAX_INTAKE_RECORDS = 250;
 const IMPORT_MORE = "Send more in several bodies, or with `sds import`.";
 
+const CHECKPOINT_TEXTS: Record<CursorProblem, string> = {
+  other_shop: "is from another shop. Use the API key of that shop.",
+  other_resource: "is from another resource. Each resource has its own checkpoints.",
+  restored:
+    "is from before a restore of the database. Read all pages again, and keep the X-Checkpoint of the first one.",
+  not_issued: "was not issued by this database. Send X-Checkpoint unchanged, URL-encoded.",
+};
+const CURSOR_TEXTS: Record<CursorProblem, string> = {
+  ...CHECKPOINT_TEXTS,
+  other_resource: "is from another resource. Pass nextCursor on to the list that gave it.",
+  not_issued: "is not from a page of this list. Pass nextCursor on unchanged, URL-encoded.",
+};
+
 /** The refusals of the API. The documentation shows these texts too. */
 export const refusals = {
-  badCursor: () =>
-    new SdsError(
-      "bad_cursor",
-      "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
-    ),
-  badCheckpoint: () =>
-    new SdsError(
-      "bad_cursor",
-      "The checkpoint is not from this shop and resource, or the database was restored since. Read all pages anew, " +
-        "and keep the X-Checkpoint of the first one.",
-    ),
+  badCursor: (reason: CursorProblem) => new SdsError("bad_cursor", `The cursor ${CURSOR_TEXTS[reason]}`, { reason }),
+  badCheckpoint: (reason: CursorProblem) =>
+    new SdsError("bad_cursor", `The checkpoint ${CHECKPOINT_TEXTS[reason]}`, { reason }),
   unknownKey: () => new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`."),
   planRequired: () => new SdsError("plan_required", noAccess("API access")),
   notFound: () =>

@@ -76,8 +76,8 @@ export function respondAgain(
 }
 
 /** Makes the body of an error (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
-export function apiError({ code, message }: SdsError): ErrorBody {
-  return { error: { code: code as ApiErrorCode, message: sentence(message) } };
+export function apiError({ code, message, reason }: SdsError): ErrorBody {
+  return { error: { code: code as ApiErrorCode, message: sentence(message), ...(reason !== undefined && { reason }) } };
 }
 
 function respondError(error: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {

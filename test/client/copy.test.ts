@@ -80,6 +80,34 @@ test("after a restore, copy clears the store and reads all rows again", async ()
   expect(store.cleared).toBe(1);
 });
 
+test("with the key of another shop, copy throws, and the rows stay, also in the middle of the first walk", async () => {
+  const api = new FakeApi(6);
+  api.pageRows = 2;
+  const store = new MemoryStore();
+  let count = 0;
+  api.before = () => (++count === 3 ? refusal(401, "unauthorized") : undefined);
+  await expect(copy(readerOf(api), store)).rejects.toThrow("It is unauthorized.");
+  for (const rows of [4, 6]) {
+    api.isOtherShop = true;
+    await expect(copy(readerOf(api), store)).rejects.toMatchObject({ code: "bad_cursor", reason: "other_shop" });
+    expect([store.cleared, store.sorted().length]).toEqual([0, rows]);
+    api.isOtherShop = false;
+    await copy(readerOf(api), store);
+  }
+});
+
+test("a restore in the middle of the first walk is noticed before the walk continues", async () => {
+  const api = new FakeApi(6);
+  api.pageRows = 2;
+  const store = new MemoryStore();
+  let count = 0;
+  api.before = () => (++count === 3 ? refusal(401, "unauthorized") : undefined);
+  await expect(copy(readerOf(api), store)).rejects.toThrow("It is unauthorized.");
+  api.restore("ord_2", "ord_5");
+  expect(await copy(readerOf(api), store)).toEqual({ rows: 4, anew: true });
+  expect(store.sorted()).toEqual(api.rows());
+});
+
 test.each([
   ["of a first list", 400, "bad_cursor", false],
   ["of changes, for another reason than a restore,", 401, "unauthorized", true],

@@ -94,9 +94,25 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     expect(await pull(api.url)).toEqual({
       status: 0,
       stdout: "orders: 2 rows saved\n",
-      stderr: "orders: the server does not know the checkpoint, so all rows are read anew\n",
+      stderr: "orders: the server's database was restored, so all rows are read again\n",
     });
     expect(rows()).toEqual(api.rows());
+  });
+
+  test("keeps all rows with the key of another shop, also in the middle of the first walk", async () => {
+    const api = new FakeApi(6);
+    api.pageRows = 2;
+    const { pull, rows } = place();
+    let count = 0;
+    api.before = () => (++count === 3 ? refusal(401, "unauthorized") : undefined);
+    await pull(api.url);
+    for (const saved of [4, 6]) {
+      api.isOtherShop = true;
+      expect(await pull(api.url)).toEqual({ status: 1, stdout: "", stderr: "puller: It is other_shop.\n" });
+      expect(rows()).toHaveLength(saved);
+      api.isOtherShop = false;
+      expect((await pull(api.url)).status).toBe(0);
+    }
   });
 
   test("refuses a file without a key, and does not print its text", async () => {

@@ -213,19 +213,23 @@ test("a restore takes the tables that Litestream and ANALYZE add", async () => {
   expect(await shops(folder)).toEqual(NEW);
 });
 
-test("a restore begins a new epoch, so that checkpoints of the old state are refused", async () => {
+test("a restore begins a new epoch, and knows all former ones, so that their checkpoints are refused as restored", async () => {
   const folder = join(temporaryFolder(), "data");
   const copy = join(temporaryFolder(), "copy.db");
   const epochOf = async () => {
     const store = await open(folder);
     await store.close();
-    return store.epoch;
+    return store;
   };
-  const before = await epochOf();
+  const { epoch: before } = await epochOf();
   await backupStore(request(folder, copy));
-  expect(await epochOf()).toEqual(before);
+  expect((await epochOf()).epoch).toEqual(before);
   await restoreStore(request(folder, copy));
-  const after = await epochOf();
+  const { epoch: after, formerEpochs } = await epochOf();
   expect(after).not.toEqual(before);
-  expect(await epochOf()).toEqual(after);
+  expect(formerEpochs).toEqual([before]);
+  expect((await epochOf()).epoch).toEqual(after);
+  // The second restore of the same copy replaces a database whose epoch the copy does not have.
+  await restoreStore(request(folder, copy));
+  expect((await epochOf()).formerEpochs).toEqual([after, before]);
 });

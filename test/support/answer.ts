@@ -53,6 +53,11 @@ export function refusal(status: number, code: string, message: string, headers: 
   return success(status, { error: { code, message } }, own);
 }
 
+/** The expected answer to a request with a refused cursor or checkpoint. */
+export function badCursor(reason: string, message: string): Answer {
+  return { ...refusal(400, "bad_cursor", message), body: { error: { code: "bad_cursor", message, reason } } };
+}
+
 export const NOT_FOUND = refusal(
   404,
   "not_found",

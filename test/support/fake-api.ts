@@ -13,6 +13,8 @@ export class FakeApi {
   before: () => Response | undefined | Promise<Response | undefined> = () => undefined;
   /** The most rows in a page. */
   pageRows = 250;
+  /** Refuses every checkpoint, as a server does for a key of another shop. */
+  isOtherShop = false;
   /** Changes with each restore, like the epoch of a database. */
   epoch = 1;
   /** The rows in the order of the list, each with the number of its last change. */
@@ -61,7 +63,7 @@ export class FakeApi {
 
   private list(cursor: string | undefined, size: number): Response {
     const all = this.rows();
-    if (cursor !== undefined && !this.mirror.has(cursor)) return refusal(400, "bad_cursor");
+    if (cursor !== undefined && !this.mirror.has(cursor)) return refusal(400, "bad_cursor", {}, "not_issued");
     const start = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor) + 1;
     const data = all.slice(start, start + size);
     const nextCursor = start + size < all.length ? (data.at(-1)?.id ?? null) : null;
@@ -70,7 +72,8 @@ export class FakeApi {
 
   private changed(since: string, size: number): Response {
     const [epoch, number] = since.split("~").map(Number);
-    if (epoch !== this.epoch || number === undefined) return refusal(400, "bad_cursor");
+    if (this.isOtherShop) return refusal(400, "bad_cursor", {}, "other_shop");
+    if (epoch !== this.epoch || number === undefined) return refusal(400, "bad_cursor", {}, "restored");
     const later = [...this.mirror.values()].filter(({ change }) => change > number).sort((a, b) => a.change - b.change);
     const page = later.slice(0, size);
     const reached = later.length > size ? (page.at(-1)?.change ?? 0) : this.changes;
@@ -90,6 +93,6 @@ export class FakeApi {
   }
 }
 
-export function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
-  return Response.json({ error: { code, message: `It is ${code}.` } }, { status, headers });
+export function refusal(status: number, code: string, headers: Record<string, string> = {}, reason?: string): Response {
+  return Response.json({ error: { code, message: `It is ${reason ?? code}.`, reason } }, { status, headers });
 }

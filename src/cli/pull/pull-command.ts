@@ -85,12 +85,13 @@ async function pull(flags: PullFlags): Promise<void> {
         rows += changed.length;
         progress.update(undefined, counted(rows, "row", "rows"));
       },
-      clear: () => Promise.reject(unknownCheckpoint(stateFile, source)),
+      clear: () => Promise.reject(restoredSince(stateFile, source)),
     };
     if (include === undefined) await copy(client[resource] as unknown as ResourceReader<PulledRow, object>, store);
     else await copy(client.subscriptions, store as CopyStore<object>, { include: [include] });
   } catch (thrown) {
-    throw thrown instanceof ApiError || thrown instanceof ConnectionError ? refusalOf(thrown, url) : thrown;
+    if (!(thrown instanceof ApiError || thrown instanceof ConnectionError)) throw thrown;
+    throw refusalOf(thrown, url, flags.state);
   } finally {
     progress.end();
     // Saves after an error too, so that the next run does not print these rows again.
@@ -128,22 +129,23 @@ function parseAddress(text: string, allowHttp: boolean): URL {
   return url;
 }
 
-function refusalOf(error: ApiError | ConnectionError, url: string): SdsError {
+function refusalOf(error: ApiError | ConnectionError, url: string, state: string): SdsError {
   if (error instanceof ConnectionError) return new SdsError("failed", error.message, { cause: error });
+  if (error.reason === "other_shop")
+    return new SdsError(
+      "failed",
+      `${state} belongs to another shop than the API key: use the key of that shop, or another file for --state`,
+      { cause: error },
+    );
   const id = error.requestId === null ? "" : ` (request ${error.requestId})`;
   return new SdsError("failed", `${url} answered ${error.status}: ${error.message}${id}`, { cause: error });
 }
 
-/** Error for a refused checkpoint: it belongs to another shop, or it was made before a restore. */
-function unknownCheckpoint({ path, state }: StateFile, { url, key }: PullSource): SdsError {
-  const why =
-    state !== undefined && state.key !== key
-      ? `${path} is of another API key. If this one is of another shop, use another file for --state. If it is not, ` +
-        "the server's database was restored from a backup"
-      : "The server's database was restored from a backup";
+/** Error for a checkpoint that was made before a restore. */
+function restoredSince({ path }: StateFile, { url }: PullSource): SdsError {
   return new SdsError(
     "failed",
-    `${url} does not know the checkpoint in ${path}. ${why}: run with --anew, which prints all rows again, ` +
-      "and throw away what you have",
+    `The database of ${url} was restored from a backup after the checkpoint in ${path}: run with --anew, which ` +
+      "prints all rows again, and throw away what you have",
   );
 }

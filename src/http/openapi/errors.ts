@@ -14,7 +14,7 @@ interface ErrorCase {
 
 /** An example of every error of the API and the intake. */
 export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
-  bad_cursor: { when: "The cursor was not issued here.", error: refusals.badCursor() },
+  bad_cursor: { when: "The cursor was not issued here.", error: refusals.badCursor("not_issued") },
   bad_parameter: {
     when: "A parameter has an impossible value, or a name that is nearly right.",
     error: thrownBy(() => readListQuery("updated_since=", "orders", DOMAIN, false)),
@@ -41,9 +41,13 @@ export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
   },
   internal: { when: "An error in `sds`. It is safe to try again.", error: refusals.internal() },
 };
-const BAD_CHECKPOINT: ErrorCase = {
-  when: "The checkpoint was not issued here, or the database was restored since.",
-  error: refusals.badCheckpoint(),
+const OTHER_SHOP: ErrorCase = {
+  when: "The checkpoint is from another shop: the key is wrong. Keep the copy.",
+  error: refusals.badCheckpoint("other_shop"),
+};
+const RESTORED: ErrorCase = {
+  when: "The database was restored since the checkpoint. Read all rows again.",
+  error: refusals.badCheckpoint("restored"),
 };
 const STRICT_PARAMETER: ErrorCase = {
   when: "The request has an unknown parameter, and `Prefer: handling=strict`. Without that, they are ignored.",
@@ -65,7 +69,7 @@ const WRONG_SIGNATURE: ErrorCase = {
 
 /** Error responses shared by operations, by component name. */
 const SHARED = {
-  BadPageRequest: { cases: [ERROR_CASES.bad_cursor, BAD_CHECKPOINT, ERROR_CASES.bad_parameter] },
+  BadPageRequest: { cases: [ERROR_CASES.bad_cursor, OTHER_SHOP, RESTORED, ERROR_CASES.bad_parameter] },
   BadRowRequest: { cases: [BAD_INCLUDE, STRICT_PARAMETER] },
   BadRecord: { cases: [ERROR_CASES.bad_record] },
   Unauthorized: { cases: [ERROR_CASES.unauthorized], headers: ["WWW-Authenticate"] },

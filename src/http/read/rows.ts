@@ -1,7 +1,8 @@
-import type { Checkpoints } from "../../domain/pages/checkpoint.ts";
+import type { CursorProblem } from "../../domain/error.ts";
+import type { CheckpointScope, Checkpoints } from "../../domain/pages/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
 import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
-import type { Resource } from "../../domain/resources.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
@@ -34,7 +35,7 @@ export function createListHandler(
         ? pages.list(shopId, form, limit, after)
         : pages.listFiltered(shopId, form, filter, limit, after);
     return andThen(found, (page) => {
-      if (page === undefined) throw refusals.badCursor();
+      if (page === undefined) throw refusals.badCursor("not_issued");
       const nextCursor = page.end === null ? null : formatCursor(page.end);
       return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
     });
@@ -49,21 +50,10 @@ export function createListHandler(
   ): Awaitable<Content> {
     return andThen(pages.changes(shopId, form, filter, limit, after), (page) => {
       // Only a restored database has fewer changes.
-      if (after > page.changeCount) throw refusals.badCheckpoint();
+      if (after > page.changeCount) throw refusals.badCheckpoint("restored");
       const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
       return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
     });
-  }
-
-  /** Returns the number of the change after which a page begins; undefined if the query names a time instead. */
-  function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
-    const scope = { shopId, resource };
-    const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
-    if (since !== undefined && begin === undefined) throw refusals.badCheckpoint();
-    if (cursor === undefined) return begin;
-    const number = checkpoints.parse(scope, cursor);
-    if (number === undefined || number < (begin ?? 0)) throw refusals.badCursor();
-    return number;
   }
 
   return (request, context) =>
@@ -71,14 +61,16 @@ export function createListHandler(
       const { url } = request;
       const query = readListQuery(queryOf(url), resource, admitted.domain, isStrict(request));
       if (query.since !== undefined || query.updatedSince !== undefined) {
-        const named = changeNamed(admitted, query);
         return (owner) =>
-          andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
-            readChanges(url, owner, query, after),
+          andThen(changeNamed(checkpoints, { shopId: owner.shopId, resource }, query), (named) =>
+            andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
+              readChanges(url, owner, query, after),
+            ),
           );
       }
       const after = query.cursor === undefined ? null : parseCursor(query.cursor);
-      if (after === undefined) throw refusals.badCursor();
+      if (after === undefined) throw refusals.badCursor("not_issued");
+      if (after !== null && !isRowName(resource, after.id)) throw refusals.badCursor(problemOfId(after.id));
       return (owner) => readList(url, owner, query, after);
     });
 }
@@ -98,6 +90,31 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
         });
     });
   };
+}
+
+/**
+ * Returns the number of the change after which a page begins; undefined if the query names a time instead.
+ * @throws SdsError, at once or later, for a checkpoint or cursor that is not valid
+ */
+function changeNamed(
+  checkpoints: Checkpoints,
+  scope: CheckpointScope,
+  { since, cursor }: ListQuery,
+): Awaitable<number | undefined> {
+  const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
+  if (since !== undefined && begin === undefined)
+    return checkpoints.problemOf(scope, since).then((reason) => Promise.reject(refusals.badCheckpoint(reason)));
+  if (cursor === undefined) return begin;
+  const number = checkpoints.parse(scope, cursor);
+  if (number === undefined)
+    return checkpoints.problemOf(scope, cursor).then((reason) => Promise.reject(refusals.badCursor(reason)));
+  if (number < (begin ?? 0)) throw refusals.badCursor("not_issued");
+  return number;
+}
+
+/** Whether another shop has the row of a cursor is not looked up: its id and date can be guessed. */
+function problemOfId(id: string): CursorProblem {
+  return RESOURCES.some((other) => isRowName(other, id)) ? "other_resource" : "not_issued";
 }
 
 function contentOf(

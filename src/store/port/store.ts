@@ -17,6 +17,22 @@ import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export const EPOCH_BYTES = 32;
+/** Row of `meta` with the former epochs in hexadecimal digits, newest first, with commas. */
+export const FORMER_EPOCHS = "former_epochs";
+const MAX_FORMER_EPOCHS = 20;
+
+/** Returns the value of FORMER_EPOCHS. @param lists epochs, newest first, each one as stored or a stored list */
+export function formerEpochsText(...lists: readonly (string | undefined | null)[]): string {
+  const epochs = lists.flatMap((list) => list?.split(",") ?? []).filter((epoch) => epoch !== "");
+  return [...new Set(epochs)].slice(0, MAX_FORMER_EPOCHS).join(",");
+}
+
+export function readFormerEpochs(text: string | undefined | null): Uint8Array[] {
+  return formerEpochsText(text)
+    .split(",")
+    .filter(Boolean)
+    .map((epoch) => Uint8Array.fromHex(epoch));
+}
 
 /**
  * The port to the database. Each method is a whole operation, and asynchronous. The port never hands out a transaction,
@@ -43,6 +59,8 @@ export interface Store {
   nodes: NodeStore | null;
   /** Random bytes that authenticate checkpoints. A restore replaces them, because change numbers go back. */
   epoch: Uint8Array;
+  /** The epochs of the database before its restores, newest first. They tell an old checkpoint from a forged one. */
+  formerEpochs: readonly Uint8Array[];
   /** Rejects if the database cannot be read or written. */
   check(): Promise<void>;
   /** Truncates SQLite's write-ahead log. Does nothing for PostgreSQL. */

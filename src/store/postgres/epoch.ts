@@ -1,8 +1,10 @@
 import { SdsError } from "../../domain/error.ts";
 import { EPOCH_DATABASE } from "../copy/tables.ts";
-import { EPOCH_BYTES } from "../port/store.ts";
+import { EPOCH_BYTES, FORMER_EPOCHS, formerEpochsText, readFormerEpochs, type Store } from "../port/store.ts";
 import type { Database, Queries } from "./database.ts";
-import { readMeta } from "./migrate.ts";
+import { readMeta, writeMeta } from "./migrate.ts";
+
+export type Epochs = Pick<Store, "epoch" | "formerEpochs">;
 
 interface StoredEpoch {
   epoch: string;
@@ -13,13 +15,14 @@ interface StoredEpoch {
 }
 
 /**
- * Returns the database's epoch, or makes one. pg_restore fills another database, so the restored database gets a new
- * epoch. A restore in place cannot be noticed (docs/scaling.md, "Backup").
+ * Returns the database's epochs. Makes the epoch if there is none. pg_restore fills another database, so the restored
+ * database gets a new epoch. A restore in place cannot be noticed (docs/scaling.md, "Backup").
  */
-export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Uint8Array> {
+export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Epochs> {
   const stored = await readEpoch(db);
   const isOfHere = stored !== undefined && stored.madeIn === stored.database;
-  return Uint8Array.fromHex(isOfHere ? stored.epoch : await makeEpoch(db, random(EPOCH_BYTES).toHex()));
+  const epoch = isOfHere ? stored.epoch : await makeEpoch(db, random(EPOCH_BYTES).toHex());
+  return { epoch: Uint8Array.fromHex(epoch), formerEpochs: readFormerEpochs(await readMeta(db, FORMER_EPOCHS)) };
 }
 
 function readEpoch(queries: Queries): Promise<StoredEpoch | undefined> {
@@ -44,11 +47,9 @@ function makeEpoch(db: Database, made: string): Promise<string> {
     // new one.
     const kept = madeIn === null ? epoch : made;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
-    await tx.run(
-      `INSERT INTO meta (name, value) VALUES ($1::text, $2::text)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-      [EPOCH_DATABASE, database],
-    );
+    const former = await readMeta(tx, FORMER_EPOCHS);
+    await writeMeta(tx, FORMER_EPOCHS, kept === epoch ? formerEpochsText(former) : formerEpochsText(epoch, former));
+    await writeMeta(tx, EPOCH_DATABASE, database);
     return kept;
   });
 }

@@ -75,7 +75,7 @@ export async function readMeta(queries: Queries, name: string): Promise<string |
   return (await queries.get<{ value: string }>("SELECT value FROM meta WHERE name = $1::text", [name]))?.value;
 }
 
-async function writeMeta(queries: Queries, name: string, value: string): Promise<void> {
+export async function writeMeta(queries: Queries, name: string, value: string): Promise<void> {
   await queries.run(
     `INSERT INTO meta (name, value) VALUES ($1::text, $2::text)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value`,

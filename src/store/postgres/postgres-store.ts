@@ -13,7 +13,7 @@ import { quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
-import { checkEpochStays, openEpoch } from "./epoch.ts";
+import { checkEpochStays, type Epochs, openEpoch } from "./epoch.ts";
 import { inboxQueues } from "./inbox.ts";
 import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
@@ -117,7 +117,7 @@ async function openOwnVault(db: Database, { folder, masterKeyFile: file, random 
 function storeOf(
   { db, beats, checks, slow }: Record<"db" | "beats" | "checks" | "slow", Database>,
   vault: Vault,
-  epoch: Uint8Array,
+  epochs: Epochs,
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
@@ -129,10 +129,10 @@ function storeOf(
     pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db))),
     inbox: { ...inboxQueues(db), ...inboxItems },
     nodes: nodeStore({ beats, db }, node),
-    epoch,
+    ...epochs,
     async check() {
       await checkVersionStays(checks);
-      await checkEpochStays(checks, epoch);
+      await checkEpochStays(checks, epochs.epoch);
       await checks.run(
         `INSERT INTO meta (name, value) VALUES ('write_check', '0')
          ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,

@@ -18,6 +18,7 @@ import { makeFolder, syncFolder } from "../files/data-folder.ts";
 import { draftPath, removeDrafts } from "../files/drafts.ts";
 import { giveToOwner } from "../files/file-owner.ts";
 import { readMasterKey } from "../files/master-key.ts";
+import { FORMER_EPOCHS, formerEpochsText } from "../port/store.ts";
 import type { CopyRequest } from "./backup.ts";
 import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
 import {
@@ -92,9 +93,8 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
       const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
       const { sealedWith } = checkCopy(draft, file, { compareSchema: true });
       const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
-      forgetEpoch(draft);
+      endEpoch(draft, existsSync(database) ? finishLog(database, folder) : "");
       syncFile(draft);
-      if (existsSync(database)) finishLog(database, folder);
       renameSync(draft, restoredPath(database));
       syncFolder(dirname(database));
       finishRestore(database);
@@ -112,18 +112,28 @@ function keptFiles(folder: string): string[] {
 }
 
 /**
- * Removes the epoch. With it, checkpoints from after the copy would skip changes. The next start makes a new epoch, so
- * these checkpoints are refused.
+ * Makes the epoch a former one. With it, checkpoints from after the copy would skip changes. The next start makes a new
+ * epoch, so these checkpoints are refused as `restored`.
+ * @param replaced epochs of the replaced database
  */
-function forgetEpoch(path: string): void {
+function endEpoch(path: string, replaced: string): void {
   const db = new Database(path, { readwrite: true, create: false });
   try {
-    // A database of an old version lacks this table.
-    const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
-    if (meta !== undefined) db.run("DELETE FROM meta WHERE name = 'epoch'");
+    const former = formerEpochsText(replaced, epochsIn(db));
+    if (former === "") return;
+    db.query("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").run(FORMER_EPOCHS, former);
+    db.run("DELETE FROM meta WHERE name = 'epoch'");
   } finally {
     db.close(true);
   }
+}
+
+/** Returns the epoch and the former epochs; empty for a database of an old version, which lacks the table. */
+function epochsIn(db: Database): string {
+  const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
+  if (meta === undefined) return "";
+  const read = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
+  return formerEpochsText(read.get("epoch")?.value, read.get(FORMER_EPOCHS)?.value);
 }
 
 /**
@@ -177,9 +187,10 @@ const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
  * Moves the old database's log into it, so that a single file has everything.
+ * @returns its epochs; empty for a damaged database
  * @throws SdsError `failed` if an older program uses the database: it does not know the lock
  */
-function finishLog(database: string, folder: string): void {
+function finishLog(database: string, folder: string): string {
   let db: Database | undefined;
   try {
     db = new Database(database, { readwrite: true, create: false });
@@ -188,10 +199,12 @@ function finishLog(database: string, folder: string): void {
     // all open WAL connections share that lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
+    return epochsIn(db);
   } catch (thrown) {
     if (isBusy(thrown)) throw inUse(folder);
     if (!DAMAGED.test(codeOf(thrown)))
       throw new SdsError("failed", `cannot keep the old database ${database}: ${messageOf(thrown)}`, { cause: thrown });
+    return "";
   } finally {
     db?.close(true);
   }

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { removeDrafts } from "../files/drafts.ts";
 import { openVaultOf, type StoredFingerprint, type Vault } from "../files/vault.ts";
-import { EPOCH_BYTES, type Store } from "../port/store.ts";
+import { EPOCH_BYTES, FORMER_EPOCHS, readFormerEpochs, type Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
@@ -58,16 +58,17 @@ function fingerprintIn(db: Database): StoredFingerprint {
   };
 }
 
-/** Returns the epoch. The first process that opens a new or restored database makes it. */
-function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
-  const stored = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'epoch'");
-  if (stored.get() === null)
+/** Returns the epochs. The first process that opens a new or restored database makes its epoch. */
+function epochsOf(db: Database, random: SqliteOptions["random"]): Pick<Store, "epoch" | "formerEpochs"> {
+  const stored = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
+  if (stored.get("epoch") === null)
     db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('epoch', ?)").run(random(EPOCH_BYTES).toHex());
-  return Uint8Array.fromHex(stored.get()?.value ?? "");
+  const epoch = Uint8Array.fromHex(stored.get("epoch")?.value ?? "");
+  return { epoch, formerEpochs: readFormerEpochs(stored.get(FORMER_EPOCHS)?.value) };
 }
 
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
-  const epoch = epochOf(db, random);
+  const epochs = epochsOf(db, random);
   const writeCheck = prepareWriteCheck(db);
   // From now on SQLite never blocks the event loop to wait for a lock.
   db.run("PRAGMA busy_timeout = 0");
@@ -93,7 +94,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   return {
     ...withStoreErrorsInParts(parts, remedies),
     nodes: null,
-    epoch,
+    ...epochs,
     ...withStoreErrors(
       {
         async check() {

@@ -1,14 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { answerOf, refusal } from "../../support/answer.ts";
+import { createCheckpoints } from "../../../src/domain/pages/checkpoint.ts";
+import { answerOf, badCursor } from "../../support/answer.ts";
 import { apply, type PageBody, type TestApp, testApp } from "../../support/app.ts";
 import { customer, customers, gid, subscription } from "../../support/records.ts";
 
-const BAD_CHECKPOINT = refusal(
-  400,
-  "bad_cursor",
-  "The checkpoint is not from this shop and resource, or the database was restored since. Read all pages anew, and " +
-    "keep the X-Checkpoint of the first one.",
-);
+const REFUSALS = {
+  other_shop: "The checkpoint is from another shop. Use the API key of that shop.",
+  other_resource: "The checkpoint is from another resource. Each resource has its own checkpoints.",
+  not_issued: "The checkpoint was not issued by this database. Send X-Checkpoint unchanged, URL-encoded.",
+  restored:
+    "The checkpoint is from before a restore of the database. Read all pages again, and keep the X-Checkpoint of the " +
+    "first one.",
+};
+const refused = (reason: keyof typeof REFUSALS) => badCursor(reason, REFUSALS[reason]);
 
 async function shopWithCustomers({ app, addShop }: TestApp, count: number, domain = "alpha.myshopify.com") {
   const added = await addShop(domain);
@@ -51,21 +55,58 @@ describe("changes", () => {
     expect([numbersOf(last), last.page.nextCursor, last.link]).toEqual([[3, 4, 5], null, null]);
   });
 
-  test("with a checkpoint of another resource, of another shop, or an invented one are refused", async () => {
+  test("with a checkpoint of another resource, of another shop, or an invented one are refused for that reason", async () => {
     const harness = await testApp();
     const { read, since, get } = await shopWithCustomers(harness, 2);
     const other = await shopWithCustomers(harness, 2, "beta.myshopify.com");
     const own = (await read("limit=1")).checkpoint;
     const changedLast = own.slice(0, -1) + (own.endsWith("a") ? "b" : "a");
     const changedDate = `2025${own.slice(4)}`;
-    const others = [(await read("", "orders")).checkpoint, (await other.read("")).checkpoint];
-    for (const wrong of [...others, changedLast, changedDate, "", "x", own.toUpperCase(), ` ${own}`])
-      expect([wrong, await answerOf(await get(`/api/v1/customers?${since(wrong)}`))]).toEqual([wrong, BAD_CHECKPOINT]);
+    const wrong = {
+      other_resource: [(await read("", "orders")).checkpoint],
+      other_shop: [(await other.read("")).checkpoint],
+      not_issued: [
+        ...[changedLast, changedDate, "", "x", own.toUpperCase(), ` ${own}`],
+        (await other.read("", "orders")).checkpoint,
+      ],
+    };
+    for (const [reason, texts] of Object.entries(wrong) as [keyof typeof wrong, string[]][])
+      for (const text of texts) {
+        const answer = await answerOf(await get(`/api/v1/customers?${since(text)}`));
+        expect([text, answer]).toEqual([text, refused(reason)]);
+        const asCursor = await get(`/api/v1/customers?${since(own, `&cursor=${encodeURIComponent(text)}`)}`);
+        expect([text, await asCursor.json()]).toMatchObject([text, { error: { code: "bad_cursor", reason } }]);
+      }
     const { page } = await read("limit=1");
     const listCursor = encodeURIComponent(page.nextCursor ?? "");
-    const refused = await get(`/api/v1/customers?${since(own, `&cursor=${listCursor}`)}`);
-    expect(await refused.json()).toMatchObject({ error: { code: "bad_cursor" } });
+    const mixed = await get(`/api/v1/customers?${since(own, `&cursor=${listCursor}`)}`);
+    expect(await mixed.json()).toMatchObject({ error: { code: "bad_cursor", reason: "not_issued" } });
     expect((await get(`/api/v1/customers?cursor=${encodeURIComponent(own)}`)).status).toBe(400);
+  });
+
+  test("with a checkpoint of a former epoch are refused as restored, and a forged one is not", async () => {
+    const harness = await testApp();
+    const { shop, since, get } = await shopWithCustomers(harness, 2);
+    const former = createCheckpoints({
+      epoch: new Uint8Array(32).fill(7),
+      formerEpochs: [],
+      shopIds: async () => [],
+      now: harness.clock.now,
+    });
+    const text = former.format({ shopId: shop.id, resource: "customers" }, 1);
+    expect(await answerOf(await get(`/api/v1/customers?${since(text)}`))).toEqual(refused("not_issued"));
+    const { epoch, formerEpochs } = harness.app.store;
+    expect(formerEpochs).toEqual([]);
+    const scope = { shopId: shop.id, resource: "customers" } as const;
+    const now = createCheckpoints({
+      epoch,
+      formerEpochs: [new Uint8Array(32).fill(7)],
+      shopIds: async () => [shop.id],
+      now: harness.clock.now,
+    });
+    expect([now.parse(scope, text), await now.problemOf(scope, text)]).toEqual([undefined, "restored"]);
+    expect(await now.problemOf({ ...scope, resource: "orders" }, text)).toBe("other_resource");
+    expect(await now.problemOf({ ...scope, shopId: shop.id + 1 }, text)).toBe("not_issued");
   });
 
   test("refuse a cursor that lies before their checkpoint", async () => {

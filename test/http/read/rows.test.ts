@@ -10,14 +10,13 @@ import { createLargePages } from "../../../src/http/read/large-page.ts";
 import { createReadApi } from "../../../src/http/read/read-api.ts";
 import { createListHandler } from "../../../src/http/read/rows.ts";
 import { createLog } from "../../../src/lib/log.ts";
-import { answerOf, page, refusal, UNAUTHORIZED } from "../../support/answer.ts";
+import { answerOf, badCursor, page, refusal, UNAUTHORIZED } from "../../support/answer.ts";
 import { apply, type PageBody, testShop } from "../../support/app.ts";
 import { customer, gid, order, subscription } from "../../support/records.ts";
 
-const BAD_CURSOR = refusal(
-  400,
-  "bad_cursor",
-  "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
+const BAD_CURSOR = badCursor(
+  "not_issued",
+  "The cursor is not from a page of this list. Pass nextCursor on unchanged, URL-encoded.",
 );
 const PLAN_REQUIRED = refusal(
   403,
@@ -85,7 +84,12 @@ test("a request that waits for its turn while the removal of its shop begins get
     readers: waits,
     largePages: createLargePages(),
   });
-  const list = createListHandler("customers", app.store.pages, createCheckpoints(app.store.epoch, clock.now), readApi);
+  const list = createListHandler(
+    "customers",
+    app.store.pages,
+    createCheckpoints({ ...app.store, shopIds: async () => [], now: clock.now }),
+    readApi,
+  );
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
   const context = { id: "", isSecure: () => false, client: () => "" };
   const answered = (async () => list(request, context))();
@@ -197,7 +201,7 @@ describe("a page", () => {
 });
 
 describe("a cursor", () => {
-  test("from a page of another resource or another shop is refused", async () => {
+  test("from a page of another resource or another shop is refused, and does not show what other shops have", async () => {
     const { app, addShop, ...alpha } = await testShop();
     const beta = await addShop("beta.myshopify.com");
     for (const { shop } of [alpha, beta])
@@ -210,8 +214,8 @@ describe("a cursor", () => {
     const bad = [
       "",
       "x",
-      await cursorOf("orders"),
       await cursorOf("subscriptions", beta),
+      (await alpha.get("/api/v1/subscriptions")).headers.get("x-checkpoint") ?? "",
       `${date}~sub_${"a".repeat(24)}`,
       `2026-01-01T00:00:00.001Z~${id}`,
       `2026-02-30T00:00:00.000Z~${id}`,
@@ -224,6 +228,10 @@ describe("a cursor", () => {
       const response = await alpha.get(`/api/v1/subscriptions?cursor=${encodeURIComponent(cursor)}`);
       expect([cursor, await answerOf(response)]).toEqual([cursor, BAD_CURSOR]);
     }
+    const ofOrders = await alpha.get(`/api/v1/subscriptions?cursor=${encodeURIComponent(await cursorOf("orders"))}`);
+    expect(await answerOf(ofOrders)).toEqual(
+      badCursor("other_resource", "The cursor is from another resource. Pass nextCursor on to the list that gave it."),
+    );
     expect((await alpha.get("/api/v1/subscriptions?cursor=%")).status).toBe(400);
     expect((await alpha.get(`/api/v1/subscriptions?cursor=${encodeURIComponent(own)}`)).status).toBe(200);
     expect((await alpha.get(`/api/v1/subscriptions?cursor=${own}`)).status).toBe(200);

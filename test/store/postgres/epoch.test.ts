@@ -23,7 +23,12 @@ describe.skipIf(!hasPostgres())("the epoch of a PostgreSQL database", () => {
     await db.run(RESTORED);
     const [first, ...others] = await Promise.all([open(), open(), open(), open()]);
     expect(first.epoch).not.toEqual(before);
-    for (const { epoch } of others) expect(epoch).toEqual(first.epoch);
+    expect(first.formerEpochs).toEqual([before]);
+    for (const { epoch, formerEpochs } of others)
+      expect({ epoch, formerEpochs }).toEqual({ epoch: first.epoch, formerEpochs: [before] });
+    // After a restore in place, docs/scaling.md lets the operator do this.
+    await db.run("UPDATE meta SET value = '' WHERE name = 'epoch_database'");
+    expect((await open()).formerEpochs).toEqual([first.epoch, before]);
   });
 
   test("that changed while a node ran makes the node unready", async () => {
