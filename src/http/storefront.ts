@@ -45,7 +45,10 @@ export function createWidgetStyleHandler(
 class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
-  /** Stylesheets that are being made: requests that come meanwhile wait for them. */
+  /**
+   * Stylesheets that are being made: requests that come meanwhile wait for them. By shop too, because the shop can change
+   * its source before it is read.
+   */
   private readonly making = new Map<string, Promise<Document>>();
   private readonly styles: Pick<StyleStore, "find">;
   private readonly log: Log;
@@ -66,8 +69,9 @@ class Stylesheets {
       this.documents.set(hash, known);
       return known;
     }
-    const making = this.making.get(hash) ?? this.make(shopId).finally(() => this.making.delete(hash));
-    this.making.set(hash, making);
+    const name = `${shopId} ${hash}`;
+    const making = this.making.get(name) ?? this.make(shopId).finally(() => this.making.delete(name));
+    this.making.set(name, making);
     return making;
   }
 

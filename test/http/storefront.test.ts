@@ -128,6 +128,26 @@ describe("the widget's stylesheet", () => {
   });
 });
 
+test("a shop never waits for the style of another shop, even with the same source", async () => {
+  const source = STYLE;
+  const changed = Promise.withResolvers<{ source: string; hash: string }>();
+  const styles = {
+    shopOf: (domain: string) => ({ shopId: domain.startsWith("alpha") ? 1 : 2, plan: "pro" as const, hash: "same" }),
+    find: async (shopId: number) => (shopId === 1 ? changed.promise : { source, hash: "same" }),
+  };
+  const handler = createWidgetStyleHandler(styles, createLog("debug", { write: () => undefined }, Date.now));
+  const styleFor = async (id: string) => {
+    const request = new Request(`http://sds.test/storefront/${id}/widget.css`);
+    return (await handler(request, { id, client: () => "", isSecure: () => false })).text();
+  };
+  const first = styleFor("alpha.myshopify.com");
+  const second = styleFor("beta.myshopify.com");
+  // The first shop saves another style while its style is read.
+  changed.resolve({ source: ".other { color: red }", hash: "other" });
+  expect(await first).toContain(".other");
+  expect(await second).toContain(RULES);
+});
+
 test("the stylesheets that were not used longest leave the memory when it is full", async () => {
   const reads: number[] = [];
   const styles = {
