@@ -2,7 +2,7 @@ import { scopeStyle, styleRefusal } from "../actions/style.ts";
 import { messageOf } from "../domain/error.ts";
 import { hasAccess, isDomain } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
-import { type Awaitable, andThen } from "../lib/waits.ts";
+import { type Awaitable, andThen, nextTurn } from "../lib/waits.ts";
 import type { StyledShop, StyleStore } from "../store/port/styles.ts";
 import { createDocument, type Document, respondDocument } from "./documents.ts";
 import { respondNotFound } from "./respond.ts";
@@ -46,10 +46,12 @@ class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
   /**
-   * Stylesheets that are being made: requests that come meanwhile wait for them. By shop too, because the shop can change
-   * its source before it is read.
+   * Stylesheets that are being made, by shop and hash: requests that come meanwhile wait for them. The shop may save
+   * another source before it is read.
    */
   private readonly making = new Map<string, Promise<Document>>();
+  /** Resolves when the next stylesheet may be scoped: one in each turn, because a large one takes up to 100 ms. */
+  private turn = Promise.resolve();
   private readonly styles: Pick<StyleStore, "find">;
   private readonly log: Log;
   private readonly maxBytes: number;
@@ -78,7 +80,9 @@ class Stylesheets {
   private async make(shopId: number): Promise<Document> {
     const style = await this.styles.find(shopId);
     if (style === undefined) return EMPTY;
-    const document = createDocument(await this.scoped(shopId, style.source));
+    this.turn = this.turn.then(nextTurn);
+    await this.turn;
+    const document = this.documents.get(style.hash) ?? createDocument(await this.scoped(shopId, style.source));
     this.keep(style.hash, document);
     return document;
   }

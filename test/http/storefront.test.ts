@@ -3,6 +3,7 @@ import { saveStyle } from "../../src/actions/style.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { createWidgetStyleHandler } from "../../src/http/storefront.ts";
 import { createLog } from "../../src/lib/log.ts";
+import type { StyleStore, WidgetStyle } from "../../src/store/port/styles.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { answerOf, NOT_FOUND, notAllowed } from "../support/answer.ts";
 import { START, type TestApp, testApp, testShop } from "../support/app.ts";
@@ -128,43 +129,57 @@ describe("the widget's stylesheet", () => {
   });
 });
 
-test("a shop never waits for the style of another shop, even with the same source", async () => {
-  const source = STYLE;
-  const changed = Promise.withResolvers<{ source: string; hash: string }>();
-  const styles = {
-    shopOf: (domain: string) => ({ shopId: domain.startsWith("alpha") ? 1 : 2, plan: "pro" as const, hash: "same" }),
-    find: async (shopId: number) => (shopId === 1 ? changed.promise : { source, hash: "same" }),
+/**
+ * Makes a handler without a database. The function that it returns reads the stylesheet of a shop.
+ * @param hashOf the hash of a shop's style when its request arrives
+ */
+function readerOn(find: StyleStore["find"], hashOf: (shopId: number) => string, maxCachedBytes?: number) {
+  const shopOf = (domain: string) => {
+    const shopId = Number(domain.split(".")[0]);
+    return { shopId, plan: "pro" as const, hash: hashOf(shopId) };
   };
-  const handler = createWidgetStyleHandler(styles, createLog("debug", { write: () => undefined }, Date.now));
-  const styleFor = async (id: string) => {
+  const log = createLog("debug", { write: () => undefined }, Date.now);
+  const handler = createWidgetStyleHandler({ shopOf, find }, log, maxCachedBytes);
+  return async (shopId: number): Promise<string> => {
+    const id = `${shopId}.example.com`;
     const request = new Request(`http://sds.test/storefront/${id}/widget.css`);
     return (await handler(request, { id, client: () => "", isSecure: () => false })).text();
   };
-  const first = styleFor("alpha.myshopify.com");
-  const second = styleFor("beta.myshopify.com");
-  // The first shop saves another style while its style is read.
+}
+
+test("a shop never gets the style of another shop that changes while it is read", async () => {
+  const changed = Promise.withResolvers<WidgetStyle>();
+  const find = async (shopId: number) => (shopId === 1 ? changed.promise : { source: STYLE, hash: "same" });
+  const read = readerOn(find, () => "same");
+  const [first, second] = [read(1), read(2)];
   changed.resolve({ source: ".other { color: red }", hash: "other" });
   expect(await first).toContain(".other");
   expect(await second).toContain(RULES);
 });
 
+test("many stylesheets that are not in memory are scoped in different turns of the event loop", async () => {
+  let turn = 0;
+  const tick = () => {
+    turn += 1;
+    timer = setImmediate(tick);
+  };
+  let timer = setImmediate(tick);
+  const read = readerOn(async (shopId) => ({ source: `.shop-${shopId} { color: red }`, hash: `${shopId}` }), String);
+  // The first call loads the parser.
+  await read(0);
+  const turns = await Promise.all([1, 2, 3, 4, 5].map((shopId) => read(shopId).then(() => turn)));
+  clearImmediate(timer);
+  expect(new Set(turns).size).toBe(5);
+});
+
 test("the stylesheets that were not used longest leave the memory when it is full", async () => {
   const reads: number[] = [];
-  const styles = {
-    shopOf: (domain: string) => ({ shopId: Number(domain.split(".")[0]), plan: "pro" as const, hash: domain }),
-    find: async (shopId: number) => {
-      reads.push(shopId);
-      return { source: `.shop-${shopId} { color: red }`, hash: `${shopId}.example.com` };
-    },
+  const find = async (shopId: number) => {
+    reads.push(shopId);
+    return { source: `.shop-${shopId} { color: red }`, hash: `${shopId}` };
   };
-  const log = createLog("debug", { write: () => undefined }, Date.now);
-  const handler = createWidgetStyleHandler(styles, log, 3_000);
-  for (const shop of [1, 2, 1, 3, 1, 2]) {
-    const id = `${shop}.example.com`;
-    const request = new Request(`http://sds.test/storefront/${id}/widget.css`);
-    const answer = await handler(request, { id, client: () => "", isSecure: () => false });
-    expect(await answer.text()).toContain(`.shop-${shop}{color:red;}`);
-  }
+  const read = readerOn(find, String, 3_000);
+  for (const shop of [1, 2, 1, 3, 1, 2]) expect(await read(shop)).toContain(`.shop-${shop}{color:red;}`);
   expect(reads).toEqual([1, 2, 3, 2]);
 });
 
