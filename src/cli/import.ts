@@ -144,10 +144,10 @@ async function applyBatch(
   batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,
 ): Promise<ImportCounts> {
+  const before = (batch[0]?.number ?? 1) - 1;
+  const kept = before === 0 ? "nothing was imported" : `lines 1 to ${before} were imported, the rest was not`;
   const lines = batch.filter(({ text }) => text?.trim() !== "");
   const refuse = (line: NumberedLine | undefined, { field, reason }: Refusal) => {
-    const before = (batch[0]?.number ?? 1) - 1;
-    const kept = before === 0 ? "nothing was imported" : `lines 1 to ${before} were imported, the rest was not`;
     return new SdsError(
       "bad_record",
       `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`,
@@ -159,7 +159,11 @@ async function applyBatch(
     if ("refused" in parsed) throw refuse(line, parsed.refused);
     return parsed.record;
   });
-  const applied = await apply(records);
+  const applied = await apply(records).catch((thrown: unknown) => {
+    if (thrown instanceof SdsError) throw thrown;
+    const again = "Run it again after a remedy: records that are in the mirror change nothing";
+    throw new SdsError("failed", `${messageOf(thrown)}; ${kept}. ${again}`, { cause: thrown });
+  });
   if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);
   return { read: records.length, changed: applied.changed, events: applied.events };
 }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { Command } from "commander";
 import { version } from "../../package.json";
 import { messageOf, SdsError } from "../domain/error.ts";
@@ -13,14 +14,15 @@ import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 
-const HEALTH_TIMEOUT_MS = 2_000;
+/** A node waits 2 s for a locked database before it answers. */
+const READY_TIMEOUT_MS = 5_000;
 const SHOPS_AT_ONCE = 10;
 
 export function addStatusCommand(program: SdsCommand): void {
   program
     .command("status")
     .description(
-      "show whether `sds serve` runs, and what waits or failed in each shop; exit status 1 if it does not run",
+      "show whether `sds serve` runs and is ready, and what waits or failed in each shop; exit status 1 if it is not",
     )
     .jsonOption()
     .examples("sds status")
@@ -40,7 +42,9 @@ export function addStatusCommand(program: SdsCommand): void {
 async function readStatus(store: Store) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =
-    cluster === null ? await findProblem(await store.sessions.address()) : findClusterProblem(cluster.nodes);
+    cluster === null
+      ? await findProblem(await store.sessions.address())
+      : await findClusterProblem(store, cluster.nodes);
   const slots = createSlots(SHOPS_AT_ONCE);
   const listed = await store.shops.list();
   const shops = await Promise.all(listed.map((shop) => slots.run(() => workOf(store, shop))));
@@ -51,18 +55,41 @@ async function readStatus(store: Store) {
   };
 }
 
-function findClusterProblem(nodes: readonly NodeStatus[]): string | null {
-  return nodes.some(({ isAlive }) => isAlive) ? null : "no node is alive";
+/**
+ * Finds why the cluster cannot take work. Only nodes on this machine are asked, because the addresses of others may not
+ * lead to them from here. So it also checks the database, as `/readyz` of each node does.
+ */
+async function findClusterProblem(store: Store, nodes: readonly NodeStatus[]): Promise<string | null> {
+  const alive = nodes.filter(({ isAlive }) => isAlive);
+  if (alive.length === 0) return "no node is alive";
+  try {
+    await store.check();
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+  const problems = await Promise.all(
+    alive.filter(({ host }) => host === hostname()).map(({ address }) => findProblem(address ?? undefined)),
+  );
+  return problems.find((problem) => problem !== null) ?? null;
 }
 
 async function findProblem(address: string | undefined): Promise<string | null> {
   if (address === undefined) return "`sds serve` does not run";
   try {
-    const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
-    const { ok, status } = await fetch(`${address}/healthz`, { signal, proxy: false } as RequestInit);
-    return ok ? null : `${address} answers with ${status}`;
+    const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
+    const response = await fetch(`${address}/readyz`, { signal, proxy: false } as RequestInit);
+    return response.ok ? null : `${address} answers with ${response.status}: ${reasonIn(await response.text())}`;
   } catch (thrown) {
     return `${address} does not answer: ${messageOf(thrown)}`;
+  }
+}
+
+/** Reads the message of an error's body. Another program's answer has none. */
+function reasonIn(body: string): string {
+  try {
+    return (JSON.parse(body) as { error: { message: string } }).error.message;
+  } catch {
+    return "it is not sds";
   }
 }
 

@@ -182,6 +182,8 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
       refuseStopped();
       for (const job of jobs) job.resume();
       await noteAddress(program, address);
+      // The log says at once if the program is not ready, for instance because the disk is full.
+      await program.readiness.reason();
       return address;
     },
     stop() {

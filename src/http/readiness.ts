@@ -42,7 +42,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
       logged = undefined;
       return undefined;
     } catch (thrown) {
-      const reason = thrown instanceof SdsError ? thrown.message : "The database cannot be written.";
+      const reason = publicReason(thrown);
       const isOutage = thrown instanceof StoreError && thrown.reason === "lost";
       if (isOutage) log.error("the database cannot be written", failureFields(thrown));
       else if (logged !== reason) log.error("the program is not ready", { reason, error: messageOf(thrown) });
@@ -72,4 +72,10 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
       stopping = true;
     },
   };
+}
+
+function publicReason(thrown: unknown): string {
+  if (thrown instanceof SdsError) return thrown.message;
+  const isDiskFull = thrown instanceof StoreError && thrown.isDiskFull;
+  return isDiskFull ? "The database cannot be written: its disk is full." : "The database cannot be written.";
 }

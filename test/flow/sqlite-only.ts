@@ -13,6 +13,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "copy", reason: "it uses both engines anyway" },
   { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
+  { file: "full-disk", reason: "the disk of the data folder; test/store/postgres/check.test.ts has the server's" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
   { file: "pull", reason: "a client, which uses no database; copies.test.ts runs it against both engines" },
   { file: "client", reason: "a client, as pull" },

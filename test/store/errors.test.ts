@@ -149,12 +149,18 @@ test.each<[code: string, reason: string | undefined]>([
       },
       setting: 5,
     },
-    { lockWait: createLockWait(connect(":memory:"), 0), truncateLog: () => false },
+    { lockWait: createLockWait(connect(":memory:"), 0), truncateLog: () => false, folder: "/data" },
   );
   expect(part.setting).toBe(5);
   const [failure] = await failures([part.call(1)]);
   if (reason === undefined) expect(failure).toBe(thrown);
-  else expect(failure).toMatchObject({ name: "StoreError", message: "it failed", reason, cause: thrown });
+  else
+    expect(failure).toMatchObject({
+      name: "StoreError",
+      message: code === "SQLITE_FULL" ? "the disk of /data is full" : "it failed",
+      reason,
+      cause: thrown,
+    });
 });
 
 test("an operation waits at most its timeout, even if the lock passes from one process to the next", async () => {

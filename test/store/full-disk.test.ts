@@ -33,7 +33,7 @@ test.each([
       return "stored";
     },
   };
-  const remedies = { lockWait: { repeat: () => Promise.reject(full) }, truncateLog: () => empties };
+  const remedies = { lockWait: { repeat: () => Promise.reject(full) }, truncateLog: () => empties, folder: "/data" };
   const written = withStoreErrors(part, remedies).write();
   if (end === "stored") expect(await written).toBe("stored");
   else expect((await failures([written]))[0]).toMatchObject({ name: "StoreError", reason: "lost" });

@@ -1,19 +1,43 @@
 import { statfsSync } from "node:fs";
 import { codeOf, messageOf } from "../../domain/error.ts";
 import { bytesText } from "../../lib/text.ts";
+import { StoreError } from "../port/store-error.ts";
 
-/** Below this, an I/O error of SQLite is one of a full disk: it hides why it could not grow the index of a log. */
+/** With less than this, a disk is full. SQLite reports an I/O error if it cannot grow the index of its log. */
 const LITTLE_BYTES = 1024 * 1024;
 
-/** Describes a failed write to a folder, for messages. If the disk is full, says which one and how much is free. */
-export function reasonOf(thrown: unknown, folder: string): string {
-  const free = freeBytes(folder);
+/**
+ * Describes a full disk, for messages: which one, and how much is free.
+ * @param thrown an error of SQLite or the system, after a write to the folder
+ * @returns undefined for other errors
+ */
+export function describeFullDisk(thrown: unknown, folder: string): string | undefined {
   const code = codeOf(thrown);
+  const free = freeBytes(folder);
   const isFull =
     ["SQLITE_FULL", "ENOSPC", "EDQUOT"].includes(code) ||
     (code.startsWith("SQLITE_IOERR") && free !== undefined && free < LITTLE_BYTES);
-  if (!isFull) return messageOf(thrown);
-  return `the disk of ${folder} is full${free === undefined ? "" : `, ${bytesText(free)} are free`}`;
+  return isFull ? fullDiskText(folder, free) : undefined;
+}
+
+function fullDiskText(folder: string, free: number | undefined): string {
+  return `the disk of ${folder} is full${free === undefined ? "" : ` (${bytesText(free)} free)`}`;
+}
+
+/**
+ * Fails if the disk of a folder is almost full. There a small write can succeed in the space of the log, while most
+ * others fail.
+ * @throws StoreError `lost`
+ */
+export function checkSpace(folder: string): void {
+  const free = freeBytes(folder);
+  if (free !== undefined && free < LITTLE_BYTES)
+    throw new StoreError("lost", new Error("the disk is almost full"), fullDiskText(folder, free));
+}
+
+/** Describes why a write to a folder failed. */
+export function reasonOf(thrown: unknown, folder: string): string {
+  return describeFullDisk(thrown, folder) ?? messageOf(thrown);
 }
 
 /** Returns the bytes that this user may still write; undefined if the folder does not exist. */

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statS
 import { dirname } from "node:path";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "./data-folder.ts";
+import { reasonOf } from "./disk-space.ts";
 import { draftPath, publishDraft, removeDrafts } from "./drafts.ts";
 import { giveToOwner } from "./file-owner.ts";
 
@@ -91,7 +92,9 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
     }
     syncFolder(dirname(path));
   } catch (thrown) {
-    throw new SdsError("failed", `cannot make the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("failed", `cannot make the master key ${path}: ${reasonOf(thrown, dirname(path))}`, {
+      cause: thrown,
+    });
   } finally {
     rmSync(draft, { force: true });
   }

@@ -12,10 +12,13 @@ export type StoreErrorReason = "busy" | "lost" | "conflict";
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly reason: StoreErrorReason;
+  readonly isDiskFull: boolean;
 
-  constructor(reason: StoreErrorReason, cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  /** @param fullDisk describes the full disk, if that is why it failed */
+  constructor(reason: StoreErrorReason, cause: unknown, fullDisk?: string) {
+    super(fullDisk ?? messageOf(cause), { cause });
     this.reason = reason;
+    this.isDiskFull = fullDisk !== undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { codeOf, SdsError } from "../../domain/error.ts";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { StoreError } from "../port/store-error.ts";
 
 /** Returns the SQLSTATE, which the driver calls `errno`; "" for other errors. */
@@ -69,5 +69,7 @@ export function storeErrorOf(thrown: unknown): unknown {
   if (state.startsWith("23")) return new StoreError("conflict", thrown);
   // These codes mean too few resources, a full disk, a system error, a damaged file or a revoked right.
   const isLost = isConnectionLost(thrown) || isRefused(thrown) || isReadOnly(thrown) || /^(53|58|XX|42501)/.test(state);
-  return isLost ? new StoreError("lost", thrown) : thrown;
+  if (!isLost) return thrown;
+  const isFull = state === "53100";
+  return new StoreError("lost", thrown, isFull ? `the disk of the server is full: ${messageOf(thrown)}` : undefined);
 }

@@ -133,10 +133,7 @@ function storeOf(
     async check() {
       await checkVersionStays(checks);
       await checkEpochStays(checks, epochs.epoch);
-      await checks.run(
-        `INSERT INTO meta (name, value) VALUES ('write_check', '0')
-         ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
-      );
+      await checkWrites(checks);
     },
     async checkpoint() {
       // A PostgreSQL server truncates its log itself.
@@ -145,4 +142,19 @@ function storeOf(
       await Promise.all([db, beats, checks, slow].map((each) => each.close()));
     },
   };
+}
+
+/**
+ * Writes to the disk, so it fails on a full disk. The row is written in place, which needs no new space. So the rows of
+ * a function, more than the memory for them, go to a temporary file on the database's disk.
+ */
+async function checkWrites(checks: Database): Promise<void> {
+  await checks.transaction(async (tx) => {
+    await tx.run("SELECT set_config('work_mem', '64kB', true), set_config('temp_tablespaces', '', true)");
+    await tx.run("SELECT count(*) FROM unnest(array_fill(repeat('x', 8000), ARRAY[12]))");
+    await tx.run(
+      `INSERT INTO meta (name, value) VALUES ('write_check', '0')
+       ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
+    );
+  });
 }

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, lstatSync, openSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { codeOf, invalid, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, invalid, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "../files/data-folder.ts";
+import { reasonOf } from "../files/disk-space.ts";
 import { draftPath, isDraftName, publishDraft } from "../files/drafts.ts";
 import { checkCopy, mayBeCopy, syncFile } from "./copy-check.ts";
 import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.ts";
@@ -44,7 +45,9 @@ export function backupDatabase({ folder, file, masterKeyFile, random, now }: Cop
     return { bytes };
   } catch (thrown) {
     if (thrown instanceof SdsError && ["conflict", "not_found"].includes(thrown.code)) throw thrown;
-    throw new SdsError("failed", `cannot make the backup ${file}: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("failed", `cannot make the backup ${file}: ${reasonOf(thrown, dirname(target))}`, {
+      cause: thrown,
+    });
   } finally {
     rmSync(draft, { force: true });
     rmSync(`${draft}-journal`, { force: true });

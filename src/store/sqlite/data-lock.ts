@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, SdsError } from "../../domain/error.ts";
+import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
@@ -52,6 +53,8 @@ function lockWith(folder: string, waitMs: number, begin: string): DataLock | und
   } catch (thrown) {
     db?.close(true);
     if (codeOf(thrown).startsWith("SQLITE_BUSY")) return undefined;
-    throw new SdsError("failed", `cannot lock the data folder with ${path}: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("failed", `cannot lock the data folder with ${path}: ${reasonOf(thrown, folder)}`, {
+      cause: thrown,
+    });
   }
 }

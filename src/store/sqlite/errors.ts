@@ -1,16 +1,18 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
 import type { Awaitable } from "../../lib/waits.ts";
+import { describeFullDisk } from "../files/disk-space.ts";
 import { StoreError } from "../port/store-error.ts";
 import { isBusy, type LockWait } from "./lock-wait.ts";
 
 /** Converts SQLite's errors to errors of the port. */
-function storeErrorOf(thrown: unknown): unknown {
+function storeErrorOf(thrown: unknown, folder: string): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;
   if (isBusy(thrown)) return new StoreError("busy", thrown);
   if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
   // These errors are defects of our code, and are returned unchanged.
-  return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
+  if (/^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code)) return thrown;
+  return new StoreError("lost", thrown, describeFullDisk(thrown, folder));
 }
 
 /** Remedies for failures. After a remedy, the operation is retried. */
@@ -18,6 +20,8 @@ interface Remedies {
   lockWait: LockWait;
   /** Frees space on a full disk. @returns whether it freed any space */
   truncateLog: () => boolean;
+  /** The database's folder, for messages. */
+  folder: string;
 }
 
 /** Wraps the methods of a part of the store. They retry after a remedy, and throw SQLite's errors as StoreError. */
@@ -40,15 +44,15 @@ type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 /**
  * Wraps a method. A success returns the method's result. A failure returns a promise, because the retry comes later.
  */
-function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
+function translated(method: StoreMethod, { lockWait, truncateLog, folder }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {
       if (isBusy(thrown)) return await lockWait.repeat(async () => method(...args), thrown);
       if (codeOf(thrown) === "SQLITE_FULL" && truncateLog()) return await method(...args);
     } catch (again) {
-      throw storeErrorOf(again);
+      throw storeErrorOf(again, folder);
     }
-    throw storeErrorOf(thrown);
+    throw storeErrorOf(thrown, folder);
   }
 
   return (...args) => {

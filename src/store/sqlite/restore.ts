@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { codeOf, invalid, messageOf, SdsError } from "../../domain/error.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { makeFolder, syncFolder } from "../files/data-folder.ts";
+import { reasonOf } from "../files/disk-space.ts";
 import { draftPath, removeDrafts } from "../files/drafts.ts";
 import { giveToOwner } from "../files/file-owner.ts";
 import { readMasterKey } from "../files/master-key.ts";
@@ -161,7 +162,7 @@ function copyFile(from: string, to: string, owned: Stats): number {
     fsyncSync(target);
     return bytes;
   } catch (thrown) {
-    throw new SdsError("failed", `cannot copy ${from} to ${to}: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("failed", `cannot copy ${from} to ${to}: ${reasonOf(thrown, dirname(to))}`, { cause: thrown });
   } finally {
     for (const fd of opened) closeSync(fd);
   }

@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
+import { codeOf, SdsError } from "../../domain/error.ts";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
+import { checkSpace, reasonOf } from "../files/disk-space.ts";
 import { removeDrafts } from "../files/drafts.ts";
 import { openVaultOf, type StoredFingerprint, type Vault } from "../files/vault.ts";
 import { EPOCH_BYTES, FORMER_EPOCHS, readFormerEpochs, type Store } from "../port/store.ts";
@@ -47,7 +49,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   } catch (thrown) {
     db?.close(true);
     lock.release();
-    throw thrown;
+    if (!codeOf(thrown).startsWith("SQLITE_")) throw thrown;
+    const message = `cannot use the database in ${folder}: ${reasonOf(thrown, folder)}`;
+    throw new SdsError("failed", message, { cause: thrown });
   }
 }
 
@@ -67,7 +71,7 @@ function epochsOf(db: Database, random: SqliteOptions["random"]): Pick<Store, "e
   return { epoch, formerEpochs: readFormerEpochs(stored.get(FORMER_EPOCHS)?.value) };
 }
 
-function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
+function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeoutMs, random }: SqliteOptions): Store {
   const epochs = epochsOf(db, random);
   const writeCheck = prepareWriteCheck(db);
   // From now on SQLite never blocks the event loop to wait for a lock.
@@ -81,7 +85,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
       return false;
     }
   };
-  const remedies = { lockWait, truncateLog };
+  const remedies = { lockWait, truncateLog, folder };
   const quiet = quietDatabase(db);
   const { deliveryLog, inboxItems, ...stores } = quietStores(quiet, quiet, vault, random);
   const parts = {
@@ -100,6 +104,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
         async check() {
           checkVersionStays(db);
           writeCheck();
+          checkSpace(folder);
         },
         async checkpoint() {
           checkpoint(db);
