@@ -10,6 +10,7 @@ import {
   fieldNamed,
   restoreField,
 } from "../domain/fields/definition.ts";
+import { printable } from "../lib/log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
@@ -188,5 +189,5 @@ async function value(
   });
   if (json) printJson(stored);
   else if (stored.value === null) tell("The field has no value.");
-  else printLine(String(stored.value));
+  else printLine(printable(String(stored.value)));
 }

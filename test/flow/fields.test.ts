@@ -48,6 +48,14 @@ describe("field", () => {
     expect(await program.json(["field", "value", "1", "weight", "-2.5"])).toMatchObject({ value: -2.5 });
   });
 
+  test("a text that a subscriber wrote cannot control the terminal", async () => {
+    const program = await programWithContract();
+    await program.run(["field", "add", "note", "--label", "Note", "--type", "text"]);
+    const typed = "two\nlines, \u001b[31mred";
+    expect((await program.run(["field", "value", "1", "note", typed])).stdout).toBe("two\nlines, <U+001B>[31mred\n");
+    expect(await program.json(["field", "value", "1", "note"])).toMatchObject({ value: typed });
+  });
+
   test("on a plan without access fields are defined, and values are set, with a warning", async () => {
     const program = await programWithContract();
     await program.run(["shop", "set", "alpha.myshopify.com", "--plan", "free"]);
