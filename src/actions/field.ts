@@ -4,16 +4,10 @@ import { type FieldValue, parseValueText, storedValue } from "../domain/fields/v
 import { namedRow } from "../domain/pages/row-filter.ts";
 import type { Subscription } from "../domain/resources.ts";
 import type { Shop } from "../domain/shop.ts";
-import { isoUtcOrNull } from "../lib/time.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { FieldStore } from "../store/port/fields.ts";
 import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
-
-/** A definition as commands and pages show it. */
-export function shownField({ archivedAt, hasValues: _, ...field }: FieldDefinition) {
-  return { ...field, archivedAt: isoUtcOrNull(archivedAt) };
-}
 
 interface DefinitionsRequest {
   shop: Shop;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { changeFields, findFields, setFieldValues, shownField } from "../actions/field.ts";
+import { changeFields, findFields, setFieldValues } from "../actions/field.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import {
   addField,
@@ -11,6 +11,7 @@ import {
   restoreField,
 } from "../domain/fields/definition.ts";
 import { printable } from "../lib/log.ts";
+import { isoUtcOrNull } from "../lib/time.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
@@ -142,6 +143,11 @@ async function change(
   const { fields, warnings } = await withShop(command, (store, shop) => changeFields(store, { shop, ...request }));
   warn(warnings);
   report(fields, key, flags, done);
+}
+
+/** A definition as the commands print it. */
+function shownField({ archivedAt, hasValues: _, ...field }: FieldDefinition) {
+  return { ...field, archivedAt: isoUtcOrNull(archivedAt) };
 }
 
 /** @param done begins the message, for example "Archived" */

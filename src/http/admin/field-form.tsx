@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields/definition.ts";
 
+export const FIELDS = "/admin/fields";
+
 /** Names of the types for merchants. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {
   text: "Text",
@@ -22,7 +24,7 @@ export interface TypedField {
   personal: string;
 }
 
-export function readTyped(form: URLSearchParams): TypedField {
+export function readTypedField(form: URLSearchParams): TypedField {
   const textOf = (name: string) => form.get(name) ?? "";
   return {
     key: textOf("key"),
@@ -34,8 +36,8 @@ export function readTyped(form: URLSearchParams): TypedField {
   };
 }
 
-/** Reads what the domain checks. */
-export function chosen({ type, options, subscriberEditable, personal }: Omit<TypedField, "key" | "label">) {
+/** Reads a definition, which the domain checks. */
+export function definitionOf({ type, options, subscriberEditable, personal }: Omit<TypedField, "key" | "label">) {
   return {
     // The domain refuses other types.
     type: type as FieldDefinition["type"],
@@ -45,7 +47,7 @@ export function chosen({ type, options, subscriberEditable, personal }: Omit<Typ
   };
 }
 
-export function typedFrom({ key, label, type, options, subscriberEditable, personal }: FieldDefinition): TypedField {
+export function typedFieldOf({ key, label, type, options, subscriberEditable, personal }: FieldDefinition): TypedField {
   return { key, label, type, options: options.join("\n"), subscriberEditable, personal: personal ? "yes" : "no" };
 }
 

@@ -3,9 +3,7 @@ import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest } from "./admin-request.ts";
 import { ACTION, CsrfField, Table } from "./components.tsx";
-import { TYPE_NAMES } from "./field-form.tsx";
-
-const FIELDS = "/admin/fields";
+import { FIELDS, TYPE_NAMES } from "./field-form.tsx";
 
 interface FieldRows {
   request: AdminRequest;

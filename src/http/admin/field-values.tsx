@@ -1,14 +1,12 @@
 /** @jsxImportSource preact */
 import { type EditableFields, findFields, setFieldValues } from "../../actions/field.ts";
-import { SdsError } from "../../domain/error.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import { type FieldValue, parseValueText } from "../../domain/fields/value.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
 import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
-
-const FIELDS = "/admin/fields";
+import { FIELDS } from "./field-form.tsx";
+import { reasonOf } from "./form.ts";
 
 /** What was typed for one field, and why it is refused. */
 interface TypedValue {
@@ -31,7 +29,7 @@ export const showValues: Handler = async (request, dependencies) => {
 export const saveValues: Handler = async (request, dependencies) => {
   const { shop, id } = request;
   const found = await findFields(dependencies.store, shop, id);
-  const typed = readTyped(request.form, found);
+  const typed = readTypedValues(request.form, found);
   if ([...typed.values()].some(({ error }) => error !== undefined)) return valuesPage(request, found, { typed });
   const error = await save(request, dependencies, found, typed);
   if (error !== undefined) return valuesPage(request, found, { typed, error });
@@ -39,7 +37,7 @@ export const saveValues: Handler = async (request, dependencies) => {
 };
 
 /** Returns the changed values. A value that others changed meanwhile stays, unless it was changed here too. */
-function readTyped(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
+function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
   const typed = new Map<string, TypedValue>();
   for (const { definition } of fields) {
     const text = form.get(`value.${definition.key}`)?.replaceAll("\r\n", "\n");
@@ -54,8 +52,7 @@ function refusalOf(definition: FieldDefinition, text: string): { error?: string 
     if (text !== "") parseValueText(definition, text);
     return {};
   } catch (thrown) {
-    if (thrown instanceof SdsError) return { error: sentence(thrown.message) };
-    throw thrown;
+    return { error: reasonOf(thrown, "invalid") };
   }
 }
 
@@ -73,9 +70,7 @@ async function save(
     await setFieldValues(store, recordWriter, change);
     return undefined;
   } catch (thrown) {
-    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))
-      return sentence(thrown.message);
-    throw thrown;
+    return reasonOf(thrown, "invalid", "not_found");
   }
 }
 

@@ -11,13 +11,19 @@ import {
   restoreField,
 } from "../../domain/fields/definition.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
 import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
-import { chosen, DefinitionInputs, KeyInput, readTyped, type TypedField, typedFrom } from "./field-form.tsx";
+import {
+  DefinitionInputs,
+  definitionOf,
+  FIELDS,
+  KeyInput,
+  readTypedField,
+  type TypedField,
+  typedFieldOf,
+} from "./field-form.tsx";
 import { ArchivedTable, FieldTable } from "./field-tables.tsx";
-
-const FIELDS = "/admin/fields";
+import { reasonOf } from "./form.ts";
 
 interface RefusedField {
   typed: TypedField;
@@ -32,9 +38,9 @@ interface RefusedLookUp {
 export const showFields: Handler = (request, dependencies) => fieldsPage(request, dependencies);
 
 export const createField: Handler = async (request, dependencies) => {
-  const typed = readTyped(request.form);
+  const typed = readTypedField(request.form);
   const { key, label, ...rest } = typed;
-  const change = (fields: readonly FieldDefinition[]) => addField(fields, { key, label, ...chosen(rest) });
+  const change = (fields: readonly FieldDefinition[]) => addField(fields, { key, label, ...definitionOf(rest) });
   const refused = await changeFields(request, dependencies, change);
   if (refused !== undefined) return fieldsPage(request, dependencies, { typed, error: refused });
   return { to: FIELDS, notices: [{ text: `The field ${label} is added.` }] };
@@ -44,12 +50,12 @@ export const showField: Handler = (request, dependencies) => fieldPage(request, 
 
 export const saveField: Handler = async (request, dependencies) => {
   const { id: key, form } = request;
-  const typed = { ...readTyped(form), key };
+  const typed = { ...readTypedField(form), key };
   const { label, key: _, ...rest } = typed;
   const change = (fields: readonly FieldDefinition[]) => {
     // A field in use keeps its type, and its page has no choice of types.
     const type = form.get("type") ?? fieldNamed(fields, key).type;
-    return changeField(fields, key, { label, ...chosen({ ...rest, type }) });
+    return changeField(fields, key, { label, ...definitionOf({ ...rest, type }) });
   };
   const refused = await changeFields(request, dependencies, change);
   if (refused !== undefined) return fieldPage(request, dependencies, { typed, error: refused });
@@ -75,9 +81,8 @@ export const lookUp: Handler = async (request, dependencies) => {
     const { subscription } = await actions.findFields(dependencies.store, request.shop, name);
     return { to: `${FIELDS}/values/${subscription.id}` };
   } catch (thrown) {
-    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "not_found"))
-      return fieldsPage(request, dependencies, undefined, { name, error: sentence(thrown.message) });
-    throw thrown;
+    const error = reasonOf(thrown, "invalid", "not_found");
+    return fieldsPage(request, dependencies, undefined, { name, error });
   }
 };
 
@@ -91,9 +96,7 @@ async function changeFields(
     await actions.changeFields(store, { shop, change, actor: "merchant" });
     return undefined;
   } catch (thrown) {
-    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "conflict"))
-      return sentence(thrown.message);
-    throw thrown;
+    return reasonOf(thrown, "invalid", "conflict");
   }
 }
 
@@ -155,7 +158,7 @@ async function fieldPage(
       </p>
       <fieldset disabled={!hasAccess(shop.plan)} {...describedBy(refused)}>
         <FieldError id="field-error" error={refused?.error} />
-        <DefinitionInputs typed={refused?.typed ?? typedFrom(field)} field={{ hasValues }} />
+        <DefinitionInputs typed={refused?.typed ?? typedFieldOf(field)} field={{ hasValues }} />
         <div class="actions">
           <button type="submit" id="save-field">
             Save

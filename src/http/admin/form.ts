@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { invalid } from "../../domain/error.ts";
+import { type ErrorCode, invalid, SdsError } from "../../domain/error.ts";
+import { sentence } from "../../lib/text.ts";
 import type { BodyReader } from "../body.ts";
 import type { Session } from "./sessions.ts";
 
@@ -27,6 +28,12 @@ export async function readForm(
   const given = Buffer.from(form.get("csrf") ?? "");
   const wanted = Buffer.from(csrf);
   return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;
+}
+
+/** Returns why a form is refused, as a sentence. @throws the error itself, if it has none of these codes */
+export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
+  if (thrown instanceof SdsError && codes.includes(thrown.code)) return sentence(thrown.message);
+  throw thrown;
 }
 
 /**

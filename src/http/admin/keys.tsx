@@ -3,7 +3,6 @@ import * as actions from "../../actions/key.ts";
 import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
 import {
   ACTION,
@@ -16,6 +15,7 @@ import {
   Table,
   Time,
 } from "./components.tsx";
+import { reasonOf } from "./form.ts";
 
 const KEYS = "/admin/keys";
 
@@ -39,9 +39,7 @@ export const createKey: Handler = async (request, dependencies) => {
     const secret = { name: "the new key", value: plaintext };
     return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, secret }] };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid")
-      return keysPage(request, dependencies, { label, error: sentence(thrown.message) });
-    throw thrown;
+    return keysPage(request, dependencies, { label, error: reasonOf(thrown, "invalid") });
   }
 };
 

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { saveEndpoint } from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
-import { SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { printable } from "../../lib/log.ts";
@@ -9,6 +8,7 @@ import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
 import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
+import { reasonOf } from "./form.ts";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
 /** Content of the page in addition to the stored settings: a refused form, or the secret. */
@@ -30,9 +30,7 @@ export const saveWebhooks: Handler = async (request, dependencies) => {
     const { settings, warnings } = await saveEndpoint(dependencies, save, dependencies.now());
     return { to: WEBHOOKS, notices: savedNotices(settings, warnings) };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid")
-      return webhooksPage(request, dependencies, { typed, error: sentence(thrown.message) });
-    throw thrown;
+    return webhooksPage(request, dependencies, { typed, error: reasonOf(thrown, "invalid") });
   }
 };
 
@@ -67,9 +65,7 @@ export const sendTestEvent: Handler = async (request, dependencies) => {
     wake();
     return { to: `/admin/deliveries/${id}` };
   } catch (thrown) {
-    if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "failed"))
-      return webhooksPage(request, dependencies, { testError: sentence(thrown.message) });
-    throw thrown;
+    return webhooksPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });
   }
 };
 
