@@ -1,7 +1,10 @@
 /** Why an address is refused: its form, or plain `http:` to another machine. */
 export type AddressProblem = "form" | "http";
 
-/** Reads a server's address. @param allowHttp also `http:` to other machines: everybody on the way can read the key */
+/**
+ * Reads a server's address.
+ * @param allowHttp accepts `http:` to other machines, although everybody on the way can read the key
+ */
 export function readAddress(text: string, allowHttp: boolean): URL | AddressProblem {
   const url = parseUrl(text);
   if (url === undefined || !["https:", "http:"].includes(url.protocol)) return "form";

@@ -8,7 +8,10 @@ import {
 } from "./resource-reader.ts";
 import type { Customer, Order, Subscription, SubscriptionWithFields } from "./resources.ts";
 
-/** Ids are internal ids or gids. A row must fit all filters; of several statuses, one. */
+/**
+ * Ids are internal ids or gids. A row must fit every filter. If `status` has several values, the row must have one of
+ * them.
+ */
 export interface SubscriptionFilter {
   shopifyId?: string;
   customerId?: string;

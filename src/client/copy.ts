@@ -29,7 +29,7 @@ export interface CopyOptions {
   signal?: AbortSignal;
   /**
    * Keeps copying, and asks for changes at this interval. `onTrouble` then gets temporary errors (429, 5xx and the
-   * network). The next try comes after the interval, or after the server's `Retry-After` if it is longer.
+   * network). After an error, the next try waits for the interval or the server's `Retry-After`, whichever is longer.
    */
   everyMs?: number;
   onTrouble?: (error: ApiError | ConnectionError) => void;
@@ -55,8 +55,8 @@ type CopyQuery = ReadOptions & Partial<IncludeFields>;
  * Then `copy` clears the store and reads all rows again. For any other reason, such as a key of another shop, it throws
  * the refusal, and the store stays.
  *
- * With `include`, subscriptions are copied with their custom fields. Do so from the first run of a store on: rows that
- * do not change stay as they were copied.
+ * With `include`, subscriptions are copied with their custom fields. Pass `include` from the first run of a store on: a
+ * later run copies only rows that have changed.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy(
@@ -130,7 +130,7 @@ async function bringUpToDate<Row>(
   }
   if (state === undefined) throw new Error("a list has at least one page");
   for await (const page of reader.changes(state.checkpoint, options)) {
-    // A page without news needs no write.
+    // An empty page with the same checkpoint needs no write.
     if (page.rows.length > 0 || page.checkpoint !== state.checkpoint)
       await save(page, { checkpoint: page.checkpoint, cursor: null });
   }

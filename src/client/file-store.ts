@@ -35,8 +35,8 @@ interface OpenFile<Row> {
 const LINE_START = '{"state":';
 
 /**
- * A file with more than this many saved rows is rewritten at opening or before a save, unless most of them are current.
- * Most are current if the saved rows are at most twice the rows of the copy. A save without rows counts as one row.
+ * A file with more saved rows than this is rewritten at opening or before a save, if more than half of them are
+ * outdated. A save without rows counts as one row.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
@@ -137,7 +137,7 @@ async function rewrite(file: OpenFile<unknown>, state: CopyState): Promise<void>
     await rename(draft, file.path);
     Object.assign(file, { handle, size, savedRows: file.rows.size, rewriteAbove: SPARE_ROWS, hasRest: false });
   } catch (thrown) {
-    // On a full disk, the draft would take the space that the next save needs.
+    // Empties the draft: on a full disk, it would take the space that the next save needs.
     await handle.truncate(0).catch(() => undefined);
     await handle.close();
     throw thrown;

@@ -26,7 +26,10 @@ interface FetchInit {
   redirect: "manual";
   credentials: "omit";
   signal: AbortSignal;
-  /** An option of Bun: no proxy of the environment may see the key of a server on this machine. */
+  /**
+   * An option of Bun: requests to this machine go without a proxy, because a proxy of the environment could see the
+   * key.
+   */
   proxy?: false;
 }
 
@@ -59,7 +62,10 @@ interface FailedAttempt {
 
 const REAL: RequesterDependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
-/** No attempt begins with less time than this: it would fail, and hide the error of the attempt before. */
+/**
+ * No attempt begins with less time than this. It would fail, and its error would replace the error of the former
+ * attempt.
+ */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
 /** Repeats requests that fail by 429, 5xx or the network, until the deadline. @throws TypeError for wrong options */
@@ -137,7 +143,10 @@ function urlOf(base: URL, path: string, query: Query): string {
   return url.href;
 }
 
-/** Reads an answer. @param text undefined if it is too large; then a retry would load it again */
+/**
+ * Reads an answer.
+ * @param text undefined if it is too large: then no retry follows, because it would load the answer again
+ */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);

@@ -36,7 +36,7 @@ export interface ResourceReader<Row, Filter> {
   /**
    * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
    * its rows. A row can come twice, each time in its newest state.
-   * @param since the checkpoint of a page, or a time; with a time, changes of the minute before can come too
+   * @param since the checkpoint of a page, or a time; after a time, changes from up to a minute before it can come too
    */
   changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
   /** One row. @param id internal id or gid. @returns undefined for an unknown id */
@@ -109,7 +109,7 @@ function includeQuery(include: readonly string[] | undefined): { include?: strin
   throw new TypeError('include must be ["customFields"]');
 }
 
-/** Reads a filter's value, or its values. @throws TypeError for an empty list, as for a missing value */
+/** Reads the value or values of a filter. @throws TypeError for an empty list and for a missing value */
 function textsOf(parameter: string, value: unknown): string | string[] {
   if (!Array.isArray(value) || value.length === 0) return textOf(parameter, value);
   return value.map((one) => textOf(parameter, one));

@@ -9,7 +9,7 @@ export interface LineItem {
   title: string;
   /** 1 or more. */
   quantity: number;
-  /** Price of one. */
+  /** Price of one piece. */
   unitPriceCents: number;
 }
 
@@ -55,9 +55,9 @@ export interface Customer {
   shopifyId: string;
   /** Null also if the app has no access to it, and after a redaction. */
   email: string | null;
-  /** The same. */
+  /** Null in the same cases as `email`. */
   firstName: string | null;
-  /** The same. */
+  /** Null in the same cases as `email`. */
   lastName: string | null;
   /** Whether marketing e-mail is allowed. */
   marketingConsent: boolean;

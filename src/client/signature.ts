@@ -10,7 +10,10 @@ export function importSecret(secret: string): Promise<CryptoKey> {
   return importBytes(new TextEncoder().encode(secret));
 }
 
-/** Imports the key of Standard Webhooks: the base64 behind `whsec_`. @returns undefined for another form */
+/**
+ * Imports the key of Standard Webhooks: the base64 after `whsec_`.
+ * @returns undefined if the secret has another form
+ */
 async function importStandardSecret(secret: string): Promise<CryptoKey | undefined> {
   const [, base64] = STANDARD_SECRET.exec(secret) ?? [];
   const bytes = base64 === undefined ? undefined : fromBase64(base64);

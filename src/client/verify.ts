@@ -20,7 +20,10 @@ export interface VerifyOptions {
   now?: () => number;
 }
 
-/** Why a delivery was refused. `no_signature`: a header is missing. `too_old`, `too_new`: check this clock first. */
+/**
+ * Why a delivery was refused. `no_signature`: a header is missing. `too_old` or `too_new`: check this machine's clock
+ * first.
+ */
 export type VerifyRefusal = "no_signature" | "wrong_signature" | "too_old" | "too_new" | "not_an_event";
 
 export type Verified =

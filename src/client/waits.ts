@@ -27,7 +27,10 @@ export function parseRetryAfter(text: string | null, now: number): number | unde
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-/** Makes a signal that aborts after a time, or with the given signal. Afterwards, call `end`. */
+/**
+ * Makes a signal that aborts after a time, or when the given signal aborts. Call `end` afterwards, which stops the
+ * timer.
+ */
 export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   const abort = () => controller.abort();

@@ -99,7 +99,7 @@ export type WebhookTopic = keyof WebhookData;
 
 /** What every event has. */
 export interface WebhookEnvelope {
-  /** Id of the delivery. Retries have the same one: skip those that you know. */
+  /** Id of the delivery. Retries keep it: skip an id that you have processed. */
   id: string;
   /** When the event was queued. */
   created_at: string;

@@ -84,7 +84,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
-  /** Closes idle connections, because clients use all file descriptors outside the reserve. */
+  /** Closes idle connections, because clients have taken all file descriptors outside the reserve. */
   function onShortage(): void {
     const closed = server.server?.closeIdleConnections() ?? 0;
     if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
@@ -201,7 +201,7 @@ function listen({ config: { host, port }, server }: Program): void {
   }
 }
 
-/** Stores the address for sign-in links. Without it, the links use the address of the settings. */
+/** Stores the address for sign-in links. Without a stored address, the links use the address of the settings. */
 async function noteAddress({ config, store, membership, log }: Program, address: string): Promise<void> {
   try {
     await store.sessions.noteAddress(address);

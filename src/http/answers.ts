@@ -25,8 +25,8 @@ export const CustomFields = Type.Unsafe<FieldValues>({
 });
 
 /**
- * The schema of a row, by resource. One schema has both forms of a subscription: of two schemas, client generators
- * make a type whose fields nobody can read without a check.
+ * The schema of a row, by resource. One schema covers subscriptions with and without custom fields. From two schemas,
+ * client generators would make a type whose fields can be read only after a check.
  */
 export const ANSWER_SCHEMAS = {
   subscriptions: Type.Object(

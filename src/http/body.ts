@@ -2,9 +2,15 @@ import { SdsError } from "../domain/error.ts";
 import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
-/** The most bytes of all bodies that arrive or are worked on. A sender is known only when its body is complete. */
+/**
+ * The most bytes of all bodies that arrive or are worked on. The limit is for all senders together, because a body's
+ * signature can be checked only when the body is complete.
+ */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/** A body with a Content-Length up to this is read in one call, and counted before: a stream would take 15 µs more. */
+/**
+ * A body with a Content-Length up to this is read in one call, because a stream would take 15 µs more. Its bytes are
+ * counted before they arrive.
+ */
 const SMALL_BYTES = 16 * 1024;
 /** Share of the total that bodies may take while they arrive in pieces. Small bodies always get the rest. */
 const STREAM_SHARE = 3 / 4;
@@ -27,7 +33,7 @@ export interface Body extends Disposable {
 /** How large a body may be. */
 export interface BodyLimit {
   maxBytes: number;
-  /** Makes the refusal of a larger body. */
+  /** Makes the error for a larger body. */
   tooLarge?: (maxBytes: number) => SdsError;
 }
 
@@ -39,10 +45,10 @@ interface BodyReadOptions extends BodyLimit {
 /** Reads bodies. Limits how many bytes of bodies are in memory, and how long each body may take. */
 export interface BodyReader {
   /**
-   * Reads a body. Counts bytes that have arrived, and the announced length of small bodies. If there is no room for
-   * more bytes, a stalled body is given up. If no body is stalled, a body that makes progress takes the room of a
-   * sender with more bytes. Every other body is refused.
-   * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
+   * Reads a body. Counts the bytes that have arrived; of a small body, counts the announced bytes at once. If the bytes
+   * exceed the limit, gives up the body that is stalled longest. If no body is stalled, a body that makes progress
+   * replaces a body of the sender with the most bytes. Otherwise refuses the body.
+   * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up or refused
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
 }
@@ -109,8 +115,9 @@ interface Arrival {
   sender: string;
   /** Bytes that the budget counts for this body. */
   bytes: number;
-  /** When the body last made progress, and how many bytes it had then. */
+  /** When the body last made progress. */
   progressAt: number;
+  /** How many bytes the body had then. */
   progressBytes: number;
   giveUp(reason: string): void;
 }
@@ -128,7 +135,11 @@ class BodyBudget {
     this.clock = clock;
   }
 
-  /** @param bytes counted before any byte arrives. @throws SdsError `unavailable` */
+  /**
+   * Counts a new arrival.
+   * @param bytes of a small body, which are counted before they arrive; otherwise 0
+   * @throws SdsError `unavailable`
+   */
   begin(sender: string, bytes: number, giveUp: Arrival["giveUp"]): Arrival {
     const arrival = { sender, bytes: 0, progressAt: this.clock(), progressBytes: 0, giveUp };
     this.makeRoom(arrival, bytes + OVERHEAD_BYTES, this.maxBytes);
@@ -191,7 +202,7 @@ class BodyBudget {
 
   /**
    * Picks the arrival that must give up its room to `arrival`: an arrival of the sender with the most bytes.
-   * @returns undefined if `arrival` made no progress, or its own sender would have as many bytes
+   * @returns undefined if `arrival` made no progress, or if its own sender would then have at least as many bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;
@@ -205,7 +216,7 @@ class BodyBudget {
 
 /**
  * Returns the value of Content-Length.
- * @returns undefined for a chunked body, or if the header was sent twice: "5, 5" (RFC 9110, 8.6)
+ * @returns undefined for a chunked body, and for a header that was sent twice, which reads "5, 5" (RFC 9110, 8.6)
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {

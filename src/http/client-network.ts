@@ -12,7 +12,7 @@ const MAPPED_BITS = 96;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** What requests say about their clients. Only trusted proxies are believed. */
+/** Tells who sent a request, and whether it came by https. Believes the headers of trusted proxies only. */
 export interface Clients {
   /**
    * Returns the network by which the client of a request is counted. An IPv4 address is counted alone. An IPv6 address
@@ -25,7 +25,9 @@ export interface Clients {
   isSecure(request: Request, peer: string | undefined): boolean;
 }
 
-/** @param trustedProxies whose X-Forwarded-For and X-Forwarded-Proto count, in addition to proxies on this machine */
+/**
+ * @param trustedProxies whose X-Forwarded-For and X-Forwarded-Proto are believed; proxies on this machine always are
+ */
 export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
   const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);

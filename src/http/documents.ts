@@ -12,7 +12,7 @@ export interface Document {
   compressed: (encoding: Encoding) => Bytes;
 }
 
-/** These use the default levels, because most documents are compressed once and sent often. */
+/** Compresses at the default levels, not at the lowest: most documents are compressed once and sent often. */
 const COMPRESS_DOCUMENT: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes)),
   gzip: (bytes) => Bun.gzipSync(bytes),

@@ -8,7 +8,10 @@ const LEVEL = { level: 1 } as const;
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Encoding = "zstd" | "gzip";
 
-/** The lowest level: a page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip. */
+/**
+ * Compresses at the lowest level: a page of 24 KB takes 15 to 25 µs. It shrinks to an eighth with zstd, to a fifth with
+ * gzip.
+ */
 export const compress: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes, LEVEL)),
   gzip: (bytes) => Bun.gzipSync(bytes, LEVEL),

@@ -22,7 +22,7 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   bodies: BodyReader;
   shops: ShopStore;
-  /** Counts signed posts, so that readers make room for them. */
+  /** Counts signed posts, so that readers do not delay them. */
   load: Pick<LoadGauge, "during">;
 }
 
@@ -30,7 +30,7 @@ interface Dependencies {
 export function createIntakeHandler({ bodies, shops, recordWriter, load }: Dependencies): RouteHandler {
   return async (request, { client }) => {
     announcedBytes(request, INTAKE_LIMIT);
-    // Before the body was read, no shop is looked up: the time of the answer must not tell whether a shop exists.
+    // The shop is looked up only after the body was read: the time of a refusal must not tell whether a shop exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: client() });
     const { shop } = await authenticate(shops, request.headers, body.bytes);

@@ -31,7 +31,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
-  /** The failure that the log has from here, and not as an outage of the database. */
+  /** The reason that was logged last. It is not set for a lost connection, whose end the outage log reports. */
   let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {

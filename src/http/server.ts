@@ -13,14 +13,14 @@ const IDLE_TIMEOUT_S = 30;
 type Parameters = Record<string, string>;
 
 /**
- * Makes one Elysia app from the table of routes. Bun's router calls `serve` for a request on a socket, and Elysia calls
- * it for `handle`. Only Bun's router sees the path as it was sent. In `request.url`, `/api/v2/../v1/orders` and
- * `/api\v1\orders` are `/api/v1/orders`.
+ * Makes one Elysia app from the table of routes. Bun's router calls `serve` for a request on a socket. Elysia's router
+ * calls it for a request to `handle`, which has no socket. Only Bun's router sees the path as it was sent. In
+ * `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
-  /** If the handler has an answer at once, it is returned at once (lib/waits.ts). */
+  /** Returns an answer without a promise if the handler does (lib/waits.ts). */
   function serve(
     { methods }: Route,
     request: Request,
@@ -59,7 +59,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
     },
   });
   for (const method of ["ALL", "HEAD"]) {
-    // Without placeholders in the path, Elysia gives no `params`. Without `parse`, Elysia would read bodies.
+    // Elysia gives no `params` for a path without placeholders. With `parse: "none"`, Elysia does not read bodies.
     for (const route of table)
       app.route(method, route.path, ({ request, params }) => serve(route, request, params ?? {}), { parse: "none" });
     app.route(method, "/*", () => respondNotFound(), { parse: "none" });
@@ -67,7 +67,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
   return app;
 }
 
-/** Whether an id in a path of the settings page is plain: a path with encoded letters is another path. */
+/** Whether an id in a path is plain. A path with encoded letters is another path, and gets 404. */
 function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }

@@ -24,7 +24,7 @@ interface Dependencies {
   verify: Verifier;
   shops: ShopStore;
   inboxWriter: InboxWriter;
-  /** Counts genuine webhooks, so that readers make room for them. */
+  /** Counts genuine webhooks, so that readers do not delay them. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;

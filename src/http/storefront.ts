@@ -20,7 +20,10 @@ const OVERHEAD_BYTES = 1024;
 
 const EMPTY = createDocument("");
 
-/** GET and HEAD /storefront/DOMAIN/widget.css. The answers for known and unknown shops take the same read. */
+/**
+ * GET and HEAD /storefront/DOMAIN/widget.css. An unknown shop costs the same read as a known one, so that the time does
+ * not tell which shops exist.
+ */
 export function createWidgetStyleHandler(
   styles: Pick<StyleStore, "shopOf" | "find">,
   log: Log,
@@ -28,7 +31,7 @@ export function createWidgetStyleHandler(
 ): RouteHandler {
   const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
   return (request, { id }) => {
-    // A path with an encoded domain is another path.
+    // A path with an encoded domain is another path. It looks up the empty domain, which no shop has.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
     return andThen(styles.shopOf(domain), (shop) =>
       shop === undefined
@@ -46,11 +49,14 @@ class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
   /**
-   * Stylesheets that are being made, by shop and hash: requests that come meanwhile wait for them. The shop may save
-   * another source before it is read.
+   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for them. The shop is in the
+   * key, because each shop may save another source before its source is read.
    */
   private readonly making = new Map<string, Promise<Document>>();
-  /** Resolves when the next stylesheet may be scoped: one in each turn, because a large one takes up to 100 ms. */
+  /**
+   * Resolves when the next stylesheet may be scoped. Only one is scoped in each turn of the event loop, because a large
+   * one takes up to 100 ms.
+   */
   private turn = Promise.resolve();
   private readonly styles: Pick<StyleStore, "find">;
   private readonly log: Log;
@@ -113,7 +119,7 @@ class Stylesheets {
   }
 }
 
-/** Counts the compressed forms too. Both together are smaller than the plain form. */
+/** Counts the plain form twice: both compressed forms together are smaller than the plain form. */
 function sizeOf({ plain }: Pick<Document, "plain">): number {
   return 2 * plain.length + OVERHEAD_BYTES;
 }

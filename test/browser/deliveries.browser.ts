@@ -105,7 +105,7 @@ test("an update keeps the focus, the scroll position and selected text", async (
   expect(await page.evaluate<boolean>("window.before.isConnected")).toBe(false);
   expect(await page.evaluate<unknown>(scrolled)).toEqual(before);
 
-  // Selected text stays selected: the page updates only after the selection has ended.
+  // Selected text stays selected, because the page updates only after the selection has ended.
   await page.evaluate("getSelection().selectAllChildren(document.querySelector('#dead .error'))");
   const { id: later } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.charged"]);
   const asked = () => page.waitForResponse((response) => response.request().headers()["x-part"] === "live");

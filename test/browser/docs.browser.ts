@@ -17,8 +17,7 @@ async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; 
 }
 
 /**
- * One page of each kind. Each is checked in both themes and widths. All other pages are checked once, because they look
- * alike.
+ * One page of each kind, checked in both themes and widths. All other pages are checked once, because they look alike.
  */
 const KINDS = ["/docs", "/docs/search?q=checkpoint", "/docs/api", "/docs/webhooks", "/docs/reference-orders"];
 

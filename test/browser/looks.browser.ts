@@ -72,7 +72,7 @@ async function lookAtStyle(looked: Look, page: Page, goto: Goto): Promise<void> 
   await looked("style-clear");
 }
 
-/** The style to begin with, of docs/storefront.md. */
+/** The style of docs/storefront.md, "A style to begin with". */
 function startingStyle(): string {
   return SAMPLES.find(({ page, language }) => page === "storefront.md" && language === "css")?.code ?? "";
 }

@@ -66,7 +66,7 @@ test.each([true, false])(
       "2026-12-24",
       "2",
     ]);
-    // The browser posts unchanged values as the page showed them.
+    // The browser posts unchanged values as the page showed them, so saving changes nothing.
     await page.click("#save-values");
     expect(await page.textContent("#notices")).toBe("Nothing was changed.");
     await page.getByLabel("Size").selectOption("None");
@@ -86,7 +86,7 @@ test.each([true, false])(
   },
 );
 
-/** Computed values of elements in the frame, which may run no script of ours. */
+/** Returns the computed colour of an element in the frame, whose document may run no script. */
 async function colorIn(frame: FrameLocator, selector: string): Promise<string> {
   return frame.locator(selector).evaluate((element) => {
     const view = element.ownerDocument.defaultView;

@@ -17,7 +17,7 @@ const ALL: readonly NewField[] = [
   { key: "size", label: "Size", type: "choice", options: ["10", "2"], subscriberEditable: true },
 ];
 
-/** A merchant whose shop has these fields and a subscription. */
+/** Signs in a merchant whose shop has these fields and one subscription. */
 async function merchant(fields: readonly NewField[] = ALL, plan: "pro" | "free" = "pro") {
   const visitor = await signedIn({}, plan);
   const { all, store, shop } = visitor;
@@ -28,7 +28,7 @@ async function merchant(fields: readonly NewField[] = ALL, plan: "pro" | "free" 
   return { ...visitor, id, path, values: () => store.fields.valuesOf(shop.id, id) };
 }
 
-/** The values that a browser posts for a page on which only these were changed. */
+/** Returns the form that a browser posts if only these values were changed on the page. */
 function changed(html: string, values: Record<string, string>): Record<string, string> {
   const hashes = [...html.matchAll(/name="(shown\.\w+)" value="(\w+)"/g)].map(([, name = "", hash = ""]) => [
     name,

@@ -20,7 +20,7 @@ async function postgresSettings(): Promise<Record<string, string>> {
 describe.each(ENGINES.filter(([name]) => name === "sqlite" || hasPostgres()))(
   "%s: the settings page of two nodes",
   (_name, settings) => {
-    /** Two nodes, and a visitor whose requests reach them in turn. */
+    /** Starts two nodes, and signs in a visitor whose requests reach the nodes in turn. */
     async function opened() {
       const env = await settings();
       const nodes: [TestApp, TestApp] = [await testApp(env), await testApp(env)];

@@ -36,7 +36,7 @@ const nestedSelectors = fc.oneof(
     .map((pair) => pair.join("")),
 );
 
-/** Each shows in the computed style of an element, also of one with another style. */
+/** Each declaration shows in an element's computed style, even if another style applies to the element too. */
 const declaration = fc.constantFrom(
   "color:red",
   "color:rgb(1 2 3/.5)!important",
@@ -119,7 +119,7 @@ const definition = fc.constantFrom(
   '@property --sds-x{syntax:"<color>";inherits:true;initial-value:red}',
 );
 
-/** @param attacks how many of a hundred parts are attacks */
+/** @param attacks percentage of the parts that are attacks */
 function styleWith(attacks: number): fc.Arbitrary<string> {
   const mostly = (usual: fc.Arbitrary<string>, attack: fc.Arbitrary<string>) =>
     fc.oneof({ weight: 100 - attacks, arbitrary: usual }, { weight: attacks, arbitrary: attack });
@@ -169,7 +169,10 @@ function damaged(style: fc.Arbitrary<string>): fc.Arbitrary<string> {
   );
 }
 
-/** Styles of a small grammar: half of them without attacks but with odd selectors, the others with attacks or damage. */
+/**
+ * Styles of a small grammar. Half of them have odd selectors and no attacks, a quarter have attacks, a quarter are
+ * damaged.
+ */
 export const arbitraryStyle: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: styleWith(0) },
   { weight: 2, arbitrary: styleWith(5) },

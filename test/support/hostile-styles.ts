@@ -1,6 +1,6 @@
 /**
- * Styles that try to leave the widget, or to make a request. Each must be refused, or must do neither once scoped.
- * `https://evil.test/` is the address that they ask.
+ * Styles that try to leave the widget, or to send a request to `https://evil.test/`. Each must be refused, or do
+ * neither after scoping.
  */
 export const HOSTILE_STYLES: readonly string[] = [
   // Files

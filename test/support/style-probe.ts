@@ -3,8 +3,8 @@ import type { BrowserContext } from "playwright-core";
 const ORIGIN = "http://shop.test";
 
 /**
- * A page of a shop with a widget. The shop's elements have fixed boxes, because a widget may grow: only styles that
- * hold outside the widget change them. Counters and quotes of the shop show in the width of a pseudo-element.
+ * A page of a shop with a widget. The shop's elements have fixed boxes: a widget that grows does not change them, but a
+ * style that leaves the widget does. The width of a pseudo-element shows counters and quotes of the shop.
  */
 const PAGE = `<!doctype html><html class="dark page" lang="en"><head><title>Shop</title><style>
 html, body { margin: 0; width: 800px; height: 900px; overflow: hidden; counter-reset: page }
@@ -85,23 +85,22 @@ window.strayRules = () => strayIn(style.sheet.cssRules);
 </script></body></html>`;
 
 export interface StyleProbe {
-  /** Applies the style until the next one. @returns how elements outside the widget changed */
+  /** Applies the style until the next call. @returns the changes of elements outside the widget */
   changesBy(css: string): Promise<string[]>;
   /**
    * Applies a scoped style.
-   *
-   * @returns also its rules outside `@scope`, and names without our prefix
+   * @returns the result of `changesBy`, rules outside `@scope`, and names without our prefix
    */
   harmBy(css: string): Promise<string[]>;
   /** @param expression JavaScript that runs in the page */
   evaluate<T>(expression: string): Promise<T>;
-  /** @returns a picture of the page without the frame around the widget, and 24 pixels more */
+  /** @returns a picture of the page without the widget's frame and without the 24 pixels around it */
   pictureOutside(): Promise<Buffer>;
-  /** Addresses that were asked since the last call, without data URLs. */
+  /** Addresses of the requests since the last call, without data URLs. */
   takeRequests(): Promise<string[]>;
 }
 
-/** Opens a shop's page whose requests all fail. */
+/** Opens a shop's page. Every later request of the page fails. */
 export async function openStyleProbe(context: BrowserContext): Promise<StyleProbe> {
   const page = await context.newPage();
   let requests: string[] = [];
@@ -119,7 +118,7 @@ export async function openStyleProbe(context: BrowserContext): Promise<StyleProb
     evaluate: (expression) => page.evaluate(expression),
     pictureOutside: () => page.screenshot({ clip: { x: 0, y: 0, width: 800, height: 560 } }),
     async takeRequests() {
-      // The browser starts a request in its next frame, and tells us about it later.
+      // The browser starts a request in its next frame, and reports it later.
       await page.waitForTimeout(100);
       const taken = requests;
       requests = [];

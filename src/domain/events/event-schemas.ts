@@ -73,7 +73,7 @@ function data<P extends TProperties>(fields: P) {
 
 /** The body of a webhook, with its keys in their order (docs/webhooks.md, "Body"). */
 export const ENVELOPE = Type.Object({
-  id: idField("whd_", "Id of the delivery. Retries have the same one: skip those that you know."),
+  id: idField("whd_", "Id of the delivery. Retries keep it: skip an id that you have processed."),
   topic: Type.String({ description: "The same as in the header X-Service-Topic." }),
   created_at: dateField("When the event was queued."),
   shop: Type.String({ description: "The shop's domain." }),

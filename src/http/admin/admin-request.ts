@@ -34,7 +34,7 @@ export const SECTIONS = {
   "/admin/fields": "Custom fields",
   "/admin/style": "Widget style",
 } as const;
-/** The sections that the navigation shows together, as "Storefront". */
+/** Paths of the sections that the navigation groups under "Storefront". */
 export const STOREFRONT: readonly string[] = ["/admin/fields", "/admin/style"];
 export type AdminSection = keyof typeof SECTIONS;
 
@@ -43,7 +43,7 @@ export interface AdminRequest {
   shop: Shop;
   /** The token that every form must contain. */
   csrf: string;
-  /** The part of the path at `:id`. */
+  /** The value of `:id` in the path. */
   id: string;
   /** The posted fields; empty for a GET. */
   form: URLSearchParams;
@@ -59,7 +59,7 @@ export interface AdminPage {
   live?: VNode;
 }
 
-/** A message that the next page shows once. A `secret` is never shown again; a `copy` can be shown again. */
+/** A message that only the next page shows. No later page shows its `secret`; other pages can show its `copy` again. */
 export interface Notice {
   text: string;
   tone?: "warning";

@@ -67,7 +67,7 @@ function replace(live, next) {
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
-  // The focused element may be gone. For example, a retried delivery has no button any longer.
+  // The focused element may be gone, for example the button of a retried delivery. Then the live part gets the focus.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
   window.scrollTo(scrollX, scrollY);
   if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");

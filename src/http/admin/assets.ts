@@ -12,7 +12,7 @@ const FILES = {
   "/admin/admin.js": { document: createDocument(script), type: JAVASCRIPT },
 };
 
-/** Returns the address with the file's version: browsers keep the file until the version changes. */
+/** Returns the file's address with its version, so that browsers keep the file until the version changes. */
 export function assetAddress(path: keyof typeof FILES): string {
   return versionedAddress(path, FILES[path].document);
 }

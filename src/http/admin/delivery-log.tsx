@@ -31,7 +31,7 @@ interface ShownLog extends LogPage {
 }
 
 /**
- * Renders the live part of a log page: the last deliveries, and the dead deliveries until their retry.
+ * Renders the live part of a log page: the last deliveries, and the deliveries that are dead now.
  * @param empty shown in place of an empty log
  */
 export async function liveLog(store: Store, request: AdminRequest, page: LogPage, empty: VNode): Promise<VNode> {

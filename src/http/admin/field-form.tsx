@@ -3,7 +3,7 @@ import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields
 
 export const FIELDS = "/admin/fields";
 
-/** Names of the types for merchants. */
+/** What the settings page calls the types. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {
   text: "Text",
   number: "Number",
@@ -17,10 +17,10 @@ export interface TypedField {
   key: string;
   label: string;
   type: string;
-  /** One on each line. */
+  /** One option on each line. */
   options: string;
   subscriberEditable: boolean;
-  /** Empty for the default of the type. */
+  /** `yes`, `no`, or empty for the type's default. */
   personal: string;
 }
 
@@ -36,10 +36,10 @@ export function readTypedField(form: URLSearchParams): TypedField {
   };
 }
 
-/** Reads a definition, which the domain checks. */
+/** Turns the typed texts into parts of a definition, without a check. The domain checks the definition. */
 export function definitionOf({ type, options, subscriberEditable, personal }: Omit<TypedField, "key" | "label">) {
   return {
-    // The domain refuses other types.
+    // The type can be any text here: the domain refuses unknown types.
     type: type as FieldDefinition["type"],
     options: options.split(/\r?\n/).flatMap((line) => line.trim() || []),
     subscriberEditable,

@@ -10,7 +10,7 @@ interface FieldRows {
   fields: readonly FieldDefinition[];
 }
 
-/** The fields that are not archived. */
+/** Shows the fields that are not archived. */
 export function FieldTable({ request, fields }: FieldRows) {
   return (
     <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
@@ -78,10 +78,10 @@ export function ArchivedTable({ request, fields }: FieldRows) {
 interface ActionProps {
   csrf: string;
   action: "archive" | "restore";
-  /** The key. */
+  /** The key of the field. */
   id: string;
   button: string;
-  /** Tells apart the buttons of the rows. */
+  /** The button's name for screen readers. It names the field, because each row has such a button. */
   label: string;
 }
 

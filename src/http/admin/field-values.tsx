@@ -14,7 +14,7 @@ interface TypedValue {
   error?: string;
 }
 
-/** A refused form: typed values by key, and a reason that concerns no single field. */
+/** A refused form: the typed values by key, and a reason that is about the whole form. */
 interface RefusedValues {
   typed: ReadonlyMap<string, TypedValue>;
   error?: string;
@@ -36,7 +36,7 @@ export const saveValues: Handler = async (request, dependencies) => {
   return { to: `${FIELDS}/values/${id}`, notices: [{ text: typed.size === 0 ? "Nothing was changed." : "Saved." }] };
 };
 
-/** Returns the changed values. A value that others changed meanwhile stays, unless it was changed here too. */
+/** Returns the values that were changed on this page. Other values stay, even if somebody changed them meanwhile. */
 function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
   const typed = new Map<string, TypedValue>();
   for (const { definition } of fields) {
@@ -56,7 +56,7 @@ function refusalOf(definition: FieldDefinition, text: string): { error?: string 
   }
 }
 
-/** @returns why the values are refused: another request changed the fields meanwhile */
+/** @returns why another request's changes meanwhile made the values invalid; undefined after saving */
 async function save(
   { shop }: AdminRequest,
   { store, recordWriter }: AdminDependencies,
@@ -114,7 +114,7 @@ function shownText(value: FieldValue | null): string {
   return value === null ? "" : String(value).replaceAll(/\r\n?/g, "\n");
 }
 
-/** Tells an unchanged text from a changed one, without the whole text in a hidden field. */
+/** Returns a digest. The form has it instead of the whole text, to tell whether the text was changed. */
 function digest(text: string): string {
   return Bun.hash(text).toString(36);
 }
@@ -154,12 +154,12 @@ interface TypedInputProps {
 function Input({ definition: { type, options }, attributes, shown: { text, error } }: TypedInputProps) {
   switch (type) {
     case "text":
-      // A browser drops the first line end.
+      // A browser drops a line end at the start of a textarea, so one is added.
       return <textarea {...attributes} rows={2}>{`\n${text}`}</textarea>;
     case "number":
       return <input {...attributes} type="text" inputMode="decimal" autocomplete="off" value={text} />;
     case "date":
-      // A date input would not show a refused text.
+      // A date input shows only dates, so a refused text gets a text input.
       return error === undefined ? (
         <input {...attributes} type="date" value={text} />
       ) : (
@@ -183,7 +183,9 @@ interface ChoicesProps {
   text: string;
 }
 
-/** A select with an empty choice. A stored value that is no longer an option stays until it is changed. */
+/**
+ * A select with an empty choice. It also offers a stored value that is no longer an option, so that saving keeps it.
+ */
 function Choices({ attributes, options, text }: ChoicesProps) {
   return (
     <select {...attributes}>

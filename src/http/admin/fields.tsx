@@ -53,7 +53,7 @@ export const saveField: Handler = async (request, dependencies) => {
   const typed = { ...readTypedField(form), key };
   const { label, key: _, ...rest } = typed;
   const change = (fields: readonly FieldDefinition[]) => {
-    // A field in use keeps its type, and its page has no choice of types.
+    // The page of a field with values posts no type, because such a field keeps its type.
     const type = form.get("type") ?? fieldNamed(fields, key).type;
     return changeField(fields, key, { label, ...definitionOf({ ...rest, type }) });
   };
@@ -74,7 +74,7 @@ export const restore: Handler = async (request, dependencies) => {
   return { to: FIELDS, notices: [{ text: `The field ${request.id} is back, with its values.` }] };
 };
 
-/** Finds a subscription by what was typed, and leads to the page of its values. */
+/** Finds a subscription by the typed id or gid, and redirects to the page of its values. */
 export const lookUp: Handler = async (request, dependencies) => {
   const name = (request.form.get("subscription") ?? "").trim();
   try {
@@ -100,7 +100,7 @@ async function changeFields(
   }
 }
 
-/** The page of the section. Only one of its two forms can be refused. */
+/** Makes the page of the section. At most one of its two forms is refused. */
 async function fieldsPage(
   request: AdminRequest,
   { store }: AdminDependencies,
@@ -199,7 +199,7 @@ function LookUpForm({ csrf, refused }: { csrf: string; refused: RefusedLookUp | 
   );
 }
 
-/** Links a refused form to the reason, which no single input has. */
+/** Links the whole form to the reason, because the reason belongs to no single input. */
 function describedBy(refused: RefusedField | undefined) {
   return refused === undefined ? {} : { "aria-describedby": "field-error" };
 }

@@ -4,7 +4,7 @@ import { sentence } from "../../lib/text.ts";
 import type { BodyReader } from "../body.ts";
 import type { Session } from "./sessions.ts";
 
-/** A style of 64 KiB, or 50 values of 1,024 characters, take up to 0.6 MiB as a form: most bytes become three. */
+/** A style of 64 KiB or 50 values of 1,024 characters fit: a form encodes most bytes as three, so they take 0.6 MiB. */
 const MAX_BODY = 1024 * 1024;
 const TYPE = "application/x-www-form-urlencoded";
 
@@ -23,7 +23,7 @@ export async function readForm(
   if (type !== TYPE) throw invalid(`A form must be posted as ${TYPE}.`);
   using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
   const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
-  // Otherwise invalid UTF-8 would be stored as replacement characters.
+  // Decoding replaces invalid UTF-8 by U+FFFD. Such a text must not be stored.
   if ([...form.values()].some((value) => value.includes("\ufffd"))) throw invalid("The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
   const wanted = Buffer.from(csrf);
@@ -38,8 +38,8 @@ export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
 
 /**
  * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site only to https and localhost.
- * Elsewhere, our own forms have `Origin: null`, because of our Referrer-Policy. So only an Origin with another host is
- * refused, and otherwise the form's token decides.
+ * Elsewhere only an Origin with another host counts: our own forms have `Origin: null`, because of our Referrer-Policy.
+ * The form's token decides about all other forms.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

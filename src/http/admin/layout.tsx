@@ -17,8 +17,8 @@ import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
 /**
- * Forbids inline scripts and styles, other hosts, and a frame around the page. Pico's style has `data:` images. Frames
- * in the page have FRAME_POLICY.
+ * Forbids inline scripts and styles, other hosts, and a frame around the page. Allows `data:` images, because Pico's
+ * style has some. Frames in the page have FRAME_POLICY.
  */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +

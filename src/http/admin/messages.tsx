@@ -4,8 +4,9 @@ import { UNAVAILABLE_HEADERS } from "../respond.ts";
 import { respondMessage } from "./layout.tsx";
 
 /**
- * Responds to a sign-in with a page that opens the settings. After a click on another site, such as web mail, a browser
- * follows a redirect without the cookie, because of SameSite=Strict. A refresh of our page sends the cookie.
+ * Responds to a sign-in with a page that opens the settings. It is no redirect: after a click on another site, such as
+ * web mail, a browser follows a redirect without the cookie, because of SameSite=Strict. A refresh of our own page
+ * sends the cookie.
  */
 export function welcome(cookie: string): Response {
   const content = (

@@ -33,18 +33,19 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   return {
     async signIn(request, token, client) {
       const address = client.client();
-      // Counted before the check, so that wrong tokens of one moment all count. A right token is uncounted later.
+      // Every token counts before it is checked, so that requests at the same moment cannot pass the limit together. A
+      // right token is taken back below.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
-      // This may fail: the count ends within a minute.
+      // If this fails, the count still ends within a minute.
       const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
       const began = await store.sessions
         .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // The store failed, and the token may be right. So the token must not count as wrong.
+          // The token may be right although the store failed, so it must not count as wrong.
           await takeBack();
           throw thrown;
         });

@@ -6,7 +6,7 @@ import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
 /** The page that shows the signing secret. */
 export const WEBHOOKS = "/admin/webhooks";
 
-/** How long the former secret signs too; the empty value means no overlap. */
+/** How long the former secret signs too, after a rotation. The empty value means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 

@@ -42,7 +42,7 @@ export const clearStyle: Handler = async ({ shop }, { store }) => {
 export const previewSaved: Handler = async ({ shop }, { store }) =>
   preview((await store.styles.find(shop.id))?.source ?? "");
 
-/** Shows a sample widget with what was typed, which is not saved. */
+/** Shows a sample widget with the typed style, without saving it. */
 export const previewTyped: Handler = async ({ form }) => preview(form.get("source") ?? "");
 
 async function stylePage(
@@ -75,7 +75,7 @@ async function stylePage(
             autocomplete="off"
             {...fieldAttributes(refused?.error, "source-error", "source-help")}
           >
-            {/* A browser drops the first line end. */}
+            {/* A browser drops a line end at the start of a textarea, so one is added. */}
             {`\n${refused?.source ?? stored?.source ?? ""}`}
           </textarea>
           <FieldError id="source-error" error={refused?.error} />
@@ -112,10 +112,13 @@ async function stylePage(
   return { title: "Widget style", section: STYLE, status: refused === undefined ? 200 : 422, content };
 }
 
-/** A page around the widget, in which a style that leaves the widget would be seen. */
+/** Style of the page around the widget. If the merchant's style leaves the widget, this page shows it. */
 const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
 
-/** Makes the document of the frame. Its styles are `data:` addresses, so that no CSS can end a style element. */
+/**
+ * Makes the document of the frame. It links styles as `data:` URLs, because CSS in a style element could end the
+ * element.
+ */
 async function preview(source: string) {
   const scoped = await actions.scopeStyle(source);
   const css = "css" in scoped ? scoped.css : "";
@@ -147,7 +150,7 @@ function dataUrl(css: string): string {
   return `data:text/css;charset=utf-8;base64,${Buffer.from(css).toString("base64")}`;
 }
 
-/** A widget like that of docs/storefront.md. */
+/** A widget like the example in docs/storefront.md. */
 function SampleWidget() {
   return (
     <div class="sds-widget">

@@ -43,7 +43,7 @@ interface Visit {
   request: Request;
   session: Session;
   path: string;
-  /** The part of the path at `:id`. */
+  /** The value of `:id` in the path. */
   id: string;
 }
 
@@ -90,7 +90,7 @@ export function pageRoute(site: Site, handler: Handler): RouteHandler {
   return signedIn(site, (visit) => respondToVisit(site, handler, visit));
 }
 
-/** Makes the route that redirects to the section of the path. */
+/** Makes the route for a GET of a path that has only a form: it redirects to the path's section. */
 export function sectionRoute(site: Site): RouteHandler {
   return signedIn(site, ({ session, path }) => seeOther(site, { to: sectionOf(path) }, session));
 }

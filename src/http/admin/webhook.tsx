@@ -57,7 +57,7 @@ export const clearWebhooks: Handler = async ({ shop }, { store }) => {
   return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
 };
 
-/** Queues a test event, and redirects to its delivery, which shows the result when it arrives. */
+/** Queues a test event, and redirects to the page of its delivery, where the result appears later. */
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {

@@ -88,7 +88,7 @@ function table(page: PageContext, children: unknown): ComponentChildren {
   const row = (cells: ComponentChildren) => h("tr", { role: "row" }, cells);
   const cell = ({ props }: ReactElement, index: number) =>
     h("td", { role: "cell", "data-column": index === 0 ? undefined : columns[index] }, convert(page, props.children));
-  // A plain cell, because a screen reader announces an empty heading without text.
+  // An empty heading becomes a plain cell: a screen reader would announce a heading without text.
   const columnHeading = (each: ReactElement) =>
     textOf(each) === ""
       ? h("td", { role: "cell" })

@@ -7,7 +7,7 @@ export interface SampleWithPath {
   operation: OpenApiOperation;
 }
 
-/** The document's example of a list has one row. */
+/** Sample calls of a list ask for one row, because the example of the answer has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
 /** Writes calls of an operation in curl, TypeScript and Python. The programs read the key from the environment. */

@@ -62,7 +62,7 @@ function fields(schema: JsonSchema, before: string): { name: string; schema: Jso
   });
 }
 
-/** Writes a section for each named schema reachable from `from`, in the order of the walk. */
+/** Writes a section for each named schema that `from` refers to, directly or not, in the order of the references. */
 export function schemaSections(
   document: OpenApiDocument,
   from: readonly JsonSchema[],

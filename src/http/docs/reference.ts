@@ -93,7 +93,7 @@ function refusals(document: OpenApiDocument, { responses }: OpenApiOperation): s
 function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
-    // The name of an example is not its code: a code with two cases gets a number.
+    // The code is in the error. The name of an example can have a number after the code.
     const { error } = value as ErrorBody;
     return [`\`${error.code}\``, summary];
   });

@@ -81,8 +81,9 @@ function topicPathOf(topic: string): string {
 }
 
 /**
- * Returns the address of a page's link on the site. Pages link to each other by file name, such as `api.md#errors`.
- * @returns undefined for anything but a page, a heading or https: so links with scripts are removed
+ * Returns the address on this site for a link in a page. Pages link to each other by file name, such as
+ * `api.md#errors`.
+ * @returns undefined unless the target is a page, a heading or https: a link must not run a script
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;

@@ -84,8 +84,8 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). Only operations
- * without another client error list it: because of it, a typed client must expect errors without a body.
+ * The response that Bun sends before the program sees the request (docs/api.md, "Answers without a body"). An operation
+ * with another client error does not list it: a typed client would have to expect errors without a body.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 

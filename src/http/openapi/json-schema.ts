@@ -2,9 +2,9 @@ import type { TSchema } from "@sinclair/typebox";
 import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/records/record-schemas.ts";
 import type { JsonSchema } from "./parts.ts";
 
-/** The formats that only this program knows, as standard keywords. */
+/** The formats that only this program knows, written with standard keywords. */
 const FORMATS: Record<string, JsonSchema> = {
-  // JSON Schema counts code points too.
+  // `maxLength` counts code points, and so does TEXT_FORMAT.
   [TEXT_FORMAT]: { maxLength: MAX_STRING },
   [RECORD_DATE_FORMAT]: { format: "date-time", pattern: "(Z|\\+00:00)$" },
 };
@@ -36,7 +36,7 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
     return title !== undefined && isNamed(title) ? { $ref: `#/components/schemas/${title}` } : define(schema);
   }
 
-  /** Writes the schema of other fields. Most records allow anything there. */
+  /** Writes the schema of fields that an object does not name; true if they may have any value. */
   function others(schema: unknown): boolean | JsonSchema {
     if (typeof schema === "boolean") return schema;
     const written = define(schema as TSchema);

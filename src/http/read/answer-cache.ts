@@ -1,7 +1,7 @@
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { Bytes } from "../encoding.ts";
 
-/** The most answers in each of two generations. */
+/** The cache has two maps of answers. Each has at most this many. */
 const MAX_ANSWERS = 2_048;
 /** The most characters of a question. Answers to longer questions are not kept. */
 const LONGEST_QUESTION = 1_024;
@@ -12,9 +12,9 @@ export interface CachedAnswer {
   changeCount: number;
   tag: string;
   headers: Record<string, string>;
-  /** `headers` in the form that Bun sends. Made when the answer is sent again for the first time. */
+  /** `headers` in the form that Bun sends, made when the kept answer is sent for the first time. */
   sentHeaders?: Headers;
-  /** undefined for a large body, which is not kept: then the cache can only answer 304. */
+  /** undefined for a large body. Such bodies are not kept, so the cache can then only answer 304. */
   body: Bytes | undefined;
 }
 
@@ -33,7 +33,8 @@ export interface AnswerCache {
 }
 
 export function createAnswerCache(): AnswerCache {
-  // When `newer` is full, it becomes `older`. Removing the oldest entry of one map would take 10 µs each time.
+  // A full `newer` becomes `older`, and the answers in `older` are dropped. Removing the oldest entry of one map would
+  // take 10 µs each time.
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {

@@ -8,7 +8,10 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
-/** The first use of a key is written at once, unless a write was tried within this time. Then a job writes the use. */
+/**
+ * The first use of a key is written at once, unless a write was tried within this time. Otherwise a job writes it
+ * later.
+ */
 const ATTEMPT_INTERVAL_MS = 1_000;
 
 interface Dependencies {
@@ -27,13 +30,13 @@ export interface ApiKeyAuthenticator {
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
   authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
-  /** Writes the uses that are due; with `all`, also the others. A failure is logged, and the uses stay due. */
+  /** Writes the uses that are due; with `all`, every use. A failure is logged, and the next call tries again. */
   writeUses(options?: { all?: boolean }): Promise<void>;
 }
 
 export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAuthenticator {
   const { store, now, clock, log, wrongKeys } = dependencies;
-  /** Uses that are not written yet, by key id: epoch milliseconds. */
+  /** Times of the uses that are not written yet, by key id, in epoch milliseconds. */
   const uses = new Map<string, number>();
   /** When the use of a key was last written, by key id. Times of `clock`. */
   const writtenAt = new Map<string, number>();
@@ -96,7 +99,10 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   };
 }
 
-/** Converts a stored time to a time of `clock`. A future time counts as long ago: somebody set the clock back. */
+/**
+ * Converts a stored time to a time of `clock`. A future time was written before the clock was set back, and counts as
+ * long ago.
+ */
 function clockAt(storedAt: number, { now, clock }: Pick<Dependencies, "now" | "clock">): number {
   const ageMs = now() - storedAt;
   return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;

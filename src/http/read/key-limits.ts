@@ -4,16 +4,16 @@ import type { RateLimit } from "../../config.ts";
 export interface KeyLimits {
   /**
    * Counts a request.
-   * @returns headers that tell the limit (draft-ietf-httpapi-ratelimit-headers). `retryAfterS` is set for a request
-   *   above the limit: after this many seconds the next request is allowed
+   * @returns `headers` tell the limit (draft-ietf-httpapi-ratelimit-headers). A request above the limit also gets
+   *   `retryAfterS`, the seconds until the next request is allowed
    */
   count(keyId: string): { headers: Record<string, string>; retryAfterS?: number };
 }
 
 interface Bucket {
-  /** How many requests the key may make now. */
+  /** How many requests the key could make at the time `at`. */
   left: number;
-  /** When `left` was counted, a time of the clock. */
+  /** The time of the key's last request, by `clock`. */
   at: number;
 }
 

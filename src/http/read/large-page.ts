@@ -7,7 +7,7 @@ import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 const LARGE_BYTES = 256 * 1024;
 /** Bytes of a part. The next part follows when the client has taken this part. */
 const PART_BYTES = 256 * 1024;
-/** The most bytes of large pages that were made and not sent, for one shop and for all shops. */
+/** The most unsent bytes of large pages for one shop. MAX_BYTES is the same for all shops together. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** A client that takes longer for a page is cut off, because a few slow clients could block the pages of all others. */
@@ -20,8 +20,8 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
 export interface LargePages {
   /**
-   * Sends a page. With an encoding, compresses it first: until then, it counts with its full size. The bytes to send
-   * count until they are sent or the connection is closed.
+   * Sends a page. If there is an encoding, compresses the page first, and counts its full size meanwhile. Then counts
+   * the bytes to send until they are sent or the connection is closed.
    * @returns 503 if too many bytes wait already
    */
   respond(

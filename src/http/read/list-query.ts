@@ -10,14 +10,17 @@ const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 /** The only value of `include`, which only subscriptions have. */
 export const INCLUDED = "customFields";
 const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
-/** The known parameters by their plain spelling. A refusal names the parameter that a request misspelt. */
+/** Each known parameter by its plain spelling, to find the parameter that a request misspelt. */
 const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
-/** Of these the last value counts, and `status` may be repeated. Any other parameter may be given once. */
+/**
+ * Parameters that may be given several times. The last `limit` and the last `cursor` count; several `status` filter
+ * together.
+ */
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Names by which other APIs page, sort or filter, in their plain spelling, by our parameter for it. We refuse them: a
- * client that got the first page for each `page` would never end.
+ * Names by which other APIs page, sort or filter, in their plain spelling. The key is our parameter for the same use;
+ * empty if we have none. We refuse the names: a client that got the first page for each `page` would never end.
  */
 const FOREIGN = namesByUse({
   limit: "pagesize perpage pagelimit size count top take first last maxresults",
@@ -34,7 +37,7 @@ const FOREIGN = namesByUse({
     "sort sortby sortkey sortorder order orderby direction reverse email phone name q query search filter filters " +
     "where from to until startdate enddate datefrom dateto",
 });
-/** Filters by a time that we do not have, such as `created_at_min`, in their plain spelling. */
+/** Other APIs' filters by a time, such as `created_at_min`, in their plain spelling. We do not have them. */
 const FOREIGN_TIME =
   /^(created|updated|modified|started|billed|cancelled)(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$/;
 const FIELDS: Record<Resource, ReadonlySet<string>> = {
@@ -98,8 +101,8 @@ export function isStrict(request: Request): boolean {
 }
 
 /**
- * Reads the query of one row. Its only parameter is `include`, of subscriptions. Other parameters are ignored, or
- * refused if the request is strict.
+ * Reads the query of one row. Only subscriptions have a parameter: `include`. Refuses a misspelt `include`. Other
+ * parameters are ignored, or refused if the request is strict.
  * @throws SdsError `bad_parameter`
  */
 export function readRowQuery(text: string, resource: Resource, isStrictRequest: boolean): RowForm {
@@ -133,9 +136,9 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
 }
 
 /**
- * Returns our parameter for what other APIs do by this name; empty if we have none for it. Of `page[size]` both the
- * whole name and `page` are looked up.
- * @returns undefined for a name that means nothing here
+ * Returns our parameter for the use that a name has in other APIs; empty if we have none. For `page[size]`, looks up
+ * the whole name and then `page`.
+ * @returns undefined for a name without such a use
  */
 function foreignUse(name: string, resource: Resource): string | undefined {
   for (const text of [plain(name), plain(name.replace(/\[.*/, ""))]) {
@@ -155,8 +158,8 @@ function plainKeys({ properties }: TObject): ReadonlySet<string> {
 }
 
 /**
- * Returns the known parameter that is spelt like a name, but for case, punctuation or one letter.
- * @returns undefined if none is near
+ * Returns the known parameter that equals a name except for case, punctuation or one letter.
+ * @returns undefined if no parameter does
  */
 function nearestTo(name: string): string | undefined {
   const text = plain(name);

@@ -96,7 +96,8 @@ function readAndSend(dependencies: Dependencies, admitted: AdmittedRequest): Awa
   const content = admitted.read(admitted.owner);
   const isLater = content instanceof Promise;
   return andThen(content, (found) => {
-    // SQLite blocks the event loop while it reads large rows, or scans rows for a filter.
+    // SQLite blocks the event loop while it reads large rows or scans rows for a filter. So the next reader waits for
+    // another turn.
     if (isLarge(found.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
     return send(dependencies, isLater ? { ...admitted, isLate: true } : admitted, found);
   });
@@ -112,7 +113,8 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // Not every page of a walk is kept: garbage collections would take a tenth of the time of a page.
+  // A larger answer is kept only if the client has it already. Keeping every page of a walk would cost a tenth of its
+  // time in garbage collections.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), { changeCount, tag, headers: lasting, body: keptBody });
   const all = { ...lasting, ...limits };
@@ -124,13 +126,19 @@ function send(
   return respond(200, isLate ? streamOf(bytes) : bytes, sent);
 }
 
-/** Returns what an answer depends on: a strict request can be refused where another request is answered. */
+/**
+ * Returns the path and query, and whether the request is strict. A strict request may be refused where another is
+ * answered.
+ */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
   return isStrict(request) ? `strict ${target}` : target;
 }
 
-/** Makes a stream. After the turn of the request, Bun sends large bytes in dozens of system calls, a stream in two. */
+/**
+ * Makes a stream for an answer in a later turn than its request. Bun would send large bytes in dozens of system calls
+ * then; it sends a stream in two.
+ */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({
     start(controller) {

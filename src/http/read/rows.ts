@@ -49,7 +49,7 @@ export function createListHandler(
     after: number,
   ): Awaitable<Content> {
     return andThen(pages.changes(shopId, form, filter, limit, after), (page) => {
-      // Only a restored database has fewer changes.
+      // The client knows a change that the shop does not have: the database was restored from a backup.
       if (after > page.changeCount) throw refusals.badCheckpoint("restored");
       const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
       return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);

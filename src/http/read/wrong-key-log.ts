@@ -8,7 +8,7 @@ const INTERVAL_MS = 60_000;
 const MAX_ADDRESSES = 1_000;
 
 interface WrongKeys {
-  /** Wrong keys that no warning has counted yet. */
+  /** Number of wrong keys since the last warning. */
   count: number;
   /** Time of the last warning, by the clock. */
   warnedAt: number;
@@ -18,7 +18,7 @@ interface WrongKeys {
 export interface WrongKeyLog {
   /** Counts a wrong key. @param address the client's address or its network */
   count(address: string): void;
-  /** Warns about wrong keys that no warning has counted, and forgets addresses that are quiet. */
+  /** Writes the warnings that are due, and forgets quiet addresses. */
   report(): void;
 }
 
