@@ -106,7 +106,13 @@ describe("backup", () => {
     expect(readFileSync(copy).equals(before)).toBe(true);
     const backup = (file: string) => program.run(["backup", file]);
     expect(await backup(join(folder, "no", "a.db"))).toEqual(failure(3, `there is no folder ${folder}/no`));
-    for (const name of ["sds.db-wal", "sds.db.restored", "sds.db.before-restore", "sds.lock-journal"]) {
+    for (const name of [
+      "sds.db-wal",
+      "sds.db.restored",
+      "sds.db.before-restore-1",
+      "sds.db.before-upgrade-1",
+      "sds.lock-journal",
+    ]) {
       const file = join(program.data, name);
       expect(await backup(file)).toEqual(failure(2, `${file} is a name that sds itself uses: choose another one`));
     }

@@ -121,20 +121,27 @@ function endEpoch(path: string, replaced: string): void {
   const db = new Database(path, { readwrite: true, create: false });
   try {
     const former = formerEpochsText(replaced, epochsIn(db));
-    if (former === "") return;
-    db.query("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").run(FORMER_EPOCHS, former);
-    db.run("DELETE FROM meta WHERE name = 'epoch'");
+    const table = metaTable(db);
+    if (former === "" || table === undefined) return;
+    db.query(`INSERT OR REPLACE INTO ${table} (name, value) VALUES (?, ?)`).run(FORMER_EPOCHS, former);
+    db.run(`DELETE FROM ${table} WHERE name = 'epoch'`);
   } finally {
     db.close(true);
   }
 }
 
-/** Returns the epoch and the former epochs; empty for a database of an old version, which lacks the table. */
+/** Returns the epoch and the former epochs; empty for a database without them. */
 function epochsIn(db: Database): string {
-  const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
-  if (meta === undefined) return "";
-  const read = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
+  const table = metaTable(db);
+  if (table === undefined) return "";
+  const read = db.query<{ value: string }, [string]>(`SELECT value FROM ${table} WHERE name = ?`);
   return formerEpochsText(read.get("epoch")?.value, read.get(FORMER_EPOCHS)?.value);
+}
+
+/** Finds the table `meta`, which before schema 5 was called `facts`; undefined in a database of another program. */
+function metaTable(db: Database): string | undefined {
+  const tables = db.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE name IN ('meta', 'facts')");
+  return tables.get()?.name;
 }
 
 /**
