@@ -236,6 +236,18 @@ describe("values of one subscription", () => {
     expect(await values()).toEqual({});
   });
 
+  test("a changed value of a field that was archived since the page was shown refuses the whole form", async () => {
+    const { store, shop, html, post, path, values } = await merchant();
+    const page = await html(path);
+    await store.fields.update(shop.id, (each) => archiveField(each, "note", START));
+    const refused = await post(path, changed(page, { note: "x", weight: "1" }));
+    expect(refused.status).toBe(422);
+    expect(await refused.text()).toContain("The field note is archived, so nothing was saved.");
+    expect(await values()).toEqual({});
+    expect(led(await post(path, changed(page, { weight: "1" })))).toEqual([303, path]);
+    expect(await values()).toEqual({ weight: 1 });
+  });
+
   test("50 texts of 1,024 characters are saved in one form", async () => {
     const fields = Array.from({ length: 50 }, (_, at): NewField => ({ ...NOTE, key: `note_${at}` }));
     const { html, post, path, values } = await merchant(fields);

@@ -31,7 +31,7 @@ export const saveValues: Handler = async (request, dependencies) => {
   const found = await findFields(dependencies.store, shop, id);
   const typed = readTypedValues(request.form, found);
   if ([...typed.values()].some(({ error }) => error !== undefined)) return valuesPage(request, found, { typed });
-  const error = await save(request, dependencies, found, typed);
+  const error = archivedRefusal(request.form, found) ?? (await save(request, dependencies, found, typed));
   if (error !== undefined) return valuesPage(request, found, { typed, error });
   return { to: `${FIELDS}/values/${id}`, notices: [{ text: typed.size === 0 ? "Nothing was changed." : "Saved." }] };
 };
@@ -40,11 +40,24 @@ export const saveValues: Handler = async (request, dependencies) => {
 function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
   const typed = new Map<string, TypedValue>();
   for (const { definition } of fields) {
-    const text = form.get(`value.${definition.key}`)?.replaceAll("\r\n", "\n");
-    if (text === undefined || digest(text) === form.get(`shown.${definition.key}`)) continue;
-    typed.set(definition.key, { text, ...refusalOf(definition, text) });
+    const text = changedText(form, definition.key);
+    if (text !== undefined) typed.set(definition.key, { text, ...refusalOf(definition, text) });
   }
   return typed;
+}
+
+/** @returns undefined for a value that is as the page showed it */
+function changedText(form: URLSearchParams, key: string): string | undefined {
+  const text = form.get(`value.${key}`)?.replaceAll("\r\n", "\n");
+  return text === undefined || digest(text) === form.get(`shown.${key}`) ? undefined : text;
+}
+
+/** @returns the refusal of a form with a changed value whose field was archived after the page was shown */
+function archivedRefusal(form: URLSearchParams, { fields }: EditableFields): string | undefined {
+  const keys = new Set(fields.map(({ definition }) => definition.key));
+  const posted = [...form.keys()].flatMap((name) => (name.startsWith("value.") ? name.slice("value.".length) : []));
+  const archived = posted.find((key) => !keys.has(key) && changedText(form, key) !== undefined);
+  return archived === undefined ? undefined : `The field ${archived} is archived, so nothing was saved.`;
 }
 
 function refusalOf(definition: FieldDefinition, text: string): { error?: string } {
