@@ -96,10 +96,11 @@ export function checkDescriptors(
     const name = declaration.property.toLowerCase();
     if (!allowed.has(name)) throw new StyleRefusal(start, `${declaration.property} is not allowed in @${rule}.`);
     if (name !== "font-family") continue;
-    const [first] = valueNodes(declaration);
+    const [first, ...rest] = valueNodes(declaration);
+    const isOneName = rest.every(({ type }) => type === "Identifier" && first?.type === type);
     const family =
       first?.type === "String" ? first.value : first?.type === "Identifier" ? ident.decode(first.name) : "";
-    if (!family.startsWith(PREFIX))
+    if (!isOneName || !family.startsWith(PREFIX))
       throw new StyleRefusal(start, `The name of a font must begin with ${PREFIX}, such as ${PREFIX}brand.`);
   }
   const hasName = declarations.some(({ property: name }) => name.toLowerCase() === "font-family");

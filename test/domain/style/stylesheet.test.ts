@@ -179,6 +179,8 @@ test.each([
   ["p{@keyframes a{}}", "1:3 @keyframes can't stand in a rule."],
   ["@container (width>1px){@property --sds-a{}}", "1:24 @property can't stand in @container."],
   ["@font-face x{font-family:sds-x}", "1:1 @font-face has no name here."],
+  ["@font-face{font-family:sds-x,Shop}", "1:12 The name of a font must begin with sds-, such as sds-brand."],
+  ['@font-face{font-family:"sds-x" Shop}', "1:12 The name of a font must begin with sds-, such as sds-brand."],
   ["@font-face{font-family:sds-x;color:red}", "1:30 color is not allowed in @font-face."],
   ["@property x{}", "1:1 The name of a registered property must begin with --sds-."],
   ["p{--x:{}}", "1:3 Braces are not allowed in a value."],
