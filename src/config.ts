@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { EgressAllow } from "./domain/deliveries/endpoint.ts";
-import { invalid, messageOf } from "./domain/error.ts";
+import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
 import { isKey } from "./domain/key.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
@@ -106,6 +106,19 @@ function readPort(flags: Flags, env: Environment): number {
 /** The address of a server on this machine. */
 export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Error codes of a listen on a host that is no address of this machine. */
+const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ERR_INVALID_ARG_TYPE"];
+
+/** Returns the error of a server that cannot listen, with what to do. */
+export function cannotListen(host: string, port: number, cause: unknown): SdsError {
+  const code = NO_ADDRESS.includes(codeOf(cause)) ? "EADDRNOTAVAIL" : codeOf(cause);
+  const reason =
+    code === "EACCES"
+      ? "this user may not use ports below 1024: choose another one with --port, and put a proxy in front"
+      : messageOf(Object.assign(new Error(messageOf(cause)), { code }));
+  return new SdsError("failed", `cannot listen on ${host} port ${port}: ${reason}`, { cause });
 }
 
 /** Refuses an address with a path, because cookies and links of the settings page begin at /admin. */

@@ -69,6 +69,6 @@ export async function createSignInLink(
 }
 
 /** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
-function browsable(url: string): string {
+export function browsable(url: string): string {
   return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }

@@ -1,5 +1,5 @@
 import { verifySignature } from "../client/signature.ts";
-import { SdsError } from "../domain/error.ts";
+import { cannotListen } from "../config.ts";
 import { tell } from "./print.ts";
 
 export interface ReceivedWebhook {
@@ -43,7 +43,7 @@ function listenOn(port: number, fetch: (request: Request) => Promise<Response>) 
   try {
     return Bun.serve({ hostname: "127.0.0.1", port, reusePort: false, development: false, fetch });
   } catch (thrown) {
-    throw new SdsError("failed", `cannot listen on 127.0.0.1 port ${port}`, { cause: thrown });
+    throw cannotListen("127.0.0.1", port, thrown);
   }
 }
 

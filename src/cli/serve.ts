@@ -1,8 +1,13 @@
 import type { Command } from "commander";
 import { openApp } from "../compose/app.ts";
+import type { Config } from "../config.ts";
 import { messageOf } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 import type { Log } from "../lib/log.ts";
+import { isLoopback } from "../lib/networks.ts";
+import { storeName } from "../store/open-store.ts";
+import type { Store } from "../store/port/store.ts";
+import { browsable } from "./admin.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { dependencies, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
@@ -38,11 +43,26 @@ async function serve(_options: object, command: Command): Promise<void> {
     const address = await Promise.race([app.start(), stop.then(() => undefined)]);
     if (config.egressAllow.length > 0)
       log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
-    if (address !== undefined) tell(`listening on ${address}`);
+    if (!isLoopback(config.host))
+      log.warn("other machines can reach this address, and http shows keys on the way: let a proxy add TLS");
+    if (address !== undefined) tell(await introduction(address, config, app.store));
     log.info(`stopping on ${await stop}`);
   } finally {
     await app.stop();
   }
+}
+
+/** What a new operator needs first. The first line is the sign that `serve` is ready. */
+async function introduction(address: string, { data, database, publicUrl }: Config, { shops }: Store): Promise<string> {
+  const { length } = await shops.list();
+  const base = publicUrl ?? browsable(address);
+  return [
+    `listening on ${address}`,
+    `  data           ${storeName(data, database)}`,
+    `  shops          ${length === 0 ? "no shop yet: sds shop add alpha.myshopify.com" : length}`,
+    `  settings page  ${base}/admin (sign in with: sds admin link)`,
+    `  documentation  ${base}/docs`,
+  ].join("\n");
 }
 
 /** Ends the program on an unhandled error, but not on a shortage of descriptors: that failed work is retried. */

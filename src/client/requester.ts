@@ -183,10 +183,18 @@ function explain({ status, type }: Response): string {
   return `The answer is HTTP ${status} and not from sds. Is the address right?`;
 }
 
+/** Texts for the errors of a wrong address. */
+const ADDRESS_ERRORS: Record<string, string> = {
+  ECONNREFUSED: "nothing listens there. Start the server, or correct the address.",
+  ENOTFOUND: "there is no machine of this name. Correct the address.",
+  EPROTO: "the server speaks no TLS there. Correct the address.",
+};
+
 function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   // Node's message is only "fetch failed"; the cause has the reason.
-  return thrown.cause instanceof Error && thrown.cause.message !== "" ? thrown.cause.message : thrown.message;
+  const reason = thrown.cause instanceof Error && thrown.cause.message !== "" ? thrown.cause : thrown;
+  return ADDRESS_ERRORS[String((reason as { code?: unknown }).code)] ?? reason.message;
 }
 
 /** A page has 8 MiB at most, unless a single row is larger. */

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import type { Cron } from "croner";
 import { version } from "../../package.json";
-import { type Config, httpAddress } from "../config.ts";
+import { type Config, cannotListen, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
 import { createBodyReader } from "../http/body.ts";
@@ -197,7 +197,7 @@ function listen({ config: { host, port }, server }: Program): void {
   try {
     server.listen({ hostname: host, port });
   } catch (thrown) {
-    throw new SdsError("failed", `cannot listen on ${host} port ${port}: ${messageOf(thrown)}`, { cause: thrown });
+    throw cannotListen(host, port, thrown);
   }
 }
 

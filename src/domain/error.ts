@@ -45,7 +45,30 @@ export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
-/** Returns the message of any thrown value. */
+const NO_RIGHT = (it: string) => `this user may not use ${it}: run this as its owner, or change its mode`;
+const FULL = () => "the disk is full: free some space";
+
+/** Texts for users in place of the system's and Bun's own. `it` is the path, or "it" where the error has no path. */
+const SYSTEM_MESSAGES: Record<string, (it: string) => string> = {
+  EACCES: NO_RIGHT,
+  EPERM: NO_RIGHT,
+  ENOENT: (it) => `${it} does not exist: check the path`,
+  ENOTDIR: (it) => `a folder in the path of ${it} is a file: check the path`,
+  EISDIR: (it) => `${it} is a folder: name a file`,
+  EROFS: (it) => `the disk of ${it} can only be read: choose another one`,
+  ENOSPC: FULL,
+  EDQUOT: FULL,
+  EADDRINUSE: () => "another program uses the port: stop it, or choose another one with --port",
+  EADDRNOTAVAIL: () => "this machine has no such address: use one of its own, such as 127.0.0.1",
+  ECONNREFUSED: () => "nothing listens there: start the server, or correct the address",
+  ECONNRESET: () => "the other side closed the connection: try again",
+  ENOTFOUND: () => "there is no machine of this name: correct the address",
+  EPROTO: () => "the other side speaks no TLS there: correct the address",
+};
+
+/** Returns the message of any thrown value, for users. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (!(thrown instanceof Error)) return String(thrown);
+  const { path } = thrown as { path?: unknown };
+  return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }

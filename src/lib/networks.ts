@@ -17,6 +17,11 @@ export function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: Networks)
   return networks.some((cidr) => address.kind() === cidr[0].kind() && address.match(cidr));
 }
 
+/** Whether only this machine can reach a host, given as a name or an IP address. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
+}
+
 /** Reasons of failed connections, for a shop's developer. The codes are from Bun and Node. */
 const REASONS: Record<string, string> = {
   ConnectionRefused: "the connection was refused",

@@ -2,7 +2,7 @@ import { invalid } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
 import type { Store } from "./port/store.ts";
-import { parseServerAddress, type ServerAddress } from "./postgres/address.ts";
+import { nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
 import { openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
@@ -43,6 +43,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   if (!mustExist) makeFolder(folder);
   else if (!hasFolder(folder)) throw noData(folder);
   return openSqliteStore(options);
+}
+
+/** Names a database in messages, without user and password. */
+export function storeName(folder: string, server: Pick<ServerOptions, "url" | "passwordFile"> | null): string {
+  return server === null ? folder : nameOf(parseServerAddress(server.url, server.passwordFile));
 }
 
 /**

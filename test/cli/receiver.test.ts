@@ -79,6 +79,6 @@ test("the error of a taken port names its number", () => {
   const { receiver } = started();
   const port = Number(new URL(receiver.url).port);
   expect(() => startReceiver({ port, secrets: async () => [], onReceived: () => {} })).toThrow(
-    `cannot listen on 127.0.0.1 port ${port}`,
+    `cannot listen on 127.0.0.1 port ${port}: another program uses the port`,
   );
 });

@@ -212,7 +212,7 @@ describe("usage", () => {
     [
       "SDS_PLATFORM_SECRET_FILE",
       "/nowhere/at/all",
-      "SDS_PLATFORM_SECRET_FILE cannot be read: ENOENT: no such file or directory, open '/nowhere/at/all'",
+      "SDS_PLATFORM_SECRET_FILE cannot be read: /nowhere/at/all does not exist: check the path",
     ],
     ["SDS_DATA", "", "SDS_DATA is empty"],
   ])("%s=%s ends with 2", async (name, value, message) => {

@@ -116,7 +116,7 @@ test("a file that is not a database, and a broken link, are named and left uncha
   symlinkSync("/nowhere/at/all", database);
   const { status, stderr } = await program.run(["shop", "list"]);
   expect(status).toBe(1);
-  expect(stderr).toStartWith(`sds: cannot open the database ${database}: ENOENT`);
+  expect(stderr).toStartWith(`sds: cannot open the database ${database}: `);
 });
 
 const NOBODY = 65_534;

@@ -10,7 +10,7 @@ async function shell(program: Program, line: string): Promise<{ status: number; 
   return { status, stderr };
 }
 
-const FULL = "sds: cannot write to stdout: ENOSPC: no space left on device, write";
+const FULL = "sds: cannot write to stdout: the disk is full: free some space";
 const CLOSED = "sds: cannot write to stdout: it is closed";
 
 describe("data that cannot be written to stdout", () => {

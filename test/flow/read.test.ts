@@ -159,7 +159,7 @@ test("a second program on the same port does not start, and says why", async () 
   const server = await program.serve();
   const { status, stderr } = await new Program().run(["serve", "--port", new URL(server.url).port]);
   expect(status).toBe(1);
-  expect(stderr).toMatch(/^sds: cannot listen on 127\.0\.0\.1 port \d+: /);
+  expect(stderr).toMatch(/^sds: cannot listen on 127\.0\.0\.1 port \d+: another program uses the port: stop it, or/);
   expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 

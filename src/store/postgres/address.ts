@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import ipaddr from "ipaddr.js";
 import { invalid, messageOf, type SdsError } from "../../domain/error.ts";
+import { isLoopback } from "../../lib/networks.ts";
 
 /** Address of a PostgreSQL database, and the login. */
 export interface ServerAddress {
@@ -113,11 +113,6 @@ function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tl
   // SNI is for names, not for IP addresses.
   const named = isIP(host) === 0 ? { serverName: host } : {};
   return { rejectUnauthorized: true, ...named, ...(file !== USUAL_AUTHORITIES && { ca: readCertificates(file) }) };
-}
-
-function isLoopback(host: string): boolean {
-  if (host === "localhost") return true;
-  return isIP(host) !== 0 && ipaddr.process(host).range() === "loopback";
 }
 
 function readCertificates(file: string): string {

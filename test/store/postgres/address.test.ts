@@ -152,7 +152,7 @@ describe("the password file", () => {
 
   test("is refused if it cannot be read", () => {
     expect(() => parseServerAddress("postgres://sds@localhost/x", "/none/pgpass")).toThrow(
-      "PGPASSFILE cannot be read: ENOENT",
+      "PGPASSFILE cannot be read: ",
     );
   });
 });

@@ -96,7 +96,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
     writeFileSync(empty, "");
     for (const [file, reason] of [
       [empty, "has no certificate in PEM"],
-      [join(server.folder, "none.pem"), "cannot be read: ENOENT"],
+      [join(server.folder, "none.pem"), "cannot be read: "],
     ] as const)
       await expect(isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: file })).rejects.toMatchObject({
         code: "invalid",

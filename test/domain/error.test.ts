@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { readFileSync, readSync } from "node:fs";
+import { messageOf, SdsError } from "../../src/domain/error.ts";
+
+/** The message of what a call throws. */
+function messageFrom(call: () => unknown): string {
+  try {
+    call();
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+  return "nothing was thrown";
+}
+
+test("errors of the system say in our words what is wrong and what to do", async () => {
+  expect(messageFrom(() => readFileSync("/none/at/all"))).toBe("/none/at/all does not exist: check the path");
+  expect(messageFrom(() => readFileSync("/dev/null/none"))).toBe(
+    "a folder in the path of /dev/null/none is a file: check the path",
+  );
+  expect(messageFrom(() => readFileSync("/"))).toBe("it is a folder: name a file");
+  const denied = Object.assign(new Error("EACCES: permission denied, lstat '/x'"), { code: "EACCES", path: "/x" });
+  expect(messageOf(denied)).toBe("this user may not use /x: run this as its owner, or change its mode");
+  const refused: unknown = await fetch("http://127.0.0.1:1/").catch((thrown: unknown) => thrown);
+  expect(messageOf(refused)).toBe("nothing listens there: start the server, or correct the address");
+});
+
+test("other messages stay", () => {
+  expect(messageOf(new SdsError("failed", "it is late"))).toBe("it is late");
+  expect(messageOf("a text")).toBe("a text");
+  expect(messageFrom(() => readSync(-1, Buffer.alloc(1)))).not.toBe("nothing was thrown");
+});
