@@ -1,8 +1,11 @@
+import type { Snapshot } from "../store/port/pages.ts";
+
 /**
- * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until data of the shop
- * changes. The tags are weak, because an answer can be compressed in several ways.
+ * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until rows of its resource
+ * change, or other custom fields are hidden. The tags are weak, because an answer can be compressed in several ways.
+ * @param target path and query
  */
-export type EntityTags = (shopId: number, target: string, changeCount: number) => string;
+export type EntityTags = (shopId: number, target: string, state: Omit<Snapshot, "changeCount">) => string;
 
 /**
  * @param version of the program: it decides how rows are rendered
@@ -10,9 +13,9 @@ export type EntityTags = (shopId: number, target: string, changeCount: number) =
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;
-  return (shopId, target, changeCount) => {
-    const name = Bun.hash(`${shopId} ${target}`, seed).toString(36);
-    return `W/"${version}-${changeCount}-${name}"`;
+  return (shopId, target, { lastChange, hiddenKeys = "" }) => {
+    const name = Bun.hash(`${shopId} ${target} ${hiddenKeys}`, seed).toString(36);
+    return `W/"${version}-${lastChange}-${name}"`;
   };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
@@ -81,6 +82,38 @@ describe.each(engines())("$name: changes", (engine) => {
     const { changeCount } = await store.pages.changes(shop.id, "customers", {}, 250, 3);
     const orders = await store.pages.changes(shop.id, "orders", {}, 250, 0);
     expect([changeCount, orders.reached, orders.rows.byteLength]).toEqual([changeCount, changeCount, 0]);
+  });
+
+  test("of a resource have a last number, which every read of that resource has, and no change of another raises", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const { pages } = store;
+    const all: RowFilter = { statuses: ["ACTIVE", "PAID"] };
+    const lastOf = async (resource: Resource) => {
+      const [row] = await allRows(store, shop, resource);
+      const id = String(row?.["id"] ?? "");
+      const reads = [
+        await pages.list(shop.id, resource, 1, null),
+        await pages.listFiltered(shop.id, resource, resource === "customers" ? {} : all, 1, null),
+        await pages.changes(shop.id, resource, {}, 1, 0),
+        ...(row === undefined ? [] : [await pages.find(shop.id, resource, { id })]),
+      ];
+      const numbers = new Set(reads.map((read) => read?.lastChange));
+      expect(numbers.size).toBe(1);
+      return [...numbers][0] ?? -1;
+    };
+    const lasts = async () => [await lastOf("customers"), await lastOf("subscriptions"), await lastOf("orders")];
+    expect(await lasts()).toEqual([0, 0, 0]);
+    await commit(store, await addShop(store, "beta"), [subscription(1), order(1, 1)]);
+    expect(await lasts()).toEqual([0, 0, 0]);
+    await commit(store, shop, [customer(1), subscription(1), order(1, 1)]);
+    const [customers = 0, subscriptions = 0, orders = 0] = await lasts();
+    expect(Math.min(customers, subscriptions, orders)).toBeGreaterThan(0);
+    await commit(store, shop, [order(1, 1, { discountCents: 1 })]);
+    const [sameCustomers, sameSubscriptions, later] = await lasts();
+    expect([sameCustomers, sameSubscriptions]).toEqual([customers, subscriptions]);
+    expect(later).toBeGreaterThan(orders);
+    const { changeCount } = await pages.changes(shop.id, "customers", {}, 1, 0);
+    expect(later).toBe(changeCount);
   });
 
   test("of a redacted person are a changed customer", async () => {

@@ -2,6 +2,7 @@ import { requireAccess } from "../../actions/access.ts";
 import type { ReaderQueue } from "../../lib/reader-queue.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
+import type { Snapshot } from "../../store/port/pages.ts";
 import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "../encoding.ts";
 import { type EntityTags, hasTag } from "../entity-tags.ts";
 import { type HeaderFields, lastingHeaders, respond, respondAgain, respondRateLimited } from "../respond.ts";
@@ -15,8 +16,8 @@ import { isStrict } from "./list-query.ts";
 /** The content that was read for an answer. */
 export interface Content {
   body: Bytes;
-  /** The shop's change count in the snapshot that was read. */
-  changeCount: number;
+  /** What was read. */
+  snapshot: Snapshot;
   /** Headers of this content. */
   headers: HeaderFields;
 }
@@ -106,9 +107,9 @@ function readAndSend(dependencies: Dependencies, admitted: AdmittedRequest): Awa
 function send(
   { entityTags, answers, largePages }: Dependencies,
   { request, owner: { shopId }, limits, isLate = false }: AdmittedRequest,
-  { body, changeCount, headers }: Content,
+  { body, snapshot, headers }: Content,
 ): Awaitable<Response> {
-  const tag = entityTags(shopId, targetOf(request.url), changeCount);
+  const tag = entityTags(shopId, targetOf(request.url), snapshot);
   const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
@@ -116,7 +117,12 @@ function send(
   // A larger answer is kept only if the client has it already. Keeping every page of a walk would cost a tenth of its
   // time in garbage collections.
   if (isSmall || isKnown)
-    answers.keep(shopId, cacheKeyOf(request), { changeCount, tag, headers: lasting, body: keptBody });
+    answers.keep(shopId, cacheKeyOf(request), {
+      changeCount: snapshot.changeCount,
+      tag,
+      headers: lasting,
+      body: keptBody,
+    });
   const all = { ...lasting, ...limits };
   if (isKnown) return respond(304, null, all);
   const encoding = encodingFor(request, body);

@@ -86,7 +86,7 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
       return ({ shopId }) =>
         andThen(pages.find(shopId, form, named), (row) => {
           if (row === undefined) throw refusals.noRow(resource);
-          return { body: encoder.encode(row.json), changeCount: row.changeCount, headers: {} };
+          return { body: encoder.encode(row.json), snapshot: row, headers: {} };
         });
     });
   };
@@ -120,13 +120,13 @@ function problemOfId(id: string): CursorProblem {
 function contentOf(
   url: string,
   limit: number,
-  { rows, changeCount }: RowPage | ChangePage,
+  page: RowPage | ChangePage,
   nextCursor: string | null,
   checkpoint: string,
 ): Content {
   return {
-    body: concatBytes(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
-    changeCount,
+    body: concatBytes(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
+    snapshot: page,
     headers: {
       "X-Checkpoint": checkpoint,
       ...(nextCursor !== null && { Link: `<${nextPage(url, nextCursor)}>; rel="next"` }),

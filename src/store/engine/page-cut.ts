@@ -1,6 +1,6 @@
 import type { Position } from "../../domain/pages/cursor.ts";
 import type { Resource } from "../../domain/resources.ts";
-import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, type RowPage } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, type RowPage, type Snapshot } from "../port/pages.ts";
 
 /** Sort column of each resource, and the JSON field with the same date. */
 export const PAGE_SORT = {
@@ -26,14 +26,16 @@ const ID_LENGTH = 28;
 const DATE_LENGTH = "2026-01-31T00:00:00.000Z".length;
 
 /** The result of the query for a page. */
-export interface PageQueryRow {
+export interface PageQueryRow extends Snapshot {
   rows: Uint8Array<ArrayBuffer> | null;
   /** Number of rows that the query read. */
   n: number;
   /** Number of rows in `rows`. */
   joined: number;
-  changeCount: number;
 }
+
+/** The result where the shop does not exist. */
+export const NO_ROWS: PageQueryRow = { rows: null, n: 0, joined: 0, changeCount: 0, lastChange: 0 };
 
 /** The rows that an engine read for a page, the extra rows included. */
 export interface JoinedRows {
@@ -43,8 +45,7 @@ export interface JoinedRows {
   count: number;
   /** If `count` reaches this number, a next page follows. */
   wanted: number;
-  /** Number of the shop's last change, in the same snapshot as the rows. */
-  changeCount: number;
+  snapshot: Snapshot;
 }
 
 /** Returns how many extra rows a query reads: the cursor's row before the page, and one row after the page. */
@@ -58,11 +59,11 @@ export function edgeRowCount(after: Position | null): number {
  * @returns undefined if the first row is not the cursor's
  */
 export function cutPage(
-  { bytes: joined, count, wanted, changeCount }: JoinedRows,
+  { bytes: joined, count, wanted, snapshot }: JoinedRows,
   resource: Resource,
   after: Position | null,
 ): RowPage | undefined {
-  if (joined === null) return after === null ? { rows: new Uint8Array(), end: null, changeCount } : undefined;
+  if (joined === null) return after === null ? { rows: new Uint8Array(), end: null, ...snapshot } : undefined;
   const dateStart = `"${PAGE_SORT[resource].field}":"`;
   const bytes = Buffer.from(joined.buffer, joined.byteOffset, joined.byteLength);
   let start = 0;
@@ -72,11 +73,11 @@ export function cutPage(
     if (first.id !== after.id || first.at !== after.at) return undefined;
     start = count === 1 ? next : next + 1;
   }
-  if (count < wanted) return { rows: bytes.subarray(start), end: null, changeCount };
+  if (count < wanted) return { rows: bytes.subarray(start), end: null, ...snapshot };
   const end = bytes.lastIndexOf(ROW_START);
   // The first row has no comma before it: lastIndexOf gives -1, so it begins at -1 + 1.
   const last = bytes.subarray(bytes.lastIndexOf(ROW_START, end - 1) + 1, end);
-  return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), changeCount };
+  return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), ...snapshot };
 }
 
 /**

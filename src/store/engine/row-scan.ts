@@ -1,7 +1,7 @@
 import { SPAN_MS } from "../../domain/decide/commit.ts";
 import type { Position } from "../../domain/pages/cursor.ts";
 import { type RowFilter, STATUSES } from "../../domain/pages/row-filter.ts";
-import { type ChangePage, MAX_PAGE_BYTES } from "../port/pages.ts";
+import { type ChangePage, MAX_PAGE_BYTES, type Snapshot } from "../port/pages.ts";
 
 /** @returns the earliest span that a reader may have missed. @param at when the reader last read everything */
 export function firstSpan(at: number): number {
@@ -84,8 +84,8 @@ export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPag
   return page(null);
 }
 
-/** Makes a page in the order of last changes. @param changeCount from the scan's snapshot */
-export function changePageOf(scanned: Iterable<ScannedRow>, limit: number, changeCount: number): ChangePage {
+/** Makes a page in the order of last changes. @param snapshot of the scan */
+export function changePageOf(scanned: Iterable<ScannedRow>, limit: number, snapshot: Snapshot): ChangePage {
   const { rows, last, end } = pageOf(scanned, limit);
-  return { rows, changeCount, reached: (end ?? last)?.at ?? changeCount, hasMore: end !== null };
+  return { rows, ...snapshot, reached: (end ?? last)?.at ?? snapshot.changeCount, hasMore: end !== null };
 }

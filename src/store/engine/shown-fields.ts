@@ -1,5 +1,5 @@
 import { type Awaitable, andThen } from "../../lib/waits.ts";
-import type { PageStore, RowForm } from "../port/pages.ts";
+import type { PageStore, RowForm, Snapshot } from "../port/pages.ts";
 
 /** Returns the JSON array of the keys of a shop's archived fields; undefined if the shop never had a field. */
 export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | undefined>;
@@ -10,26 +10,35 @@ export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | 
  */
 export function withoutArchivedFields(pages: PageStore, hiddenKeys: HiddenKeys): PageStore {
   /** Takes the archived fields out of a found value. @param without removes the fields with these keys from a value */
-  function hide<T>(shopId: number, form: RowForm, found: Awaitable<T>, without: (found: T, keys: string[]) => T) {
+  function hide<T extends Snapshot | undefined>(
+    shopId: number,
+    form: RowForm,
+    found: Awaitable<T>,
+    without: (found: T & Snapshot, keys: string[]) => T,
+  ): Awaitable<T> {
     if (form !== "subscriptionsWithFields") return found;
     return andThen(found, (value) =>
       andThen(hiddenKeys(shopId), (stored) => {
         const keys = stored === undefined ? [] : (JSON.parse(stored.hiddenKeys) as string[]);
-        return keys.length === 0 ? value : without(value, keys);
+        if (stored === undefined || keys.length === 0 || value === undefined) return value;
+        return without({ ...value, hiddenKeys: stored.hiddenKeys }, keys);
       }),
     );
   }
-  const hideRows = <T extends { rows: Uint8Array<ArrayBuffer> } | undefined>(page: T, keys: string[]): T =>
-    page === undefined ? page : { ...page, rows: rowsWithout(page.rows, keys) };
+  const hideRows = <T extends { rows: Uint8Array<ArrayBuffer> }>(page: T, keys: string[]): T => ({
+    ...page,
+    rows: rowsWithout(page.rows, keys),
+  });
 
   return {
     list: (shopId, form, ...more) => hide(shopId, form, pages.list(shopId, form, ...more), hideRows),
     listFiltered: (shopId, form, ...more) => hide(shopId, form, pages.listFiltered(shopId, form, ...more), hideRows),
     changes: (shopId, form, ...more) => hide(shopId, form, pages.changes(shopId, form, ...more), hideRows),
     find: (shopId, form, name) =>
-      hide(shopId, form, pages.find(shopId, form, name), (row, keys) =>
-        row === undefined ? row : { ...row, json: jsonWithout(JSON.parse(row.json) as RowWithFields, keys) },
-      ),
+      hide(shopId, form, pages.find(shopId, form, name), (row, keys) => ({
+        ...row,
+        json: jsonWithout(JSON.parse(row.json) as RowWithFields, keys),
+      })),
     changeBefore: pages.changeBefore,
   };
 }

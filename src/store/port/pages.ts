@@ -17,11 +17,19 @@ export function resourceOf(form: RowForm): Resource {
   return form === "subscriptionsWithFields" ? "subscriptions" : form;
 }
 
-interface Rows {
-  /** The rows' JSON joined by commas. The caller may overwrite the whole buffer of these bytes. */
-  rows: Uint8Array<ArrayBuffer>;
+/** Which state of a shop was read. */
+export interface Snapshot {
   /** The number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;
+  /** The number of the resource's last change, in the same snapshot; 0 without rows. */
+  lastChange: number;
+  /** JSON array of the keys of custom fields that were left out; undefined if none were. */
+  hiddenKeys?: string;
+}
+
+interface Rows extends Snapshot {
+  /** The rows' JSON joined by commas. The caller may overwrite the whole buffer of these bytes. */
+  rows: Uint8Array<ArrayBuffer>;
 }
 
 export interface RowPage extends Rows {
@@ -36,9 +44,8 @@ export interface ChangePage extends Rows {
   hasMore: boolean;
 }
 
-export interface PageRow {
+export interface PageRow extends Snapshot {
   json: string;
-  changeCount: number;
 }
 
 /** A page ends before `limit` rows if the next row would exceed MAX_PAGE_BYTES. Its first row may have any size. */

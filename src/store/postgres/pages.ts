@@ -3,6 +3,7 @@ import {
   cutPage,
   edgeRowCount,
   FIRST_POSITION,
+  NO_ROWS,
   PAGE_SORT,
   type PageQueryRow,
   SMALL_ROW_BYTES,
@@ -10,7 +11,7 @@ import {
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Database } from "./database.ts";
-import { CHANGE_COUNT, changeScan, hasRow, listScan, rowWithFields, scan } from "./row-scans.ts";
+import { changeScan, hasRow, listScan, rowWithFields, scan, snapshotOf } from "./row-scans.ts";
 
 /** The result of the query for a page with large rows. */
 interface CutPageRow extends Omit<PageQueryRow, "n"> {
@@ -37,8 +38,9 @@ export function pageStore(db: Database): PageStore {
       const cut = edgeRowCount(after);
       const wanted = limit + cut;
       const found = await db.get<PageQueryRow>(small, [shopId, at, id, wanted]);
-      const { rows: bytes = null, n: count = 0, joined = 0, changeCount = 0 } = found ?? {};
-      if (joined === count) return cutPage({ bytes, count, wanted, changeCount }, resource, after);
+      const { rows: bytes, n: count, joined, changeCount, lastChange } = found ?? NO_ROWS;
+      if (joined === count)
+        return cutPage({ bytes, count, wanted, snapshot: { changeCount, lastChange } }, resource, after);
       const fits = await db.get<CutPageRow>(fitting, [shopId, at, id, wanted, cut]);
       const fewer = Math.min(wanted, (fits?.fitting ?? 0) + cut);
       return cutPage(
@@ -46,7 +48,7 @@ export function pageStore(db: Database): PageStore {
           bytes: fits?.rows ?? null,
           count: fits?.joined ?? 0,
           wanted: fewer,
-          changeCount: fits?.changeCount ?? 0,
+          snapshot: { changeCount: fits?.changeCount ?? 0, lastChange: fits?.lastChange ?? 0 },
         },
         resource,
         after,
@@ -59,13 +61,13 @@ export function pageStore(db: Database): PageStore {
       const behind = after ?? FIRST_POSITION;
       const found = await scan(db, listScan(form, path), { shopId, behind, value, filter, limit });
       const { rows, end } = pageOf(found.rows, limit);
-      return { rows, end, changeCount: found.changeCount };
+      return { rows, end, ...found.snapshot };
     },
 
     async changes(shopId, form, filter, limit, after) {
       const behind: Position = { at: after, id: "" };
       const found = await scan(db, changeScan(form), { shopId, behind, value: "", filter, limit });
-      return changePageOf(found.rows, limit, found.changeCount);
+      return changePageOf(found.rows, limit, found.snapshot);
     },
 
     async find(shopId, form, { id, orderGid }) {
@@ -94,9 +96,11 @@ function statementsOf(form: RowForm) {
   const stored = `FROM ${resource} WHERE shop_id = $1::bigint AND (${sort}, id) <= ($2::bigint, $3::text)
     ORDER BY ${sort} DESC, id DESC LIMIT $4::bigint`;
   const range = form === resource ? stored : `FROM (SELECT ${sort}, id, ${json} AS json ${stored}) AS stored`;
-  const joining = `convert_to(string_agg(json, ','), 'UTF8') AS rows, count(json)::int4 AS joined, ${CHANGE_COUNT}`;
+  const joining = `convert_to(string_agg(json, ','), 'UTF8') AS rows, count(json)::int4 AS joined,
+    ${snapshotOf(resource)}`;
   const one = (condition: string) =>
-    `SELECT ${json} AS json, ${CHANGE_COUNT} FROM ${resource} WHERE shop_id = $1::bigint AND ${condition} = $2::text
+    `SELECT ${json} AS json, ${snapshotOf(resource)} FROM ${resource}
+     WHERE shop_id = $1::bigint AND ${condition} = $2::text
      ORDER BY ${sort} DESC, ${resource}.id DESC LIMIT 1`;
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n

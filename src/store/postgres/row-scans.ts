@@ -11,15 +11,20 @@ import {
   wantedCondition,
   wantedTexts,
 } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type RowForm, resourceOf } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, type RowForm, resourceOf, type Snapshot } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 
-/** SQL of the number of a shop's last change, in the snapshot of the statement. The shop is $1. */
-export const CHANGE_COUNT = `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8
-  AS "changeCount"`;
+/** Returns SQL of the columns of a snapshot, that of the statement. The shop is $1. */
+export function snapshotOf(resource: Resource): string {
+  return `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8 AS "changeCount",
+    coalesce(
+      (SELECT max(number) FROM changes WHERE shop_id = $1::bigint AND resource = '${resource}'), 0
+    )::float8 AS "lastChange"`;
+}
 
 /** A SELECT of `at`, `id`, `json`, and its order. The shop is $1. */
 interface ScanText {
+  resource: Resource;
   rows: string;
   order: string;
   /** Maximum of scanned rows. */
@@ -51,6 +56,7 @@ export function listScan(form: RowForm, path: ScanPath): ScanText {
   const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
   return {
+    resource,
     rows: `SELECT ${sort} AS at, id, json FROM ${resource}
       WHERE shop_id = $1::bigint AND (${sort}, id) < ($2::bigint, $3::text) AND ${COLUMNS[path]} = $4::text`,
     order: "at DESC, id DESC",
@@ -63,6 +69,7 @@ export function listScan(form: RowForm, path: ScanPath): ScanText {
 export function changeScan(form: RowForm): ScanText {
   const resource = resourceOf(form);
   return {
+    resource,
     rows: `SELECT changes.number AS at, changes.id, json FROM changes
       CROSS JOIN LATERAL (
         SELECT json FROM ${resource} WHERE shop_id = changes.shop_id AND id = changes.id LIMIT 1
@@ -91,11 +98,11 @@ interface ScanRequest {
 
 interface ScanHit {
   rows: ScannedRow[];
-  changeCount: number;
+  snapshot: Snapshot;
 }
 
 /** `place` is the row's position in the scan; null without rows. */
-type ScanQueryRow = Position & { json: string | null; place: number | null; changeCount: number };
+type ScanQueryRow = Position & { json: string | null; place: number | null } & Snapshot;
 
 /** Reads matching rows. Reads the shop's change count in the same snapshot. */
 export async function scan(
@@ -111,7 +118,7 @@ export async function scan(
   return {
     // If the last scanned row matches, it is listed twice: with its JSON, and as the end of the scan.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
-    changeCount: found[0]?.changeCount ?? 0,
+    snapshot: { changeCount: found[0]?.changeCount ?? 0, lastChange: found[0]?.lastChange ?? 0 },
   };
 }
 
@@ -120,11 +127,11 @@ export async function scan(
  * window's ORDER BY. ORDER BY `place` is the same order, but with it the server would read all rows first. The result
  * includes the first row that does not fit, because it proves that more follow.
  */
-function scanText({ rows, order, scannedRows, shown }: ScanText): string {
+function scanText({ resource, rows, order, scannedRows, shown }: ScanText): string {
   const isWanted = wantedCondition((parameter) => `strpos(json, $${parameter}::text) > 0`);
   const limit = `$${5 + WANTED_PARAMETERS.length}::bigint`;
-  return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
-    FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
+  return `SELECT at::float8 AS at, id, json, place::int4 AS place, state.*
+    FROM (SELECT ${snapshotOf(resource)}) AS state LEFT JOIN LATERAL (
       SELECT wanted.*, row_number() OVER (ORDER BY place) AS nth,
         sum(octet_length(json) + 1) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS bytes_to
       FROM (

@@ -68,7 +68,7 @@ function* update(
   return fields;
 }
 
-/** Raises the shop's change count, although no row changes. So pages with other fields have other entity tags. */
+/** Raises the shop's change count, although no row changes. So kept answers with other fields end. */
 function countChange(db: QuietDatabase, shopId: number) {
   return either(db, {
     sqlite: sql`UPDATE shops SET change_count = change_count + 1 WHERE id = ${shopId}`,

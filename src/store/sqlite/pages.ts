@@ -5,18 +5,30 @@ import {
   cutPage,
   edgeRowCount,
   FIRST_POSITION,
+  NO_ROWS,
   PAGE_SORT,
   type PageQueryRow,
   SMALL_ROW_BYTES,
 } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
+import {
+  MAX_PAGE_BYTES,
+  type PageRow,
+  type PageStore,
+  ROW_FORMS,
+  type RowForm,
+  resourceOf,
+  type Snapshot,
+} from "../port/pages.ts";
 import { rowScans, rowWithFields, withFields } from "./row-scans.ts";
 
 type PageParameters = [shopId: number, at: number, id: string, read: number];
 
-/** SQL of the number of a shop's last change. */
-const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?1";
+/** Returns SQL of the columns of a snapshot. The shop is ?1. */
+function snapshotOf(resource: Resource): string {
+  return `(SELECT change_count FROM shops WHERE id = +?1) AS changeCount,
+    coalesce((SELECT max(number) FROM changes WHERE shop_id = +?1 AND resource = '${resource}'), 0) AS lastChange`;
+}
 
 /**
  * Reads pages. SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. page-cut.ts removes
@@ -62,7 +74,7 @@ function textsOf(resource: Resource): PageTexts {
     ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
   const joining = (json: string) =>
     `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
-       (${CHANGE_COUNT}) AS changeCount
+       ${snapshotOf(resource)}
      FROM (SELECT ${json} AS json ${range})`;
   return {
     small: joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`),
@@ -88,7 +100,7 @@ function textsWithFields(): PageTexts {
   const size = `octet_length(json) + coalesce(octet_length(fields), 2) + ${',"customFields":'.length}`;
   const joining = (json: string, isJoined: string) =>
     `SELECT CAST(group_concat(${json}, ',') AS BLOB) AS rows, count(*) AS n, count(${isJoined}) AS joined,
-       (${CHANGE_COUNT}) AS changeCount ${range}`;
+       ${snapshotOf("subscriptions")} ${range}`;
   const ifSmall = (value: string) => `iif(${size} <= ${SMALL_ROW_BYTES}, ${value}, NULL)`;
   return {
     small: joining(ifSmall(row), ifSmall("1")),
@@ -105,7 +117,7 @@ function ownRows(db: Database, form: RowForm) {
     `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
   );
   const byId = db.prepare<PageRow, [number, string]>(
-    `SELECT ${json} AS json, (${CHANGE_COUNT}) AS changeCount FROM ${resource} INDEXED BY ${resource}_by_id
+    `SELECT ${json} AS json, ${snapshotOf(resource)} FROM ${resource} INDEXED BY ${resource}_by_id
      WHERE id = ?2 AND shop_id = +?1`,
   );
   return {
@@ -118,14 +130,14 @@ export function pageStore(db: Database): PageStore {
   const joined = perForm((form) => joinedPages(db, form));
   const own = perForm((form) => ownRows(db, form));
   const scans = rowScans(db);
-  const changeCount = db.prepare<{ changeCount: number }, [number]>(CHANGE_COUNT);
+  const snapshots = perForm((form) => db.prepare<Snapshot, [number]>(`SELECT ${snapshotOf(resourceOf(form))}`));
   const beforeSpan = db.prepare<{ number: number }, [number, number]>(
     `SELECT coalesce(
        (SELECT number FROM change_spans WHERE shop_id = +?1 AND span >= ?2 ORDER BY span LIMIT 1),
        iif(change_span = 0, 0, change_count)
      ) AS number FROM shops WHERE id = +?1`,
   );
-  const countOf = (shopId: number): number => changeCount.get(shopId)?.changeCount ?? 0;
+  const snapshotIn = (shopId: number, form: RowForm): Snapshot => snapshots[form].get(shopId) ?? NO_ROWS;
   /** Returns the JSON of the newest order with a gid. */
   function newestOf(shopId: number, orderGid: string): string | undefined {
     const scan = scans.inListOrder("orders", "orderGid");
@@ -139,8 +151,9 @@ export function pageStore(db: Database): PageStore {
     list(shopId, form, limit, after) {
       const cut = edgeRowCount(after);
       const { read, found } = joined[form](shopId, after ?? FIRST_POSITION, limit + cut, cut);
-      const { rows: bytes = null, n: count = 0, changeCount = 0 } = found ?? {};
-      return cutPage({ bytes, count, wanted: read, changeCount }, resourceOf(form), after);
+      const { rows: bytes, n: count, changeCount, lastChange } = found ?? NO_ROWS;
+      const snapshot = { changeCount, lastChange };
+      return cutPage({ bytes, count, wanted: read, snapshot }, resourceOf(form), after);
     },
 
     listFiltered(shopId, form, filter, limit, after) {
@@ -149,16 +162,16 @@ export function pageStore(db: Database): PageStore {
         const { path, value } = scanOf(filter);
         const scanned = scans.inListOrder(form, path)(shopId, after ?? FIRST_POSITION, value, wantedTexts(filter));
         const { rows, end } = pageOf(scanned, limit);
-        return { rows, end, changeCount: countOf(shopId) };
+        return { rows, end, ...snapshotIn(shopId, form) };
       });
     },
 
     changes(shopId, form, filter, limit, after) {
       return inSnapshot(() => {
-        const count = countOf(shopId);
+        const snapshot = snapshotIn(shopId, form);
         const scanned = scans.byChange(form)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
         // Skips the scan if nothing has changed. That is the case for most readers.
-        return changePageOf(after >= count ? [] : scanned, limit, count);
+        return changePageOf(after >= snapshot.lastChange ? [] : scanned, limit, snapshot);
       });
     },
 
@@ -166,7 +179,7 @@ export function pageStore(db: Database): PageStore {
       if (id !== undefined) return own[form].byId(shopId, id);
       return inSnapshot(() => {
         const json = newestOf(shopId, orderGid);
-        return json === undefined ? undefined : { json, changeCount: countOf(shopId) };
+        return json === undefined ? undefined : { json, ...snapshotIn(shopId, form) };
       });
     },
 

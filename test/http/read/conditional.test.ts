@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { acceptedEncoding } from "../../../src/http/encoding.ts";
 import { answerOf, refusal } from "../../support/answer.ts";
 import { apply, testShop } from "../../support/app.ts";
-import { customers, subscription } from "../../support/records.ts";
+import { customers, order, subscription } from "../../support/records.ts";
 
 async function shopWith(count: number, env: Record<string, string> = {}) {
   const all = await testShop(env);
@@ -38,7 +38,7 @@ describe("an answer that the client has", () => {
     expect(reads).toHaveBeenCalledTimes(1);
   });
 
-  test("is sent again after any change of the shop", async () => {
+  test("is sent again after any change of its resource", async () => {
     const { app, shop, get } = await shopWith(1);
     const [list, row] = ["/api/v1/customers", `/api/v1/customers/${encodeURIComponent("gid://shopify/Customer/1")}`];
     const tags = await Promise.all([list, row].map(async (path) => (await get(path)).headers.get("etag") ?? ""));
@@ -46,6 +46,26 @@ describe("an answer that the client has", () => {
     await apply(app, shop, [subscription(2)]);
     expect((await get(list, { "If-None-Match": tags[0] ?? "" })).status).toBe(200);
     expect((await get(row, { "If-None-Match": tags[1] ?? "" })).status).toBe(200);
+  });
+
+  test("stays 304 while only other resources change, and its checkpoint is the newest", async () => {
+    const { app, shop, get } = await shopWith(3);
+    await apply(app, shop, [subscription(1), order(1, 1)]);
+    const customer = `/api/v1/customers/${encodeURIComponent("gid://shopify/Customer/1")}`;
+    const since = "updatedSince=2026-01-01T00:00:00Z";
+    const filter = `customerId=${encodeURIComponent("gid://shopify/Customer/1")}`;
+    const paths = ["/api/v1/customers", `/api/v1/customers?${since}`, customer];
+    const others = ["/api/v1/orders", `/api/v1/orders?${since}&limit=1`, `/api/v1/orders?${filter}`];
+    const tags = new Map<string, string>();
+    for (const path of [...paths, ...others]) tags.set(path, (await get(path)).headers.get("etag") ?? "");
+    await apply(app, shop, [order(1, 1, { status: "FAILED" })]);
+    const ask = (path: string) => get(path, { "If-None-Match": tags.get(path) ?? "" });
+    for (const path of paths) expect([path, (await ask(path)).status]).toEqual([path, 304]);
+    for (const path of others) expect([path, (await ask(path)).status]).toEqual([path, 200]);
+    const checkpoint = (await ask("/api/v1/customers")).headers.get("x-checkpoint") ?? "";
+    expect(await (await get(`/api/v1/customers?since=${encodeURIComponent(checkpoint)}`)).json()).toMatchObject({
+      data: [],
+    });
   });
 
   test("has another tag for another address, shop or database", async () => {
