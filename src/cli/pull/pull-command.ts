@@ -24,6 +24,7 @@ interface PullFlags {
   format: Format;
   header: boolean;
   include?: "customFields";
+  sequence?: boolean;
   spreadsheet?: boolean;
   anew?: boolean;
   allowHttp?: boolean;
@@ -41,6 +42,7 @@ export function addPullCommand(program: SdsCommand): void {
     .requiredOption("--state <file>", "file of its position; the first run makes it")
     .option(...choiceOption("--format <format>", "how to print rows", FORMATS), "ndjson")
     .option(...choiceOption("--include <what>", "add to each subscription", ["customFields"]))
+    .option("--sequence", "add _sequence to each row, a number that grows over all runs: the largest is the newest")
     .option("--no-header", "CSV without the line of column names")
     .option("--spreadsheet", "CSV for a spreadsheet: puts ' before text that a spreadsheet would run as a formula")
     .option("--anew", "print all rows again, for instance after a restore of the server's database")
@@ -51,13 +53,14 @@ export function addPullCommand(program: SdsCommand): void {
 
 async function pull(flags: PullFlags): Promise<void> {
   const { resource, format, header, allowHttp = false, spreadsheet = false, anew = false, include } = flags;
+  const { sequence = false } = flags;
   if (include !== undefined && resource !== "subscriptions")
     throw invalid(`--include ${include} needs --resource subscriptions`);
   const address = parseAddress(flags.url, allowHttp);
   const key = readApiKey(process.env);
   const url = address.href.replace(/\/$/, "");
   const source = { url, resource, key: fingerprintOf(key), ...(include !== undefined && { include }) };
-  const stateFile = openStateFile(flags.state, source, { anew, random: randomBytes });
+  const stateFile = openStateFile(flags.state, source, { anew, random: randomBytes, now: Date.now() });
 
   const progress = createProgressBar(process.stderr);
   const client = createClient({
@@ -67,7 +70,7 @@ async function pull(flags: PullFlags): Promise<void> {
     onRetry: ({ message }) => progress.update(undefined, safeMessage(`${sentence(message)} Trying again.`)),
   });
   const withoutColumn = new Set<string>();
-  const csv: CsvOptions = { header, spreadsheet, onFieldWithoutColumn: (key) => withoutColumn.add(key) };
+  const csv: CsvOptions = { header, spreadsheet, sequence, onFieldWithoutColumn: (key) => withoutColumn.add(key) };
   let output: PullOutput | undefined;
   let rows = 0;
   try {
@@ -81,7 +84,8 @@ async function pull(flags: PullFlags): Promise<void> {
     const store: CopyStore<PulledRow> = {
       load: async () => stateFile.state,
       async save(changed, state) {
-        await printed.write(changed, state);
+        const numbered = sequence ? changed.map((row) => ({ ...row, _sequence: stateFile.nextSequence() })) : changed;
+        await printed.write(numbered, state);
         rows += changed.length;
         progress.update(undefined, counted(rows, "row", "rows"));
       },

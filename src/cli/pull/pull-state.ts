@@ -31,7 +31,12 @@ export interface PullSource {
 interface PullState extends CopyState, PullSource {
   /** The keys of the custom fields that have a column in CSV, in the order of the columns. */
   fieldKeys?: string[];
+  /** The largest number that `--sequence` has reserved. Printed rows have no larger number. */
+  sequence?: number;
 }
+
+/** A state without a position has only reserved numbers: the first run ended before it saved a position. */
+type StateContent = PullState | (PullSource & { sequence: number; fieldKeys?: never; checkpoint?: never });
 
 /** The file of `--state`. */
 export interface StateFile {
@@ -42,30 +47,55 @@ export interface StateFile {
   fieldKeys: string[] | undefined;
   /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
+  /** Returns a larger number than all calls before, also those of killed runs. @throws SdsError `failed` */
+  nextSequence(): number;
 }
 
 const LARGEST_BYTES = 64 * 1024;
 
+/** A reservation syncs the file. This many are a tenth of a second, so the numbers stay near the time. */
+const RESERVED_NUMBERS = 100_000;
+
 /**
- * Reads the state, and checks that it can be saved. @param anew ignores the stored state, even of another server
+ * Reads the state, and checks that it can be saved. @param anew ignores the stored position, even of another server
+ * @param now milliseconds
  * @throws SdsError `invalid` for another file, server or resource; `not_found` if the folder is missing
  */
 export function openStateFile(
   given: string,
   source: PullSource,
-  { anew, random }: { anew: boolean; random: (bytes: number) => Uint8Array },
+  { anew, random, now }: { anew: boolean; random: (bytes: number) => Uint8Array; now: number },
 ): StateFile {
   const path = pathFor(given);
   const found = readState(path);
   if (found !== undefined) requireSource(path, found, source, anew);
-  const state = anew ? undefined : found;
+  const state = anew || found?.checkpoint === undefined ? undefined : found;
+  let stored = found;
+  let reserved = found?.sequence ?? 0;
+  // The time lets the numbers grow also after the file was lost.
+  let last = Math.max(reserved, now * 1_000);
+
+  function replace(next: StateContent): void {
+    replaceFile(path, { version: 1, ...next }, random);
+    stored = next;
+  }
+
   return {
     path,
     state,
     fieldKeys: state?.fieldKeys,
     save({ checkpoint, cursor }) {
       const { fieldKeys } = this;
-      replaceFile(path, { version: 1, ...source, ...(fieldKeys && { fieldKeys }), checkpoint, cursor }, random);
+      const sequence = reserved === 0 ? {} : { sequence: reserved };
+      replace({ ...source, ...(fieldKeys && { fieldKeys }), checkpoint, cursor, ...sequence });
+    },
+    nextSequence() {
+      last += 1;
+      if (last > reserved) {
+        reserved = last + RESERVED_NUMBERS;
+        replace({ ...(stored ?? source), sequence: reserved });
+      }
+      return last;
     },
   };
 }
@@ -88,7 +118,7 @@ function pathFor(given: string): string {
   }
 }
 
-function readState(path: string): PullState | undefined {
+function readState(path: string): StateContent | undefined {
   let text: string;
   try {
     const { size } = statSync(path);
@@ -102,7 +132,7 @@ function readState(path: string): PullState | undefined {
   throw invalid(`${path} is not a state of sds pull: name another file for --state`);
 }
 
-function parseState(text: string): PullState | undefined {
+function parseState(text: string): StateContent | undefined {
   let value: Partial<PullState & { version: number }> | null;
   try {
     value = JSON.parse(text);
@@ -110,16 +140,18 @@ function parseState(text: string): PullState | undefined {
     return undefined;
   }
   if (typeof value !== "object" || value === null || value.version !== 1) return undefined;
-  const texts = [value.url, value.resource, value.key, value.checkpoint];
-  const isCursor = value.cursor === null || typeof value.cursor === "string";
-  const { include, fieldKeys = [] } = value;
+  const { include, fieldKeys = [], checkpoint, cursor, sequence } = value;
+  const texts = [value.url, value.resource, value.key];
+  const isPosition = typeof checkpoint === "string" && (cursor === null || typeof cursor === "string");
+  const isSequence = sequence === undefined || Number.isSafeInteger(sequence);
+  const isWhole = isPosition || (checkpoint === undefined && sequence !== undefined);
   const isInclude = include === undefined || include === "customFields";
   const areKeys = Array.isArray(fieldKeys) && fieldKeys.every((key) => typeof key === "string");
-  const isState = texts.every((one) => typeof one === "string") && isCursor && isInclude && areKeys;
-  return isState ? (value as PullState) : undefined;
+  const isState = texts.every((one) => typeof one === "string") && isWhole && isSequence && isInclude && areKeys;
+  return isState ? (value as StateContent) : undefined;
 }
 
-function requireSource(path: string, found: PullState, source: PullSource, anew: boolean): void {
+function requireSource(path: string, found: StateContent, source: PullSource, anew: boolean): void {
   const { url, resource, include } = source;
   const another = "use another file for --state";
   if (found.resource !== resource)

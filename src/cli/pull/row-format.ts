@@ -14,6 +14,8 @@ export interface CsvOptions {
   header: boolean;
   /** Whether text that a spreadsheet would run as a formula gets a `'` in front. */
   spreadsheet: boolean;
+  /** Whether the last column is `_sequence`. */
+  sequence?: boolean;
   /** The keys of custom fields with a column; undefined if rows have no custom fields. */
   fieldKeys?: readonly string[] | undefined;
   /** Called for a custom field without a column. */
@@ -34,17 +36,19 @@ export function createRowFormat(resource: Resource, format: Format, options: Csv
 
 /**
  * CSV (RFC 4180) with one column for each field, in the order of the API. Null is empty, an empty text is `""`, an
- * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same. The last
- * column has the custom fields without a column of their own, as JSON.
+ * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same. The column
+ * customFields has the custom fields without a column of their own, as JSON.
  */
 function csv(fields: readonly string[], options: CsvOptions): RowFormat {
-  const { header, spreadsheet, fieldKeys } = options;
+  const { header, spreadsheet, sequence, fieldKeys } = options;
+  const own = sequence ? ["_sequence"] : [];
   const customColumns =
     fieldKeys === undefined ? [] : [...fieldKeys.map((key) => `customFields.${key}`), "customFields"];
   return {
-    header: header ? `${[...fields, ...customColumns].join(",")}\r\n` : "",
+    header: header ? `${[...fields, ...customColumns, ...own].join(",")}\r\n` : "",
     textOf(row) {
-      const values = [...fields.map((field) => row[field]), ...customValues(row, options)];
+      const fieldsOf = (names: readonly string[]) => names.map((name) => row[name]);
+      const values = [...fieldsOf(fields), ...customValues(row, options), ...fieldsOf(own)];
       return `${values.map((value) => cell(value, spreadsheet)).join(",")}\r\n`;
     },
   };

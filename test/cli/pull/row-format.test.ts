@@ -92,6 +92,12 @@ describe("custom fields in CSV", () => {
     expect(cells([], {})).toBe(",\r\n");
   });
 
+  test("stand before _sequence", () => {
+    const { header, textOf } = createRowFormat("subscriptions", "csv", { ...csv, fieldKeys: ["note"], sequence: true });
+    expect(header).toEndWith(",cancelledAt,customFields.note,customFields,_sequence\r\n");
+    expect(textOf({ ...row({ note: "x" }), _sequence: 7 })).toEndWith(",x,,7\r\n");
+  });
+
   test("have no column if the rows are asked without them", () => {
     expect(cells(undefined, { note: "x" })).toBe("\r\n");
   });
