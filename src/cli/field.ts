@@ -10,13 +10,12 @@ import {
   fieldNamed,
   restoreField,
 } from "../domain/fields/definition.ts";
-import { printable } from "../lib/log.ts";
 import { isoUtcOrNull } from "../lib/time.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { choiceOption, splitList } from "./options.ts";
-import { printJson, printLine, printList, tell, warn } from "./print.ts";
+import { forStdout, printJson, printLine, printList, tell, warn } from "./print.ts";
 
 interface DefinitionFlags extends JsonFlag {
   label?: string;
@@ -195,5 +194,5 @@ async function value(
   });
   if (json) printJson(stored);
   else if (stored.value === null) tell("The field has no value.");
-  else printLine(printable(String(stored.value)));
+  else printLine(forStdout(String(stored.value)));
 }

@@ -73,6 +73,11 @@ export function safeMessage(text: string): string {
   return printable(masked(text));
 }
 
+/** Prepares a stored text for stdout: a terminal gets it without control characters, a pipe or a file unchanged. */
+export function forStdout(text: string): string {
+  return process.stdout.isTTY ? printable(text) : text;
+}
+
 /** Prints a message to stderr, without secrets and control characters. */
 export function tell(text: string): void {
   process.stderr.write(`${safeMessage(text)}\n`);

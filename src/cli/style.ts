@@ -6,7 +6,7 @@ import { decodeUtf8 } from "../lib/text.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { openInput, readFailure } from "./import.ts";
-import { printJson, tell, warn, writeOut } from "./print.ts";
+import { forStdout, printJson, tell, warn, writeOut } from "./print.ts";
 
 export function addStyleCommands(program: SdsCommand): void {
   const style = program
@@ -65,7 +65,7 @@ async function show({ json }: JsonFlag, command: Command): Promise<void> {
   const source = stored?.source ?? "";
   if (json) printJson({ bytes: Buffer.byteLength(source), source });
   else if (stored === undefined) tell("The widget has no style yet. Save one with `sds style set widget.css`.");
-  else await writeOut(source);
+  else await writeOut(forStdout(source));
 }
 
 async function clear({ json }: JsonFlag, command: Command): Promise<void> {

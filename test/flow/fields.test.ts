@@ -52,8 +52,9 @@ describe("field", () => {
     const program = await programWithContract();
     await program.run(["field", "add", "note", "--label", "Note", "--type", "text"]);
     const typed = "two\nlines, \u001b[31mred";
-    expect((await program.run(["field", "value", "1", "note", typed])).stdout).toBe("two\nlines, <U+001B>[31mred\n");
-    expect(await program.json(["field", "value", "1", "note"])).toMatchObject({ value: typed });
+    expect((await program.run(["field", "value", "1", "note", typed])).stdout).toBe(`${typed}\n`);
+    const { shown } = await program.answer(["field", "value", "1", "note"], "");
+    expect(shown).toBe("two\r\nlines, <U+001B>[31mred\r\n");
   });
 
   test("on a plan without access fields are defined, and values are set, with a warning", async () => {

@@ -58,6 +58,15 @@ describe("style", () => {
     expect(await program.run(["style", "set", "/no/file.css"])).toEqual(failure(3, "there is no file /no/file.css"));
   });
 
+  test("a style cannot control the terminal that shows it, and a pipe gets it unchanged", async () => {
+    const program = await Program.withShop();
+    const style = "/* \u001b[31m */ .a { color: red }\n";
+    await program.run(["style", "set", "-"], { stdin: style });
+    expect((await program.run(["style", "show"])).stdout).toBe(style);
+    const { shown } = await program.answer(["style", "show"], "");
+    expect(shown).toBe("/* <U+001B>[31m */ .a { color: red }\r\n");
+  });
+
   test("on a plan without access it is saved with a warning", async () => {
     const program = await Program.withShop();
     await program.run(["shop", "set", "alpha.myshopify.com", "--plan", "free"]);
