@@ -40,7 +40,7 @@ export function addFieldCommands(program: SdsCommand): void {
 
   field
     .command("list")
-    .description("list the custom fields, archived ones too")
+    .description("list the custom fields, also archived ones")
     .shopAndJsonOptions()
     .examples("sds field list")
     .action(list);

@@ -11,7 +11,7 @@ import { forStdout, printJson, tell, warn, writeOut } from "./print.ts";
 export function addStyleCommands(program: SdsCommand): void {
   const style = program
     .command("style")
-    .description("style the storefront widget with CSS that cannot leave it")
+    .description("style the storefront widget with CSS, which changes nothing outside it")
     .examples("sds style set widget.css");
 
   style
@@ -54,7 +54,7 @@ async function readStyle(file: string): Promise<string> {
   } catch (thrown) {
     throw readFailure(file, thrown);
   }
-  if (size > MAX_STYLE_BYTES) throw invalid(`this style is too large: it may have ${MAX_STYLE_BYTES} bytes`);
+  if (size > MAX_STYLE_BYTES) throw invalid(`this style is too large: it may have at most ${MAX_STYLE_BYTES} bytes`);
   const source = decodeUtf8(Buffer.concat(pieces));
   if (source === undefined) throw invalid("the style is not UTF-8");
   return source;
@@ -71,5 +71,5 @@ async function show({ json }: JsonFlag, command: Command): Promise<void> {
 async function clear({ json }: JsonFlag, command: Command): Promise<void> {
   const existed = await withShop(command, (store, shop) => store.styles.clear(shop.id));
   if (json) printJson({ bytes: 0 });
-  else tell(existed ? "The widget has no style any longer." : "The widget had no style.");
+  else tell(existed ? "The style is removed." : "The widget had no style.");
 }

@@ -130,7 +130,7 @@ test.each([true, false])("a style is previewed, saved, refused and removed; scri
 
   await page.click("#clear");
   await page.click("#confirm");
-  expect(await page.textContent("#notices")).toBe("The widget has no style any longer.");
+  expect(await page.textContent("#notices")).toBe("The style is removed.");
   expect(await source.inputValue()).toBe("");
   await expectColor(frame, ".button", before);
   expect(troubles).toEqual([]);

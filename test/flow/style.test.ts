@@ -38,7 +38,7 @@ describe("style", () => {
   test.each([
     [".a {}\n  @import 'x.css';", "line 2, column 3: The rule @import is not allowed: a style can't load other files."],
     [".a { color: red", "line 1, column "],
-    [`/*${"x".repeat(65_536)}*/`, "this style is too large: it may have 65536 bytes"],
+    [`/*${"x".repeat(65_536)}*/`, "this style is too large: it may have at most 65536 bytes"],
     [Uint8Array.from([0x2e, 0x61, 0xff]), "the style is not UTF-8"],
   ])("%#. a refused text is not saved", async (stdin, message) => {
     const program = await Program.withShop();

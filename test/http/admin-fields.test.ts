@@ -81,7 +81,7 @@ describe("definitions", () => {
   test.each([
     [{ key: "Size", label: "x", type: "text" }, "The key must be 1 to 40 lower-case letters"],
     [{ key: "note", label: "x", type: "text" }, "The field note exists already."],
-    [{ key: "x", label: " ", type: "text" }, "The label must be 1 to 80 characters, none of them invisible."],
+    [{ key: "x", label: " ", type: "text" }, "The label must have 1 to 80 characters, without invisible ones."],
     [{ key: "x", label: "x", type: "json" }, "The type must be one of"],
     [{ key: "x", label: "x", type: "choice", options: "\r\n" }, "A choice must have 1 to 50 options."],
     [{ key: "x", label: "x", type: "choice", options: "a\r\na" }, "Two options are the same."],

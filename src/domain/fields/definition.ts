@@ -48,7 +48,10 @@ export function addField(fields: readonly FieldDefinition[], field: NewField): F
     throw invalid("the key must be 1 to 40 lower-case letters, digits and _, and begin with a letter");
   const same = fields.find((each) => each.key === key);
   if (same !== undefined)
-    throw new SdsError("conflict", `the field ${key} exists already${same.archivedAt === null ? "" : ", archived"}`);
+    throw new SdsError(
+      "conflict",
+      `the field ${key} exists already${same.archivedAt === null ? "" : ", and is archived"}`,
+    );
   if (fields.length >= MAX_STORED_FIELDS)
     throw invalid(`a shop can have at most ${MAX_STORED_FIELDS} fields, archived ones included`);
   checkCount(fields);
@@ -61,7 +64,9 @@ export function changeField(fields: readonly FieldDefinition[], key: string, cha
   const before = fieldNamed(fields, key);
   const type = change.type ?? before.type;
   if (type !== before.type && before.hasValues)
-    throw invalid(`the field ${key} has values, so it keeps its type ${before.type}: archive it and add another one`);
+    throw invalid(
+      `the field ${key} has values, so it keeps its type ${before.type}: archive it, and add a field with another key`,
+    );
   // A field that is no longer a choice loses its options.
   const options = change.options ?? (type === "choice" ? before.options : []);
   return replaced(fields, checked({ ...before, ...change, type, options }));
@@ -108,12 +113,12 @@ function checkCount(fields: readonly FieldDefinition[]): void {
 
 function checked(field: FieldDefinition): FieldDefinition {
   const { label, type, options } = field;
-  if (!isShort(label)) throw invalid(`the label must be 1 to ${MAX_TEXT} characters, none of them invisible`);
+  if (!isShort(label)) throw invalid(`the label must have 1 to ${MAX_TEXT} characters, without invisible ones`);
   if (!FIELD_TYPES.includes(type)) throw invalid(`the type must be one of ${FIELD_TYPES.join(", ")}`);
   if (type !== "choice" && options.length > 0) throw invalid("only a field of the type choice has options");
   if (type === "choice" && (options.length === 0 || options.length > MAX_OPTIONS))
     throw invalid(`a choice must have 1 to ${MAX_OPTIONS} options`);
-  if (!options.every(isShort)) throw invalid(`an option must be 1 to ${MAX_TEXT} characters, none of them invisible`);
+  if (!options.every(isShort)) throw invalid(`an option must have 1 to ${MAX_TEXT} characters, without invisible ones`);
   if (new Set(options).size < options.length) throw invalid("two options are the same");
   return field;
 }

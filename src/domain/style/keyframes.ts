@@ -13,7 +13,7 @@ const ANIMATION_WORDS = new Set(
 /** Returns the name with our prefix. @throws StyleRefusal if `animation` would read the name as one of its keywords */
 export function keyframesName(written: string, at: number): string {
   if (ANIMATION_WORDS.has(written.toLowerCase()))
-    throw new StyleRefusal(at, `Keyframes can't have the name ${written}: animation has this word.`);
+    throw new StyleRefusal(at, `Keyframes can't have the name ${written}: it is a value of the property animation.`);
   return written.startsWith(PREFIX) ? written : PREFIX + written;
 }
 

@@ -103,7 +103,7 @@ function beginSelector(
   const kept = nodes.filter((node) => !isWidget(node, isNested));
   if (kept.length < nodes.length) {
     const names = kept.filter(({ type }) => type === "TypeSelector");
-    if (names.length > 1) throw new StyleRefusal(offsetOf(names[1], 0), "The widget can't have two names.");
+    if (names.length > 1) throw new StyleRefusal(offsetOf(names[1], 0), "Write only one name of the widget here.");
     const others = kept.filter(({ type }) => type !== "TypeSelector");
     return { text: `${write(names)}${WIDGET}${write(others)}`, mayBeWidget: true, isWhole: true };
   }

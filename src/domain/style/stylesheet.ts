@@ -42,7 +42,8 @@ export type ScopedStylesheet = { css: string } | { refused: StylesheetRefusal };
 export function scopeStylesheet(source: string): ScopedStylesheet {
   const text = source.startsWith("\ufeff") ? source.slice(1) : source;
   try {
-    if (isTooLarge(source)) throw new StyleRefusal(0, `This style is too large: it may have ${MAX_STYLE_BYTES} bytes.`);
+    if (isTooLarge(source))
+      throw new StyleRefusal(0, `This style is too large: it may have at most ${MAX_STYLE_BYTES} bytes.`);
     const css = writeStyle(readStyle(text));
     checkScoped(css);
     return { css };
@@ -187,7 +188,8 @@ function writeDescriptors(item: AtRuleItem, name: "font-face" | "property", outp
     heading = `@property ${generate(item.prelude)}`;
     if (!nameOf(item).startsWith(`--${PREFIX}`))
       throw new StyleRefusal(start, `The name of a registered property must begin with --${PREFIX}.`);
-  } else if (!item.prelude.children.isEmpty) throw new StyleRefusal(start, "@font-face has no name here.");
+  } else if (!item.prelude.children.isEmpty)
+    throw new StyleRefusal(start, "Write the name of a font in font-family, not after @font-face.");
   output.write(`${heading}{${declarations.map((each) => `${generate(each)};`).join("")}}\n`, start);
 }
 

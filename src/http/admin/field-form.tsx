@@ -66,8 +66,8 @@ export function KeyInput({ typed = "" }: { typed: string | undefined }) {
         aria-describedby="key-help"
       />
       <small id="key-help">
-        Names the field in the API, for instance <code>gift_note</code>: lower-case letters, digits and _. It never
-        changes.
+        The name of the field in the API, for instance <code>gift_note</code>. Use lower-case letters, digits and _. The
+        key never changes.
       </small>
     </>
   );

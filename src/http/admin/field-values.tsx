@@ -99,7 +99,7 @@ function valuesPage(
         <code id="gid">{shopifyId}</code>, {status}. <a href={FIELDS}>Back to the fields</a>
       </p>
       {fields.length === 0 ? (
-        <Empty id="no-fields">This shop has no field that is not archived.</Empty>
+        <Empty id="no-fields">This shop has no custom fields, or all of them are archived.</Empty>
       ) : (
         <form id="values" method="post" action={`${FIELDS}/values/${id}`}>
           <CsrfField csrf={csrf} />

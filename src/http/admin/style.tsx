@@ -35,7 +35,7 @@ export const askToClearStyle: Handler = async ({ csrf }) => {
 
 export const clearStyle: Handler = async ({ shop }, { store }) => {
   await store.styles.clear(shop.id);
-  return { to: STYLE, notices: [{ text: "The widget has no style any longer." }] };
+  return { to: STYLE, notices: [{ text: "The style is removed." }] };
 };
 
 /** Shows a sample widget with the saved style. */
@@ -55,7 +55,7 @@ async function stylePage(
     <>
       <p>
         This CSS styles the storefront widget. It can't change anything outside the widget, and it can't load anything.
-        Your theme links it at this address:
+        To use it, link this address in your theme:
       </p>
       <Copyable
         id="address"

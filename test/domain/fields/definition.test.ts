@@ -40,14 +40,14 @@ describe("a new field", () => {
     ["a key that begins with a digit", { key: "1note" }, "the key must be"],
     ["a key of 41 characters", { key: "n".repeat(41) }, "the key must be"],
     ["an empty key", { key: "" }, "the key must be"],
-    ["an empty label", { label: " " }, "the label must be"],
-    ["a label of 81 characters", { label: "l".repeat(81) }, "the label must be"],
-    ["a label with U+0000", { label: "a\0" }, "the label must be"],
+    ["an empty label", { label: " " }, "the label must have"],
+    ["a label of 81 characters", { label: "l".repeat(81) }, "the label must have"],
+    ["a label with U+0000", { label: "a\0" }, "the label must have"],
     ["an unknown type", { type: "json" as "text" }, "the type must be one of text, number, boolean, date, choice"],
     ["options of a text", { options: ["a"] }, "only a field of the type choice has options"],
     ["a choice without options", { type: "choice" as const }, "1 to 50 options"],
     ["a choice with 51 options", { ...SIZE, options: Array.from({ length: 51 }, String) }, "1 to 50 options"],
-    ["an option of 81 characters", { ...SIZE, options: ["o".repeat(81)] }, "an option must be"],
+    ["an option of 81 characters", { ...SIZE, options: ["o".repeat(81)] }, "an option must have"],
     ["an option twice", { ...SIZE, options: ["a", "a"] }, "two options are the same"],
   ])("is refused with %s", (_name, change, message) => {
     expect(() => addField([], { ...NOTE, ...change })).toThrow(message);
@@ -55,7 +55,9 @@ describe("a new field", () => {
 
   test("is refused for a key that exists, even if it is archived, and beyond 50 fields", () => {
     expect(() => fieldsOf(NOTE, NOTE)).toThrow("the field note exists already");
-    expect(() => addField(archiveField(fieldsOf(NOTE), "note", START), NOTE)).toThrow("exists already, archived");
+    expect(() => addField(archiveField(fieldsOf(NOTE), "note", START), NOTE)).toThrow(
+      "exists already, and is archived",
+    );
     expect(many(50)).toHaveLength(50);
     expect(() => many(51)).toThrow("at most 50 fields that are not archived");
     const archived = archiveField(many(50), "f0", START);

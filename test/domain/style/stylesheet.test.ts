@@ -178,7 +178,7 @@ test.each([
   ["@keyframes a{to{b{top:0}}}", "1:17 Only declarations may stand in a keyframe."],
   ["p{@keyframes a{}}", "1:3 @keyframes can't stand in a rule."],
   ["@container (width>1px){@property --sds-a{}}", "1:24 @property can't stand in @container."],
-  ["@font-face x{font-family:sds-x}", "1:1 @font-face has no name here."],
+  ["@font-face x{font-family:sds-x}", "1:1 Write the name of a font in font-family"],
   ["@font-face{font-family:sds-x,Shop}", "1:12 The name of a font must begin with sds-, such as sds-brand."],
   ['@font-face{font-family:"sds-x" Shop}', "1:12 The name of a font must begin with sds-, such as sds-brand."],
   ["@font-face{font-family:sds-x;color:red}", "1:30 color is not allowed in @font-face."],
@@ -193,7 +193,7 @@ test("a style has at most 64 KiB of UTF-8", () => {
   const largest = `p{content:"${"é".repeat((65_536 - 13) / 2)}"}`;
   expect(Buffer.byteLength(largest)).toBeGreaterThan(65_534);
   expect("css" in scopeStylesheet(largest)).toBe(true);
-  expect(refused(`${largest}  `)).toBe("1:1 This style is too large: it may have 65536 bytes.");
+  expect(refused(`${largest}  `)).toBe("1:1 This style is too large: it may have at most 65536 bytes.");
 });
 
 test.each([
