@@ -2,7 +2,8 @@ import type { Snapshot } from "../store/port/pages.ts";
 
 /**
  * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until rows of its resource
- * change, or other custom fields are hidden. The tags are weak, because an answer can be compressed in several ways.
+ * change, or until a custom field is archived or brought back. The tags are weak, because an answer can be compressed
+ * in several ways.
  * @param target path and query
  */
 export type EntityTags = (shopId: number, target: string, state: Omit<Snapshot, "changeCount">) => string;

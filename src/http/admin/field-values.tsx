@@ -46,13 +46,16 @@ function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map
   return typed;
 }
 
-/** @returns undefined for a value that is as the page showed it */
+/** @returns the posted text of a field; undefined if it is the text that the page showed first */
 function changedText(form: URLSearchParams, key: string): string | undefined {
   const text = form.get(`value.${key}`)?.replaceAll("\r\n", "\n");
   return text === undefined || digest(text) === form.get(`shown.${key}`) ? undefined : text;
 }
 
-/** @returns the refusal of a form with a changed value whose field was archived after the page was shown */
+/**
+ * Refuses a form that changes the value of a field that was archived after the page was shown.
+ * @returns undefined for any other form
+ */
 function archivedRefusal(form: URLSearchParams, { fields }: EditableFields): string | undefined {
   const keys = new Set(fields.map(({ definition }) => definition.key));
   const posted = [...form.keys()].flatMap((name) => (name.startsWith("value.") ? name.slice("value.".length) : []));
@@ -69,7 +72,7 @@ function refusalOf(definition: FieldDefinition, text: string): { error?: string 
   }
 }
 
-/** @returns why another request's changes meanwhile made the values invalid; undefined after saving */
+/** @returns the reason of a refusal, for example after somebody has changed the fields; undefined after saving */
 async function save(
   { shop }: AdminRequest,
   { store, recordWriter }: AdminDependencies,

@@ -16,7 +16,7 @@ import { isStrict } from "./list-query.ts";
 /** The content that was read for an answer. */
 export interface Content {
   body: Bytes;
-  /** What was read. */
+  /** The state of the shop's data that was read. */
   snapshot: Snapshot;
   /** Headers of this content. */
   headers: HeaderFields;
