@@ -119,12 +119,13 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
   const checkpoints = createCheckpoints({ ...store, shopIds, now });
+  const lists = { pages: store.pages, checkpoints, api: readApi, publicUrl: config.publicUrl };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verify = createVerifier(config.platformSecretFile);
   const steadyTime = createSteadyTime(now, clock);
   const routes = createRoutes({
-    list: (resource) => createListHandler(resource, store.pages, checkpoints, readApi),
+    list: (resource) => createListHandler(resource, lists),
     row: (resource) => createRowHandler(resource, store.pages, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),

@@ -32,6 +32,9 @@ export function createDocument(content: string | Bytes): Document {
   };
 }
 
+/** Lets scripts of all sites read a document. Only for what is the same for everybody. */
+export const READABLE_ANYWHERE = { "Access-Control-Allow-Origin": "*" };
+
 /** Responds with the document, compressed if the browser accepts that, or with 304 if the browser has it already. */
 export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
   // A weak tag, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
@@ -55,8 +58,8 @@ export function versionedAddress(path: string, { version }: Document): string {
 }
 
 /** Responds with a document. A browser may keep it for ever if the request has the versioned address. */
-export function respondVersioned(request: Request, document: Document, type: string): Response {
+export function respondVersioned(request: Request, document: Document, type: string, more = {}): Response {
   const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";
-  return respondDocument(request, document, { "Content-Type": type, "Cache-Control": keep });
+  return respondDocument(request, document, { ...more, "Content-Type": type, "Cache-Control": keep });
 }

@@ -5,7 +5,7 @@ import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 
 /** Facts about a request for its handler. */
 export interface RouteContext {
-  /** The part of the path at `:id` or `:row`, decoded; empty in a path without them. */
+  /** The part of the path at `:id` or `:row`, decoded, or the gid of a path with its parts; otherwise empty. */
   id: string;
   /** Returns the network by which the client is counted, also behind trusted proxies. */
   client: () => string;
@@ -22,7 +22,7 @@ export type Method = "GET" | "HEAD" | "POST";
 export interface Route {
   /**
    * Exact, byte for byte, except placeholders and a final `*`, which stands for anything. `:id` stands for letters,
-   * digits and `_`. `:row` stands for any part of a path; its handler must check that part.
+   * digits and `_`. The others stand for any part of a path; their handler must check that part.
    */
   path: string;
   /** A request with another method gets 405, with these methods in `Allow`. */
@@ -44,6 +44,12 @@ export interface RouteHandlers {
   notReady: () => Promise<string | undefined>;
 }
 
+/**
+ * The name of a row in a path: one part, or a gid with plain slashes. Many clients encode no slashes in a path, and
+ * some proxies merge two of them.
+ */
+const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:object/:number"];
+
 /** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
   const { list, row, intake, platformWebhook, openApi, widgetStyle, admin, docs, notReady } = handlers;
@@ -54,7 +60,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
   return [
     ...RESOURCES.flatMap((resource) => [
       { path: `/api/v1/${resource}`, methods: { GET: list(resource) } },
-      { path: `/api/v1/${resource}/:row`, methods: { GET: row(resource) } },
+      ...ROW_PATHS.map((path) => ({ path: `/api/v1/${resource}/${path}`, methods: { GET: row(resource) } })),
     ]),
     // Below /api, a wrong method gets 405 even if the path is unknown (docs/api.md, Errors).
     { path: "/api", methods: { GET: respondNotFound } },

@@ -72,6 +72,11 @@ function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }
 
+/** Returns the name of a row, which is the gid if the path has it with its slashes. */
+function rowOf({ row = "", vendor, object, number }: Parameters): string {
+  return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
+}
+
 /** @param server undefined for a request that this process makes itself */
 function contextOf(
   request: Request,
@@ -81,7 +86,7 @@ function contextOf(
 ): RouteContext {
   const peer = () => server?.requestIP(request)?.address;
   return {
-    id: parameters["id"] ?? parameters["row"] ?? "",
+    id: parameters["id"] ?? rowOf(parameters),
     client: () => clients.networkOf(request, peer()),
     isSecure: () => clients.isSecure(request, peer()),
   };

@@ -35,6 +35,7 @@ test.each(PATHS)("%s needs no key, allows no script, and is read again only if i
       "content-type": "text/html; charset=utf-8",
       "content-security-policy":
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "access-control-allow-origin": "*",
       "cache-control": "no-cache",
       vary: "Accept-Encoding",
       "referrer-policy": "no-referrer",
@@ -172,6 +173,7 @@ test("browsers cache the style for ever under its version, and request a new ver
     return [response.status, response.headers.get("content-type"), response.headers.get("cache-control")];
   };
   const css = "text/css; charset=utf-8";
+  expect((await request(path)).headers.get("access-control-allow-origin")).toBe("*");
   expect(await caching(path)).toEqual([200, css, "public, max-age=31536000, immutable"]);
   expect(await caching("/docs/docs.css?v=older")).toEqual([200, css, "no-cache"]);
 });

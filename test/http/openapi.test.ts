@@ -10,7 +10,7 @@ import { SAMPLE_RECORDS } from "../../src/http/openapi/sample-rows.ts";
 import { STATUS } from "../../src/http/respond.ts";
 import { parseUtc } from "../../src/lib/time.ts";
 import { answerOf, notAllowed } from "../support/answer.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, testShop } from "../support/app.ts";
 import { createCompiler } from "../support/document-schemas.ts";
 
 const document = openApiDocument("https://sds.example.com");
@@ -63,6 +63,21 @@ describe("GET /openapi.json", () => {
     expect([head.status, await head.text(), head.headers.get("etag")]).toEqual([200, "", answer.headers.get("etag")]);
     expect(head.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
   });
+});
+
+test("/openapi.json may be read from any origin, an answer of the API from none", async () => {
+  const { get, request } = await testShop();
+  const origin = { Origin: "https://elsewhere.example" };
+  const allowed = async (answer: Promise<Response>) => (await answer).headers.get("access-control-allow-origin");
+  expect(await allowed(request("/openapi.json", { headers: origin }))).toBe("*");
+  for (const path of ["/api/v1/orders", "/api/v1/orders?page=1", "/api/v1/x"])
+    expect([path, await allowed(get(path, origin))]).toEqual([path, null]);
+  expect(await allowed(request("/api/v1/orders", { method: "OPTIONS", headers: origin }))).toBe(null);
+});
+
+test("the document allows every limit that the server takes", () => {
+  const { parameters = [] } = openApiDocument("/").paths["/api/v1/orders"]?.["get"] ?? {};
+  expect(parameters.find(({ name }) => name === "limit")?.schema).toEqual({ type: "integer", default: 50 });
 });
 
 describe("the document", () => {

@@ -101,7 +101,8 @@ function createCheck(document: OpenApiDocument): Check {
 function createFinder(document: OpenApiDocument) {
   const paths = Object.keys(document.paths).map((path) => ({
     path,
-    form: new RegExp(`^${path.replace("{id}", "[^/]+")}$`),
+    // A gid may have its slashes.
+    form: new RegExp(`^${path.replace("{id}", "[^/]+(?://?\\w+/\\w+/\\w+)?")}$`),
   }));
 
   return (method: string, path: string, status: number): ResponseObject | undefined => {

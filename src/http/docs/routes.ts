@@ -1,7 +1,7 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
-import { createDocument, type Document, respondDocument, respondVersioned } from "../documents.ts";
+import { createDocument, type Document, READABLE_ANYWHERE, respondDocument, respondVersioned } from "../documents.ts";
 import { queryOf, type Route, type RouteHandler } from "../routes.ts";
 import { STYLE_PATH, styleDocument } from "./layout.tsx";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
@@ -14,7 +14,7 @@ const POLICY =
   "frame-ancestors 'none'";
 
 /** An upgrade of the program may change a page or file. With the ETag, a browser's check is cheap. */
-const REVALIDATED = { "Cache-Control": "no-cache" };
+const REVALIDATED = { ...READABLE_ANYWHERE, "Cache-Control": "no-cache" };
 const PAGE_HEADERS = {
   ...REVALIDATED,
   "Content-Type": "text/html; charset=utf-8",
@@ -41,7 +41,7 @@ export function docsRoutes(): Route[] {
       const found = createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)));
       return respondDocument(request, found, PAGE_HEADERS);
     }),
-    readOnly(STYLE_PATH, (request) => respondVersioned(request, styleDocument(), STYLE_TYPE)),
+    readOnly(STYLE_PATH, (request) => respondVersioned(request, styleDocument(), STYLE_TYPE, READABLE_ANYWHERE)),
     ...(client === undefined ? [] : [file("/docs/sds-client.tgz", "application/gzip", () => client.bytes())]),
     file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
     ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),

@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
 import { ANSWER_SCHEMAS, ErrorBody, Health, IntakeResult, PageInfo } from "../answers.ts";
-import { createDocument, type Document, respondDocument } from "../documents.ts";
+import { createDocument, type Document, READABLE_ANYWHERE, respondDocument } from "../documents.ts";
 import { apiError } from "../respond.ts";
 import type { RouteHandler } from "../routes.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
@@ -37,6 +37,7 @@ export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
   return (request) => {
     made ??= createDocument(JSON.stringify(openApiDocument(serverUrl())));
     return respondDocument(request, made, {
+      ...READABLE_ANYWHERE,
       "Content-Type": "application/json",
       "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}`,
     });
@@ -146,12 +147,12 @@ function documentOperation(): OpenApiOperation {
     responses: {
       200: {
         description: "The document.",
-        headers: headerRefs([...COMMON, "ETag", "Vary"]),
+        headers: headerRefs([...COMMON, "ETag", "Vary", "Access-Control-Allow-Origin"]),
         content: { "application/json": { schema: { type: "object" } } },
       },
       304: {
         description: "The document with that `ETag` is the current one.",
-        headers: headerRefs([...COMMON, "ETag", "Vary"]),
+        headers: headerRefs([...COMMON, "ETag", "Vary", "Access-Control-Allow-Origin"]),
       },
       ...refusalRefs(["HeadersTooLarge", "Internal"]),
     },

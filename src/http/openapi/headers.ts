@@ -18,9 +18,14 @@ export const HEADERS = {
     "Pass it as `If-None-Match`: the answer is 304, without a body, while nothing changed.",
     'W/"1-42-9f57"',
   ),
-  Link: header("The address of the next page, if there is one (RFC 8288).", '</api/v1/orders?limit=50>; rel="next"', {
-    required: false,
-  }),
+  Link: header(
+    "The address of the next page, if there is one (RFC 8288). Resolve it against that of the request.",
+    '</api/v1/orders?limit=50>; rel="next"',
+    {
+      required: false,
+    },
+  ),
+  "Access-Control-Allow-Origin": header("Scripts of all sites may read the answer.", "*"),
   RateLimit: header("What is left of the limit, if there is one.", '"default";r=199;t=1', { required: false }),
   "RateLimit-Policy": header("The limit, if there is one.", '"default";q=200;w=2', { required: false }),
   "Retry-After": header("Seconds to wait before the next try.", 1, { schema: { type: "integer", minimum: 1 } }),

@@ -59,12 +59,7 @@ function listOperation(resource: Resource): OpenApiOperation {
       "changed since then, in the order of their changes. A page can have fewer rows than `limit`, or none, although " +
       "more follow: `nextCursor` says whether they do.",
     parameters: [
-      query("limit", "The most rows of the page. More counts as 250, and what is no number above zero as 50.", {
-        type: "integer",
-        minimum: 1,
-        maximum: MAX_PAGE_ROWS,
-        default: DEFAULT_LIMIT,
-      }),
+      query("limit", LIMIT, { type: "integer", default: DEFAULT_LIMIT }),
       query("cursor", "`nextCursor` of the page before, unchanged. All other parameters stay the same."),
       query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it."),
       query("updatedSince", UPDATED_SINCE, { type: "string", format: "date-time" }),
@@ -92,7 +87,7 @@ function rowOperation(resource: Resource): OpenApiOperation {
         name: "id",
         in: "path",
         required: true,
-        description: "`id`, or `shopifyId` (URL-encoded).",
+        description: "`id`, or `shopifyId`, URL-encoded or with its slashes.",
         schema: { type: "string" },
         example: sampleRows()[one].id,
       },
@@ -115,6 +110,9 @@ function answers(description: string, names: readonly HeaderName[], content: Rec
   };
 }
 
+const LIMIT =
+  `The most rows of the page. A number above ${MAX_PAGE_ROWS} counts as ${MAX_PAGE_ROWS}. Anything but a whole ` +
+  `number above zero counts as ${DEFAULT_LIMIT}, and is not refused.`;
 const UPDATED_SINCE =
   "Lists what changed since a date and time in UTC, ending in `Z`. It can begin up to a minute early, and never late.";
 const PREFER = headerParameter(

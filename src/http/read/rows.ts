@@ -16,13 +16,17 @@ import type { Content, ReadApi } from "./read-api.ts";
 const BEGIN = '{"data":[';
 const encoder = new TextEncoder();
 
+interface ListDependencies {
+  pages: PageStore;
+  checkpoints: Checkpoints;
+  api: ReadApi;
+  /** The address of the server in links; null for links without it. */
+  publicUrl: string | null;
+}
+
 /** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
-export function createListHandler(
-  resource: Resource,
-  pages: PageStore,
-  checkpoints: Checkpoints,
-  api: ReadApi,
-): RouteHandler {
+export function createListHandler(resource: Resource, dependencies: ListDependencies): RouteHandler {
+  const { pages, checkpoints, api, publicUrl } = dependencies;
   /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
   function readList(
     url: string,
@@ -37,7 +41,13 @@ export function createListHandler(
     return andThen(found, (page) => {
       if (page === undefined) throw refusals.badCursor("not_issued");
       const nextCursor = page.end === null ? null : formatCursor(page.end);
-      return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
+      return contentOf(
+        { url, publicUrl },
+        limit,
+        page,
+        nextCursor,
+        checkpoints.format({ shopId, resource }, page.changeCount),
+      );
     });
   }
 
@@ -52,7 +62,7 @@ export function createListHandler(
       // The client knows a change that the shop does not have: the database was restored from a backup.
       if (after > page.changeCount) throw refusals.badCheckpoint("restored");
       const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
-      return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
+      return contentOf({ url, publicUrl }, limit, page, page.hasMore ? checkpoint : null, checkpoint);
     });
   }
 
@@ -118,7 +128,7 @@ function problemOfId(id: string): CursorProblem {
 }
 
 function contentOf(
-  url: string,
+  { url, publicUrl }: { url: string; publicUrl: string | null },
   limit: number,
   page: RowPage | ChangePage,
   nextCursor: string | null,
@@ -129,12 +139,12 @@ function contentOf(
     snapshot: page,
     headers: {
       "X-Checkpoint": checkpoint,
-      ...(nextCursor !== null && { Link: `<${nextPage(url, nextCursor)}>; rel="next"` }),
+      ...(nextCursor !== null && { Link: `<${publicUrl ?? ""}${nextPage(url, nextCursor)}>; rel="next"` }),
     },
   };
 }
 
-/** Returns the address of the next page, without the host (RFC 8288). A `#` is encoded: it would end the query. */
+/** Returns the path and the query of the next page (RFC 8288). A `#` is encoded: it would end the query. */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
     .replaceAll("#", "%23")

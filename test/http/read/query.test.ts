@@ -15,8 +15,12 @@ const ids = {
 const STATUSES = "PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED";
 const PARAMETERS = "customers have limit, cursor, since, updatedSince, shopifyId.";
 
-async function filledShop() {
-  const all = await testShop();
+function requestOf(target: string, key: string): string {
+  return `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+}
+
+async function filledShop(env: Record<string, string> = {}) {
+  const all = await testShop(env);
   const orders = [order(1, 1), order(1, 2, { status: "FAILED" }), order(2, 1)];
   await apply(all.app, all.shop, [customer(1), subscription(1), subscription(2, { status: "PAUSED" }), ...orders]);
   return all;
@@ -61,11 +65,18 @@ describe("a filter", () => {
     expect(second.data[0]?.["id"]).not.toBe(data[0]?.["id"]);
   });
 
+  test("is kept in the link, which is absolute where SDS_PUBLIC_URL is set", async () => {
+    const { get } = await filledShop({ SDS_PUBLIC_URL: "https://sds.example.com/" });
+    for (const query of ["status=PAID", "updatedSince=2026-01-01T00:00:00Z"])
+      expect((await get(`/api/v1/orders?limit=1&${query}`)).headers.get("link")).toStartWith(
+        `<https://sds.example.com/api/v1/orders?limit=1&${query}&cursor=`,
+      );
+  });
+
   test("is kept in the link also behind a #, which would end the link", async () => {
     const { app, key } = await filledShop();
     const target = "/api/v1/orders?limit=1&x=#y&status=PAID";
-    const text = `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
-    const { headers } = parse(await exchange(await app.start(), text));
+    const { headers } = parse(await exchange(await app.start(), requestOf(target, key)));
     expect(headers.get("link")).toStartWith("</api/v1/orders?limit=1&x=%23y&status=PAID&cursor=");
   });
 
@@ -169,6 +180,40 @@ describe("one row", () => {
       expect([name, await answerOf(await get(`/api/v1/${resource}/${name}`))]).toEqual([name, expected]);
   });
 
+  test("is found by its gid with plain slashes, also on a socket, encoded in part, and if a proxy merges the slashes", async () => {
+    const { app, get, all, key } = await filledShop();
+    const url = await app.start();
+    for (const [resource, object] of [
+      ["customers", "Customer"],
+      ["subscriptions", "SubscriptionContract"],
+      ["orders", "Order"],
+    ] as const) {
+      const number = resource === "orders" ? 1002 : 1;
+      const name = `shopify/${object}/${number}`;
+      const row = (await all(resource)).find((each) => each["shopifyId"] === `gid://${name}`);
+      expect(row).toBeDefined();
+      for (const text of [`gid://${name}`, `gid%3A//${name}`, `gid:/${name}`]) {
+        const path = `/api/v1/${resource}/${text}`;
+        expect([path, await (await get(path)).json()]).toEqual([path, row]);
+        const answer = await exchange(url, requestOf(path, key));
+        expect([path, await parse(answer).json()]).toEqual([path, row]);
+      }
+      for (const text of [
+        ...[`gid:///${name}`, `gid://${name}/`, `gid://x/../${name}`, `gid:${name}`, `GID://${name}`],
+        ...[
+          `//gid://${name}`,
+          `gid://${name.replace("shopify", "Shopify")}`,
+          `gid://${name}/x`,
+          "gid://shopify/Shop/1",
+        ],
+      ])
+        expect([text, parse(await exchange(url, requestOf(`/api/v1/${resource}/${text}`, key))).status]).toEqual([
+          text,
+          404,
+        ]);
+    }
+  });
+
   test("that the shop does not have is not found, and needs a key", async () => {
     const { get, request, addShop } = await filledShop();
     const other = await addShop("beta.myshopify.com");
@@ -185,7 +230,7 @@ describe("one row", () => {
       "nonsense",
       "cus_a",
       ids.order,
-      gid.customer(1),
+      gid.order(1),
       encodeURIComponent(gid.order(1)),
       "gid%3A%2F%2Fshopify%2FCustomer%2F01",
       "%E0%A4%A",

@@ -84,12 +84,9 @@ test("a request that waits for its turn while the removal of its shop begins get
     readers: waits,
     largePages: createLargePages(),
   });
-  const list = createListHandler(
-    "customers",
-    app.store.pages,
-    createCheckpoints({ ...app.store, shopIds: async () => [], now: clock.now }),
-    readApi,
-  );
+  const checkpoints = createCheckpoints({ ...app.store, shopIds: async () => [], now: clock.now });
+  const lists = { pages: app.store.pages, checkpoints, api: readApi, publicUrl: null };
+  const list = createListHandler("customers", lists);
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
   const context = { id: "", isSecure: () => false, client: () => "" };
   const answered = (async () => list(request, context))();
