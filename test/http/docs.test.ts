@@ -44,7 +44,7 @@ test.each(PATHS)("%s needs no key, allows no script, and is read again only if i
   });
   const text = await response.text();
   expect(text).toStartWith('<!doctype html><html lang="en">');
-  expect(text).not.toMatch(/<script|<style| style=| on\w+=|<iframe|<object/i);
+  expect(text).not.toMatch(/<script|<style|<[^>]* style=|<[^>]* on\w+=|<iframe|<object/i);
   expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/);
   for (const known of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
     const again = await request(path, { headers: { "If-None-Match": known } });
