@@ -87,7 +87,7 @@ export interface Order {
   cycleNumber: number;
   /**
    * `PENDING`, `PAID`, `RECOVERED` (paid after a decline), `FAILED`, `UNCOLLECTIBLE` (declined, and retries are
-   * finished or the contract has ended) or `SKIPPED`.
+   * finished or the contract has ended; or a checkout whose payment was cancelled) or `SKIPPED`.
    */
   status: "PENDING" | "PAID" | "RECOVERED" | "FAILED" | "UNCOLLECTIBLE" | "SKIPPED";
   /** Line items, at most 250. */

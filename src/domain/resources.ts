@@ -124,7 +124,7 @@ export const Order = Type.Object(
     status: oneOf(
       ORDER_STATUSES,
       "`PENDING`, `PAID`, `RECOVERED` (paid after a decline), `FAILED`, `UNCOLLECTIBLE` (declined, and retries are " +
-        "finished or the contract has ended) or `SKIPPED`.",
+        "finished or the contract has ended; or a checkout whose payment was cancelled) or `SKIPPED`.",
     ),
     lines,
     subtotalCents: cents("The lines before discounts and credits."),

@@ -40,6 +40,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
         skipped: record.skipped,
         outdated: ended.length < knownAttempts,
         abandoned: record.contractEnded && ended.length > 0,
+        voided: attempts.at(-1)?.outcome.kind === "voided",
       });
   const after: OrderRow = {
     kind: "order",
@@ -179,16 +180,19 @@ interface OpenCycle {
   outdated: boolean;
   /** Whether the contract has ended. Declined attempts are not tried again then. */
   abandoned: boolean;
+  /** Whether the payment of the checkout was cancelled. */
+  voided: boolean;
 }
 
 function openStatus(
   before: OrderRow | undefined,
   retryState: RetryState,
-  { waiting, skipped, outdated, abandoned }: OpenCycle,
+  { waiting, skipped, outdated, abandoned, voided }: OpenCycle,
 ): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
+  if (voided) return "UNCOLLECTIBLE";
   if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
   if (abandoned) return "UNCOLLECTIBLE";
   const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);

@@ -25,6 +25,8 @@ export interface BillingAttempt {
     | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
     /** With `outOfStock`, a product was missing and no payment was declined. */
     | { kind: "declined"; reason: string; outOfStock: boolean }
+    /** The payment of a checkout was cancelled, or its authorization expired: nothing was charged. */
+    | { kind: "voided" }
     | { kind: "waiting" };
 }
 

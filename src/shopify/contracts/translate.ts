@@ -70,10 +70,15 @@ export function hasEnded({ status }: Pick<ContractNode, "status">): boolean {
 /** Statuses of an order that was paid at some time. Refunds do not change that. */
 const PAID_STATUSES = new Set(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"]);
 
+/** Statuses of an order whose payment was cancelled, or was authorized and not captured in time. */
+const VOIDED_STATUSES = new Set(["VOIDED", "EXPIRED"]);
+
 /** The checkout as the only attempt of cycle 0. @throws SdsError `bad_record` */
 export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: OrderMoney): BillingAttempt {
   const at = dateFrom(order.processedAt ?? order.createdAt);
-  if (!PAID_STATUSES.has(order.displayFinancialStatus ?? "")) return waiting(at);
+  const status = order.displayFinancialStatus ?? "";
+  if (VOIDED_STATUSES.has(status)) return { startedAt: at, endedAt: at, outcome: { kind: "voided" } };
+  if (!PAID_STATUSES.has(status)) return waiting(at);
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 

@@ -163,6 +163,33 @@ describe("an order of several contracts", () => {
   });
 });
 
+describe.each(["VOIDED", "EXPIRED"] as const)("a checkout that is %s", (financialStatus) => {
+  test("before its first reading is UNCOLLECTIBLE, without an event of a failed payment", async () => {
+    const all = await connected();
+    await all.queueAllEvents();
+    const contract = all.createContract();
+    all.remote.updateOrder(all.remote.originOrder(contract) ?? "", { financialStatus });
+    await all.deliverAll();
+    expect(await orderOf(all, 0)).toMatchObject({ status: "UNCOLLECTIBLE", shopifyId: null, totalCents: 2500 });
+    expect(await all.queuedTopics()).not.toContain("order.failed");
+  });
+
+  test("after it was PENDING is UNCOLLECTIBLE, and PAID once it is charged", async () => {
+    const { all, contract } = await withContract();
+    const order = all.remote.originOrder(contract) ?? "";
+    for (const [next, status] of [
+      ["PENDING", "PENDING"],
+      [financialStatus, "UNCOLLECTIBLE"],
+      ["PAID", "PAID"],
+    ] as const) {
+      all.remote.updateOrder(order, { financialStatus: next });
+      await all.deliverAll();
+      expect(await orderOf(all, 0)).toMatchObject({ status });
+      all.test.clock.ms += 60_000;
+    }
+  });
+});
+
 test("an edited cycle expects what its own lines cost", async () => {
   const all = await connected();
   await all.queueAllEvents();

@@ -141,7 +141,12 @@ describe("a checkout", () => {
     },
   );
 
-  test.each(["PENDING", "AUTHORIZED", "VOIDED", "EXPIRED", null])("waits in the state %p", (displayFinancialStatus) => {
+  test.each(["VOIDED", "EXPIRED"])("has ended without a charge in the state %p", (displayFinancialStatus) => {
+    const attempt = checkoutAttempt({ ...order, displayFinancialStatus }, MONEY);
+    expect(attempt).toEqual({ startedAt: ENDED, endedAt: ENDED, outcome: { kind: "voided" } });
+  });
+
+  test.each(["PENDING", "AUTHORIZED", null])("waits in the state %p", (displayFinancialStatus) => {
     const attempt = checkoutAttempt({ ...order, displayFinancialStatus, processedAt: null }, MONEY);
     expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
   });
