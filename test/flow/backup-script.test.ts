@@ -3,11 +3,10 @@ import { copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from "n
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { PROGRAM, Program } from "../support/program.ts";
-
-const OPERATING = join(import.meta.dir, "../../src/docs/operating.md");
+import { shellWith } from "../support/samples.ts";
 
 test("the backup in docs/operating.md makes a new copy each night, for its owner alone, that can be restored", async () => {
-  const script = /```sh\n([\s\S]*?sds backup[\s\S]*?)```/.exec(await Bun.file(OPERATING).text())?.[1] ?? "";
+  const script = shellWith("operating.md", "sds backup");
   const folder = join(temporaryFolder(), "home");
   const program = new Program(join(folder, "data"));
   await program.json(["shop", "add", "alpha.myshopify.com"]);

@@ -45,7 +45,7 @@ test.each([
   ["quickstart", "sds: there is no topic quickstart: did you mean quick-start?\n"],
   ["webhook", "sds: there is no topic webhook: did you mean receivers or webhooks or reference-webhooks?\n"],
   ["xyzzy", "sds: there is no topic xyzzy: `sds docs` lists the topics\n"],
-  ["a\u001b[31m", "sds: there is no topic a?[31m: `sds docs` lists the topics\n"],
+  ["a\u001b[31m", "sds: there is no topic a<U+001B>[31m: `sds docs` lists the topics\n"],
 ])("an unknown topic, %j, ends with 3 and suggests similar topics", async (topic, stderr) => {
   expect(await new Program().run(["docs", topic])).toEqual({ status: 3, stdout: "", stderr });
 });
