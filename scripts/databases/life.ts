@@ -1,6 +1,7 @@
 import { eventually } from "../../test/support/eventually.ts";
 import type { PlatformShop } from "../../test/support/platform/shop.ts";
 import type { StandIn } from "../../test/support/platform/stand-in.ts";
+import { fieldValue } from "../../test/support/records.ts";
 import type { Answers, SignedPost } from "../../test/support/stored-database.ts";
 import type { OldProgram, Server, ShiftedClock } from "./program.ts";
 import { ALPHA, BETA, history, news, occurrences } from "./shops.ts";
@@ -66,6 +67,7 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   await program.fail(["sync", BETA]);
   platform.fault = () => undefined;
   await importHistory(program);
+  await setUpStorefront(program);
   return await openAccess(program, receiver);
 }
 
@@ -79,6 +81,18 @@ async function importHistory(program: OldProgram): Promise<void> {
   // Older versions accepted U+0000. Later versions refuse it, but have to serve the rows that have it.
   const nul = { type: "customer", shopifyId: "gid://shopify/Customer/900", firstName: "nul\u0000name" };
   await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
+}
+
+/** Defines custom fields with values, an archived one too, and a stylesheet. */
+async function setUpStorefront(program: OldProgram): Promise<void> {
+  await program.run(["field", "add", "gift_note", "--label", "Gift note", "--type", "text", "--shop", ALPHA]);
+  await program.run(["field", "add", "boxes", "--label", "Boxes", "--type", "number", "--shop", ALPHA]);
+  await program.run(
+    ["import", "-", "--shop", ALPHA],
+    ndjson([fieldValue(1, "gift_note", "Grüße"), fieldValue(1, "boxes", 2)]),
+  );
+  await program.run(["field", "archive", "boxes", "--shop", ALPHA]);
+  await program.run(["style", "set", "-", "--shop", ALPHA], ".sds-widget { color: teal }");
 }
 
 /** Sets endpoints, and makes keys. */
