@@ -6,38 +6,103 @@ const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|lon
 
 /** A telephone number as people write one. */
 const PHONE = /^[-+()./ 0-9]+$/;
+/** Replaces the person's data inside a longer text. */
+const REMOVED = "[redacted]";
+/** A shorter number inside a text is not taken for a telephone number. */
+export const MIN_PHONE_DIGITS = 7;
+const MAX_PHONE_DIGITS = 20;
+/** Between the words of a name. The maximum keeps the search short in hostile texts. */
+const NAME_GAP = "(?:[\\s,._+/-]|%20){1,5}";
+/** Between the digits of a telephone number. */
+const PHONE_GAP = "[-+()./\\s]{0,3}";
+const ADDRESS = "[\\p{L}\\p{N}._%+-]{1,64}@[\\p{L}\\p{N}.-]{1,255}";
+/** Scripts whose names are written without a gap. */
+const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}]/u;
 
 /** The known data of a person, to find it in any field. */
 export interface KnownPerson {
-  /** E-mail addresses in lower case. */
-  emails: string[];
-  names: string[];
+  /** E-mail addresses and names, each in lower case: a text that equals one is the person's. */
+  texts: string[];
   /** Telephone numbers, digits only. */
   phones: string[];
+  /** Finds an e-mail address, the full name or a telephone number inside a text; null if none is known. */
+  identity: RegExp | null;
+  /** Finds a part of the name, and any e-mail address, in a text that has the `identity`. */
+  more: RegExp;
 }
+
+/** What a customer's row or record says about the person. */
+export type Profile = Partial<Pick<Customer, "email" | "firstName" | "lastName">>;
 
 /**
  * Collects the person's data from the customer's row and from the request. The two can have different e-mail addresses.
- * @param customer undefined for an unknown customer
+ * @param profile undefined for an unknown customer
  */
-export function knownPerson(customer: Customer | undefined, { email, phone }: Contacts = {}): KnownPerson {
-  const { firstName, lastName } = customer ?? {};
-  const isGiven = (text: string | null | undefined): text is string => typeof text === "string" && text !== "";
-  const lower = (texts: (string | null | undefined)[]) => texts.filter(isGiven).map((text) => text.toLowerCase());
+export function knownPerson(profile: Profile | undefined, { email, phone }: Contacts = {}): KnownPerson {
+  const given = (texts: (string | null | undefined)[]) =>
+    texts.flatMap((text) => (text ?? "").normalize("NFC").trim() || []);
+  const emails = given([profile?.email, email]);
+  const names = given([profile?.firstName, profile?.lastName]);
+  const searched = names.filter((name) => wordsOf(name) !== "");
+  const phones = given([phone?.replaceAll(/[^0-9]/g, "")]);
+  const identities = [
+    ...emails.filter((each) => each.includes("@")).map((each) => each.split("@").map(RegExp.escape).join("(?:@|%40)")),
+    ...fullNames(searched),
+    ...phones.flatMap(phonePatterns),
+  ];
   return {
-    emails: lower([customer?.email, email]),
-    names: lower([firstName, lastName, `${firstName} ${lastName}`]),
-    phones: lower([phone]).map(digitsOf).filter(isGiven),
+    texts: given([...emails, ...names, names.join(" ")]).map((text) => text.toLowerCase()),
+    phones,
+    identity: identities.length === 0 ? null : new RegExp(identities.join("|"), "giu"),
+    more: new RegExp([ADDRESS, ...searched.map(wordsOf).map(asWord)].join("|"), "giu"),
   };
 }
 
-/** Replaces a person's data in a JSON value by null. Drops each field whose name is the person's data. */
+/** Returns patterns of the full name: first and last name in either order, and a name of several words. */
+function fullNames(names: readonly string[]): string[] {
+  const [first, last] = names;
+  const several = names.filter((name) => /\s/.test(name)).map((name) => asWord(wordsOf(name)));
+  if (first === undefined || last === undefined) return several;
+  const isUnspaced = NO_GAP.test(`${first}${last}`);
+  const together = [names, names.toReversed()].map((each) =>
+    each.map(wordsOf).join(isUnspaced ? `(?:${NAME_GAP})?` : NAME_GAP),
+  );
+  return [...(isUnspaced ? together : together.map(asWord)), ...several];
+}
+
+/** Without the characters of a gap, because words that can be gaps would make the search of a text slow. */
+function wordsOf(name: string): string {
+  return name
+    .split(new RegExp(NAME_GAP))
+    .filter((word) => word !== "")
+    .map(RegExp.escape)
+    .join(NAME_GAP);
+}
+
+function asWord(pattern: string): string {
+  return `(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`;
+}
+
+/** Returns patterns of a telephone number: as it is, and with and without the country code of 1 to 3 digits. */
+function phonePatterns(digits: string): string[] {
+  const spaced = (part: string) => [...part].join(PHONE_GAP);
+  const national = [1, 2, 3]
+    .filter((code) => digits.length - code >= MIN_PHONE_DIGITS)
+    .map((code) => `(?:${spaced(digits.slice(0, code))}${PHONE_GAP})?(?:0${PHONE_GAP})?${spaced(digits.slice(code))}`);
+  if (digits.length < MIN_PHONE_DIGITS || digits.length > MAX_PHONE_DIGITS) return [];
+  return [spaced(digits), ...national].map((pattern) => `(?<![0-9])(?:\\+|00${PHONE_GAP})?\\(?${pattern}(?![0-9])`);
+}
+
+/**
+ * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields that
+ * are named by this data.
+ */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
-  if (typeof value === "string") return describes(value.toLowerCase(), person) ? null : value;
+  if (typeof value === "string") return textWithoutPerson(value, person);
   if (Array.isArray(value)) return value.map((each) => withoutPerson(each, person));
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([key]) => !describes(key.toLowerCase(), person));
+  const entries = Object.entries(value).filter(([key]) => textWithoutPerson(key, person) === key);
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
 }
 
@@ -48,15 +113,13 @@ export function mentions(value: unknown, gid: string): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
-/**
- * Whether a text is the person's data. An e-mail address is found anywhere in the text. A name, a number, or an address
- * without @ must be the whole text.
- */
-function describes(text: string, { emails, names, phones }: KnownPerson): boolean {
-  const hasAddress = emails.some((email) => (email.includes("@") ? text.includes(email) : text === email));
-  return hasAddress || names.includes(text) || (PHONE.test(text) && phones.includes(digitsOf(text)));
-}
-
-function digitsOf(text: string): string {
-  return text.replaceAll(/[^0-9]/g, "");
+/** @returns null for a text that is the person's data */
+function textWithoutPerson(text: string, { texts, phones, identity, more }: KnownPerson): string | null {
+  // The digits of a gid can equal a telephone number.
+  if (text.startsWith("gid://")) return text;
+  const normal = text.normalize("NFC");
+  if (texts.includes(normal.trim().toLowerCase())) return null;
+  if (PHONE.test(text) && phones.includes(text.replaceAll(/[^0-9]/g, ""))) return null;
+  const without = identity === null ? normal : normal.replace(identity, REMOVED);
+  return without === normal ? text : without.replace(more, REMOVED);
 }

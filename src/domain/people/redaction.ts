@@ -1,9 +1,8 @@
 import { asObject, type JsonObject, parseExact } from "../../lib/json.ts";
-import { holdsReward } from "../deliveries/event-queue.ts";
+import type { Topic } from "../events/event.ts";
 import { customerId, redactedId } from "../ids.ts";
 import type { Contacts } from "../records/platform-records.ts";
-import type { Customer } from "../resources.ts";
-import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
+import { type KnownPerson, knownPerson, mentions, type Profile, withoutPerson } from "./person.ts";
 
 /**
  * Where personal data is stored outside a customer's own row: bodies of queued webhooks and the answers to them,
@@ -55,8 +54,8 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 }
 
 /**
- * Removes one person's data from a text. Returns a text unchanged (same object) if it does not name the person. The key
- * of a reward can change.
+ * Removes one person's data from a text. Returns the same object if the text does not name the person. The key of a
+ * reward can change. Answers to a webhook that names the person can hold personal data, even if its body has none.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
@@ -64,12 +63,12 @@ export type Redaction = (stored: StoredText) => StoredText;
  * Returns the redaction of one person. Rewards have any fields of their sender, and the inbox has whole payloads of the
  * platform. So the redaction finds personal data by field names and by the person's known data. A queued body changes,
  * and so does its signature: the law is more important than equal bytes.
- * @param before the customer before the redaction
+ * @param before the customer's profile before the redaction
  */
 export function redactionOf(
   domain: string,
   gid: string,
-  before: Customer | undefined,
+  before: Profile | undefined,
   contacts: Contacts = {},
 ): Redaction {
   const person = knownPerson(before, contacts);
@@ -80,23 +79,28 @@ export function redactionOf(
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
-    // The body has only our own fields, so it stays. The object is new, because the answer to the webhook can hold
-    // personal data.
-    if (stored.place === "delivery" && !holdsReward({ topic: String(value["topic"]) })) return { ...stored };
     const redacted = redactedValue(stored.place, value, person);
     const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
     return { place: stored.place, key, text: JSON.stringify(redacted) };
   };
 }
 
+/** The topic whose data has any fields of the billing system. */
+const REWARD_TOPIC: Topic = "loyalty.reward_earned";
+/** Texts of the billing system in the data of other topics. */
+const SENDER_TEXTS = ["reason", "reason_id", "offer_type"];
+
 /** Redacts a value except our own fields: they hold no personal data, but their values can equal a person's name. */
 function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
-    case "delivery":
-      return {
-        ...value,
-        data: withoutPersonalFields(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]),
-      };
+    case "delivery": {
+      const data = asObject(value["data"]) ?? {};
+      const kept =
+        value["topic"] === REWARD_TOPIC
+          ? ["source", "customer_id"]
+          : Object.keys(data).filter((field) => !SENDER_TEXTS.includes(field));
+      return { ...value, data: withoutPersonalFields(data, person, kept) };
+    }
     case "reward":
       return {
         ...withoutPersonalFields(value, person, ["type", "id", "source", "customer"]),
@@ -116,5 +120,5 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
 
 /** Hashes a sender's id that holds the person's address or name. The hash still finds repeated rewards. */
 function redactedRewardId(id: string, person: KnownPerson): string {
-  return withoutPerson(id, person) === null ? redactedId(id) : id;
+  return withoutPerson(id, person) === id ? id : redactedId(id);
 }
