@@ -195,6 +195,7 @@ function pagePath(limit: number, cursor?: string): string {
 function* subscriptionRows(count: number) {
   const nothing = {
     ids: createShopIds(DOMAIN),
+    changeCount: 0,
     customer: () => undefined,
     subscription: () => undefined,
     order: () => undefined,

@@ -1,14 +1,19 @@
 import type { Command } from "commander";
 import { invalid, SdsError } from "../domain/error.ts";
+import { customerId } from "../domain/ids.ts";
+import { MIN_PHONE_DIGITS } from "../domain/people/person.ts";
+import type { Contacts, RedactionRecord } from "../domain/records/platform-records.ts";
 import { counted } from "../lib/text.ts";
+import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { printJson, tell } from "./print.ts";
+import { confirm } from "./stdin.ts";
 
 export function addCustomerCommands(program: SdsCommand): void {
   const customer = program
     .command("customer")
-    .description("export what is stored about a customer, to answer their request for it")
+    .description("export or remove what is stored about a customer")
     .examples("sds customer export gid://shopify/Customer/7");
 
   customer
@@ -37,6 +42,38 @@ export function addCustomerCommands(program: SdsCommand): void {
       if (json) printJson({ answered });
       else tell(`Noted ${counted(answered, "request", "requests")} as answered.`);
     });
+
+  customer
+    .command("redact <gid>")
+    .description("remove a customer's personal data for good, as the platform's customers/redact does")
+    .option("--email <address>", "an e-mail address to find too, such as a former one", parseEmail)
+    .option("--phone <number>", "a phone number to find too", parsePhone)
+    .option("--yes", "really remove it")
+    .shopAndJsonOptions()
+    .examples("sds customer redact gid://shopify/Customer/7 --email ada@old.example --yes")
+    .action(redact);
+}
+
+type RedactFlags = JsonFlag & Contacts & { yes?: boolean };
+
+async function redact(text: string, { email, phone, yes = false, json }: RedactFlags, command: Command): Promise<void> {
+  const gid = parseGid(text);
+  if (!yes) {
+    const domain = await withShop(command, async (_store, shop) => shop.domain);
+    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
+    await confirm(`this removes the personal data of ${gid} at ${domain} for good`, yes);
+  }
+  const contacts = { ...(email !== undefined && { email }), ...(phone !== undefined && { phone }) };
+  const isKnown = await withShop(command, async (store, shop) => {
+    const row = await store.pages.find(shop.id, "customers", { id: customerId(shop.domain, gid) });
+    const record: RedactionRecord = { type: "redaction", shopifyId: gid, asOf: Date.now(), contacts };
+    const result = await createRecordWriter(store.mirror, Date.now).submit({ shop, records: [record] });
+    if ("refused" in result) throw new SdsError("not_found", "the shop was removed");
+    return row !== undefined;
+  });
+  if (json) printJson({ redacted: gid });
+  else tell(`Redacted ${gid}.`);
+  if (!isKnown) tell(`${gid} was not in the mirror. Imports of older files will leave out the personal data.`);
 }
 
 /** Reads a customer's gid, or only its number. @throws SdsError `invalid` */
@@ -44,4 +81,17 @@ function parseGid(text: string): string {
   const gid = /^\d{1,20}$/.test(text) ? `gid://shopify/Customer/${text}` : text;
   if (/^gid:\/\/shopify\/Customer\/[1-9]\d{0,19}$/.test(gid)) return gid;
   throw invalid(`"${text}" is not a customer's gid: write it like gid://shopify/Customer/7`);
+}
+
+/** @throws SdsError `invalid` */
+function parseEmail(text: string): string {
+  const address = text.trim();
+  if (/^[^\s@]+@[^\s@]+$/.test(address)) return address;
+  throw invalid(`"${text}" is not an e-mail address`);
+}
+
+/** @throws SdsError `invalid` */
+function parsePhone(text: string): string {
+  if (text.replaceAll(/[^0-9]/g, "").length >= MIN_PHONE_DIGITS) return text;
+  throw invalid(`"${text}" is not a phone number: write at least ${MIN_PHONE_DIGITS} digits`);
 }

@@ -1,22 +1,26 @@
-import { accessSync, constants, createReadStream, statSync } from "node:fs";
+import { accessSync, constants, createReadStream, fstatSync, type Stats, statSync } from "node:fs";
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/decide/commit.ts";
+import type { RecordSource } from "../domain/decide/record-source.ts";
 import { codeOf, invalid, messageOf, SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
+import { counted } from "../lib/text.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { type NumberedLine, readLines } from "./line-reader.ts";
 import { EVENTS_OPTION } from "./options.ts";
-import { printJson, printLine, printSecret } from "./print.ts";
+import { printJson, printLine, printSecret, tell } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
 
 interface ImportCounts {
   read: number;
   changed: number;
   events: number;
+  /** Records whose personal data was left out, because the person was redacted. */
+  leftOut: number;
 }
 
 /** The most lines in one commit. A wrong line discards all lines of its commit. */
@@ -55,18 +59,28 @@ async function importFile(file: string, { events = false, json }: ImportFlags, c
   const input = openInput(file);
   const counts = await withShop(command, async (store, shop) => {
     const recordWriter = createRecordWriter(store.mirror, Date.now);
+    const { changeCount = 0 } = (await store.pages.list(shop.id, "customers", 1, null)) ?? {};
+    const source: RecordSource = { changeCount, changedAt: input.changedAt };
     return importLines(input, (records) =>
-      recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
+      recordWriter.submit({ shop, records, source, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
     );
   });
-  if (json) printJson(counts);
-  else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
+  const { leftOut, ...done } = counts;
+  if (json) printJson({ ...done, ...(leftOut > 0 && { leftOut }) });
+  else printLine(`read ${done.read}, changed ${done.changed}, events ${done.events}`);
+  if (leftOut > 0)
+    tell(
+      `Left out the personal data of ${counted(leftOut, "record", "records")}: these people were redacted after the ` +
+        "file last changed, or during the import.",
+    );
 }
 
 interface Input {
   stream: AsyncIterable<Uint8Array>;
   /** Bytes; undefined for a pipe. */
   size: number | undefined;
+  /** When the file last changed, epoch milliseconds; null for a pipe or a device. */
+  changedAt: number | null;
 }
 
 /**
@@ -74,17 +88,21 @@ interface Input {
  * @throws SdsError `not_found` for a missing file, `invalid` for a folder, `failed` for a file that cannot be read
  */
 export function openInput(file: string): Input {
-  if (file === "-") return { stream: Bun.stdin.stream(), size: undefined };
+  if (file === "-") return { stream: Bun.stdin.stream(), size: undefined, changedAt: changeTime(fstatSync(0)) };
   try {
     accessSync(file, constants.R_OK);
     const stats = statSync(file);
-    if (stats.isFile()) return { stream: Bun.file(file).stream(), size: stats.size };
+    if (stats.isFile()) return { stream: Bun.file(file).stream(), size: stats.size, changedAt: changeTime(stats) };
     // Bun's own stream cannot wait for a device such as /dev/null.
-    if (!stats.isDirectory()) return { stream: createReadStream(file), size: undefined };
+    if (!stats.isDirectory()) return { stream: createReadStream(file), size: undefined, changedAt: null };
   } catch (thrown) {
     throw readFailure(file, thrown);
   }
   throw invalid(`${file} is a folder`);
+}
+
+function changeTime(stats: Stats): number | null {
+  return stats.isFile() ? stats.mtimeMs : null;
 }
 
 /** Returns an error that says why a file cannot be read. */
@@ -102,17 +120,18 @@ async function importLines(
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,
 ): Promise<ImportCounts> {
   const progress = createProgressBar(process.stderr);
-  const counts: ImportCounts = { read: 0, changed: 0, events: 0 };
+  const counts: ImportCounts = { read: 0, changed: 0, events: 0, leftOut: 0 };
   const startedAt = performance.now();
   let bytes = 0;
   let batch: NumberedLine[] = [];
   let characters = 0;
 
   async function commit(): Promise<void> {
-    const { read, changed, events } = await applyBatch(batch, apply);
+    const { read, changed, events, leftOut } = await applyBatch(batch, apply);
     counts.read += read;
     counts.changed += changed;
     counts.events += events;
+    counts.leftOut += leftOut;
     batch = [];
     characters = 0;
     progress.update(
@@ -165,5 +184,6 @@ async function applyBatch(
     throw new SdsError("failed", `${messageOf(thrown)}; ${kept}. ${again}`, { cause: thrown });
   });
   if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);
-  return { read: records.length, changed: applied.changed, events: applied.events };
+  const { changed, events, leftOut = 0 } = applied;
+  return { read: records.length, changed, events, leftOut };
 }

@@ -22,9 +22,12 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
 
-/** Returns the replacement of a sender's own id that holds personal data. Equal ids get equal replacements. */
+/**
+ * Returns the replacement of a sender's own id that holds personal data. Equal ids get equal replacements. The
+ * replacement of a replacement is the same.
+ */
 export function redactedId(id: string): string {
-  return derive("redacted_", id);
+  return /^redacted_[a-z2-7]{24}$/.test(id) ? id : derive("redacted_", id);
 }
 
 /** Derives the internal ids of one shop. */

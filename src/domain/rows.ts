@@ -9,6 +9,10 @@ export interface CustomerRow {
   /** The time of the platform's data, epoch milliseconds; null if only the intake sent data. */
   profileAsOf: number | null;
   consentAsOf: number | null;
+  /** The time of the last redaction, epoch milliseconds; null without a redaction. */
+  redactedAt: number | null;
+  /** The shop's change count before the commit of the last redaction. */
+  redactedAfter: number | null;
 }
 
 export interface SubscriptionRow {

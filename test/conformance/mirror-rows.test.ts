@@ -31,6 +31,8 @@ describe.each(engines())("$name: a mirrored row", (engine) => {
       json: JSON.stringify({ ...json, marketingConsent: true, ...rest }),
       profile_as_of: START - 2,
       consent_as_of: START - 1,
+      redacted_at: null,
+      redacted_after: null,
       change_number: 1,
     });
     expect(stored.find(({ id }) => id !== json.id)).toMatchObject({

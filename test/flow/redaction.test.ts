@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
-import { Program } from "../support/program.ts";
+import { failure, PROGRAM, Program } from "../support/program.ts";
 import { customer, gid, reward } from "../support/records.ts";
 import { platformSecretEnv, postPlatformWebhook } from "../support/removed-shop.ts";
 
@@ -26,4 +29,79 @@ test("a customers/redact removes its address and number from all texts, although
   await server.stop();
   for (const text of [OLD, PHONE, "bob@new.example"]) expect([text, await program.holds(text)]).toEqual([text, false]);
   expect(await program.holds("other")).toBe(true);
+});
+
+const ADA = customer(7, { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace", creditsCents: 5 });
+const asLines = (records: unknown[]) => `${records.map((each) => JSON.stringify(each)).join("\n")}\n`;
+
+test("customer redact does what customers/redact does, for a shop that is not connected", async () => {
+  const program = await Program.withShop();
+  const message = `Well done, ada lovelace! We wrote to ${OLD} and called 1 (555) 0100.`;
+  const records = [ADA, reward("r", { customer: gid.customer(7), message })];
+  await program.json(["import", "-"], { stdin: asLines(records) });
+  const args = ["customer", "redact", "7", "--email", OLD, "--phone", PHONE];
+  const question = `this removes the personal data of ${gid.customer(7)} at ${ALPHA} for good`;
+  expect(await program.run(args)).toEqual(failure(2, `${question}: add --yes to do it`));
+  expect(await program.answer(args, "n\n")).toMatchObject({ status: 2 });
+  expect(await program.json(["customer", "export", "7"])).toMatchObject({ customer: { email: "ada@example.com" } });
+
+  const { status, shown } = await program.answer(args, "y\n");
+  expect([status, shown]).toEqual([0, expect.stringContaining(`Redacted ${gid.customer(7)}.`)]);
+  const exported = await program.json<{ customer: object; rewards: object[] }>(["customer", "export", "7"]);
+  expect(exported.customer).toMatchObject({ email: null, firstName: null, lastName: null, creditsCents: 5 });
+  expect(exported.rewards).toMatchObject([
+    { message: "Well done, [redacted]! We wrote to [redacted] and called [redacted]." },
+  ]);
+  for (const text of ["ada@example.com", OLD, "ovelace"])
+    expect([text, await program.holds(text)]).toEqual([text, false]);
+
+  expect(await program.json([...args, "--yes"])).toEqual({ redacted: gid.customer(7) });
+  expect(await program.run(["customer", "redact", "8", "--yes"])).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("was not in the mirror"),
+  });
+  expect(await program.run(["customer", "redact", "7", "--email", "ada", "--yes"])).toMatchObject({ status: 2 });
+});
+
+test("a redaction during an import, and a repeat of the import after a kill, bring nothing back", async () => {
+  const program = await Program.withShop();
+  const others = (first: number) => Array.from({ length: 1_000 }, (_, n) => customer(first + n));
+  const file = join(temporaryFolder(), "customers.ndjson");
+  writeFileSync(file, asLines([...others(1_000), ADA]));
+  const started = async (first: number) => {
+    const [command = "", ...args] = PROGRAM;
+    const child = Bun.spawn([command, ...args, "import", "-", "--json"], {
+      env: await program.environment(),
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    afterTest(() => child.kill("SIGKILL"));
+    child.stdin.write(asLines(others(first)));
+    await child.stdin.flush();
+    await eventually(async () => (await program.rows("customers")).length >= first);
+    return child;
+  };
+  const killed = await started(1_000);
+  const child = await started(2_000);
+  expect(await program.json(["customer", "redact", "7", "--yes"])).toEqual({ redacted: gid.customer(7) });
+  killed.kill("SIGKILL");
+  child.stdin.write(asLines([ADA]));
+  await child.stdin.end();
+  expect(await child.exited).toBe(0);
+  expect(JSON.parse(await child.stdout.text())).toMatchObject({ read: 1_001, leftOut: 1 });
+  const emptied = { customer: { email: null, firstName: null, lastName: null, creditsCents: 5 } };
+  expect(await program.json(["customer", "export", "7"])).toMatchObject(emptied);
+
+  const repeated = await program.run(["import", file]);
+  expect(repeated).toMatchObject({ status: 0, stdout: "read 1001, changed 0, events 0\n" });
+  expect(repeated.stderr).toBe(
+    "Left out the personal data of 1 record: these people were redacted after the file last changed, or during the " +
+      "import.\n",
+  );
+  expect(await program.json(["customer", "export", "7"])).toMatchObject(emptied);
+  expect(await program.holds("ada@example.com")).toBe(false);
+
+  writeFileSync(file, asLines([ADA]));
+  expect(await program.json(["import", file])).toEqual({ read: 1, changed: 1, events: 0 });
 });

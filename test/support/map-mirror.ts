@@ -11,6 +11,7 @@ import { gid } from "./records.ts";
 export class MapMirror implements MirrorView {
   readonly domain = "alpha.myshopify.com";
   readonly ids = createShopIds(this.domain);
+  readonly changeCount = 0;
   private readonly rows = new Map<string, Row>();
 
   static of(...records: MirrorRecord[]): MapMirror {

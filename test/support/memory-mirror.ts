@@ -8,7 +8,7 @@ import {
 } from "../../src/domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../src/domain/decide/commit-keys.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/decide/snapshot.ts";
-import { holdsReward, type NewDelivery } from "../../src/domain/deliveries/event-queue.ts";
+import type { NewDelivery } from "../../src/domain/deliveries/event-queue.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/people/redaction.ts";
@@ -19,7 +19,7 @@ import { START } from "./app.ts";
 
 /** The content of one shop's mirror at the end, in a form that can be compared. */
 export interface MirrorContents {
-  rows: Record<string, Row>;
+  rows: Record<string, Row & { redactedAfter?: null }>;
   deliveries: Omit<NewDelivery, "id">[];
   inbox: Record<number, string>;
   state: Pick<ShopState, "changeCount" | "counts">;
@@ -54,12 +54,13 @@ export class MemoryMirror {
       keysOf(submissions).map((keys) => [keys.shop.id, { keys, state: this.state, rows: this.load(keys) }]),
     );
     const plan = planCommit(submissions, loaded, now, () => `whd_${++this.lastId}`);
-    for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts } of plan.changes) {
+    for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts, redactedDeliveries } of plan.changes) {
       for (const { row } of rows) this.rows.set(keyOf(row), row);
       this.state = { ...this.state, changeCount, counts };
       this.deliveries.push(...deliveries);
       for (const number of inboxNumbers) this.inbox.delete(number);
       for (const change of texts) this.writeText(change);
+      for (const number of redactedDeliveries) Object.assign(this.deliveries[number] ?? {}, { isRedacted: true });
     }
     return plan.results;
   }
@@ -68,7 +69,8 @@ export class MemoryMirror {
     const { changeCount, counts } = this.state;
     const deliveries = this.deliveries.map(({ id, body, ...rest }) => ({ ...rest, body: body.replace(id, "whd_") }));
     return {
-      rows: Object.fromEntries(this.rows),
+      // The change count before a redaction depends on the grouping into commits.
+      rows: Object.fromEntries(Array.from(this.rows, ([key, row]) => [key, { ...row, redactedAfter: null }])),
       deliveries,
       inbox: Object.fromEntries(this.inbox),
       state: { changeCount, counts },
@@ -93,7 +95,9 @@ export class MemoryMirror {
   private texts(place: TextPlace): StoredText[] {
     switch (place) {
       case "delivery":
-        return this.deliveries.filter(holdsReward).map(({ id, body }) => ({ place, key: id, text: body }));
+        return this.deliveries.flatMap(({ kind, body }, index) =>
+          kind === "webhook" ? [{ place, key: index, text: body }] : [],
+        );
       case "reward":
         return [...this.rows.values()].flatMap((row) =>
           row.kind === "occurrence" && row.record.type === "reward"
@@ -112,7 +116,7 @@ export class MemoryMirror {
       this.rows.delete(occurrenceKey("reward", String(key)));
       this.rows.set(occurrenceKey("reward", record.id), { kind: "occurrence", record });
     }
-    const delivery = place === "delivery" ? this.deliveries.find(({ id }) => id === key) : undefined;
+    const delivery = place === "delivery" ? this.deliveries[Number(key)] : undefined;
     if (delivery !== undefined) delivery.body = text;
   }
 }

@@ -18,7 +18,7 @@ const TABLES = {
   custom_fields: { order: ["shop_id"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },
   data_requests: { order: ["shop_id", "id"], flags: [] },
-  deliveries: { order: ["number"], flags: ["test"] },
+  deliveries: { order: ["number"], flags: ["test", "redacted"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },

@@ -1,5 +1,5 @@
-import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "../deliveries/event-queue.ts";
-import { type FieldDefinition, withValues } from "../fields/definition.ts";
+import { deliveriesOf, type EventTargets, type NewDelivery } from "../deliveries/event-queue.ts";
+import type { FieldDefinition } from "../fields/definition.ts";
 import type { DataRequest } from "../people/data-request.ts";
 import { type Redaction, redactionOf, type StoredText } from "../people/redaction.ts";
 import type { MirrorRecord, RedactionRecord } from "../records/platform-records.ts";
@@ -10,7 +10,9 @@ import type { CustomFieldsRow, OccurrenceRow, Row } from "../rows.ts";
 import type { ShopRef } from "../shop.ts";
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
-import { type Decision, type LoadedRows, ShopSnapshot } from "./snapshot.ts";
+import { withFirstValues } from "./custom-field.ts";
+import { type RecordSource, withoutRedactedSince } from "./record-source.ts";
+import { type Decision, type LoadedRows, NOTHING, ShopSnapshot } from "./snapshot.ts";
 
 /** Records of one shop. The commit applies all of them or none. */
 export interface Submission {
@@ -27,6 +29,8 @@ export interface Submission {
    * queues no event. An event without a time of its source counts as happening now.
    */
   eventsSince?: number;
+  /** Where old data comes from. Personal data of people who were redacted since is left out. */
+  source?: RecordSource;
   /**
    * Whether to refuse the commit if another node has taken over the shop's work. Otherwise a node that was paused could
    * overwrite newer data of the other node.
@@ -44,9 +48,12 @@ export interface ContractRead {
   orders: readonly string[];
 }
 
-/** The result of a submission. `index` is the position of the refused record, counted from 0. */
+/**
+ * The result of a submission. `index` is the position of the refused record, counted from 0. `leftOut` counts records
+ * without their personal data, if there are any (see `Submission.source`).
+ */
 export type CommitResult =
-  | { accepted: number; changed: number; events: number }
+  | { accepted: number; changed: number; events: number; leftOut?: number }
   | { refused: Refusal & { index: number } };
 
 export type ResourceCounts = Record<Resource, number>;
@@ -172,18 +179,20 @@ class ShopDraft {
   constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
     this.state = state;
-    this.snapshot = new ShopSnapshot(keys.ids, rows);
+    this.snapshot = new ShopSnapshot(keys.ids, state.changeCount, rows);
     this.storedTexts = rows.texts;
     this.now = now;
     this.newId = newId;
   }
 
-  apply({ records, inboxNumbers = [], reads = [], dataRequests = [], eventsSince = 0 }: Submission): CommitResult {
+  apply({ records, source, inboxNumbers = [], reads = [], dataRequests = [], ...more }: Submission): CommitResult {
     const lists = [this.deliveries, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
-    let changed = 0;
-    for (const [index, record] of records.entries()) {
-      const decision = this.applyRecord(record, eventsSince);
+    let [changed, leftOut] = [0, 0];
+    for (const [index, given] of records.entries()) {
+      const record = source ? withoutRedactedSince(this.snapshot, this.shop.domain, given, source, records) : given;
+      if (record !== given) leftOut += 1;
+      const decision = record === undefined ? NOTHING : this.applyRecord(record, more.eventsSince ?? 0);
       if ("refused" in decision) {
         this.snapshot.dropDrafts();
         for (const [n, list] of lists.entries()) list.length = lengths[n] ?? 0;
@@ -195,7 +204,8 @@ class ShopDraft {
     for (const number of inboxNumbers) this.inboxNumbers.add(number);
     this.reads.push(...reads);
     this.dataRequests.push(...dataRequests);
-    return { accepted: records.length, changed, events: this.deliveries.length - (lengths[0] ?? 0) };
+    const events = this.deliveries.length - (lengths[0] ?? 0);
+    return { accepted: records.length, changed, events, ...(leftOut > 0 && { leftOut }) };
   }
 
   private applyRecord(record: MirrorRecord, eventsSince: number): Decision {
@@ -262,9 +272,11 @@ class ShopDraft {
   }
 
   private redactedDelivery(delivery: NewDelivery, index: number): NewDelivery {
-    if (!holdsReward(delivery)) return delivery;
     const redactions = this.redactions.filter(({ deliveries }) => index < deliveries);
-    return { ...delivery, body: redact({ place: "delivery", key: delivery.id, text: delivery.body }, redactions).text };
+    if (delivery.kind !== "webhook" || redactions.length === 0) return delivery;
+    const before: StoredText = { place: "delivery", key: delivery.id, text: delivery.body };
+    const after = redact(before, redactions);
+    return after === before ? delivery : { ...delivery, body: after.text, isRedacted: true };
   }
 
   /** Redacts the stored texts that name a redacted person, except inbox items that this commit removes. */
@@ -274,15 +286,6 @@ class ShopDraft {
       .map((before) => ({ before, after: redact(before, this.redactions) }))
       .filter(({ before, after }) => after !== before);
   }
-}
-
-/** Notes which fields have values from now on. @returns null if nothing changes */
-function withFirstValues(
-  fields: readonly FieldDefinition[],
-  customFields: readonly CustomFieldsRow[],
-): FieldDefinition[] | null {
-  const keys = new Set(customFields.flatMap(({ values }) => Object.keys(values)));
-  return fields.some(({ key, hasValues }) => keys.has(key) && !hasValues) ? withValues(fields, keys) : null;
 }
 
 type RewardRow = OccurrenceRow & { record: RewardRecord };

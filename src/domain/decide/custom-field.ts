@@ -1,4 +1,4 @@
-import type { FieldDefinition } from "../fields/definition.ts";
+import { type FieldDefinition, withValues } from "../fields/definition.ts";
 import { type FieldValue, type FieldValues, storedValue, valueRefusal } from "../fields/value.ts";
 import type { CustomFieldRecord } from "../records/record-schemas.ts";
 import { refuse } from "../records/refusal.ts";
@@ -43,6 +43,15 @@ export function withoutPersonalFields(
     );
   });
   return { rows: changed, customFields };
+}
+
+/** Notes which fields have values from now on. @returns null if nothing changes */
+export function withFirstValues(
+  fields: readonly FieldDefinition[],
+  customFields: readonly CustomFieldsRow[],
+): FieldDefinition[] | null {
+  const keys = new Set(customFields.flatMap(({ values }) => Object.keys(values)));
+  return fields.some(({ key, hasValues }) => keys.has(key) && !hasValues) ? withValues(fields, keys) : null;
 }
 
 function fieldsOf({ resource }: SubscriptionRow, values: FieldValues): CustomFieldsRow {

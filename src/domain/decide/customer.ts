@@ -24,6 +24,8 @@ export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerR
     },
     profileAsOf: null,
     consentAsOf: null,
+    redactedAt: null,
+    redactedAfter: null,
   };
 }
 
@@ -43,7 +45,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   const usesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
   const { resource } = base;
   const after: CustomerRow = {
-    kind: "customer",
+    ...base,
     resource: {
       ...resource,
       ...(usesProfile && {
@@ -90,10 +92,13 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
   // An unknown customer gets a row too, so that older data of the platform is ignored when it arrives.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
+  const asOf = limitAhead(record.asOf, now) ?? 0;
   const after: CustomerRow = {
     ...base,
     resource,
-    profileAsOf: Math.max(limitAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+    profileAsOf: Math.max(asOf, base.profileAsOf ?? 0) + 1,
+    redactedAt: Math.max(asOf, now, base.redactedAt ?? 0),
+    redactedAfter: mirror.changeCount,
   };
   const { rows, customFields } = withoutPersonalFields(mirror, resource.id);
   return { rows: differs(before, after) ? [after, ...rows] : rows, events: [], customFields };

@@ -9,6 +9,8 @@ import type { CustomerRow, CustomFieldsRow, OccurrenceType, OrderRow, Row, Subsc
 /** The mirror of one shop before a record is applied. */
 export interface MirrorView {
   ids: ShopIds;
+  /** The shop's change count before the commit. */
+  changeCount: number;
   customer(id: string): CustomerRow | undefined;
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
@@ -92,14 +94,16 @@ function keyOf(row: Row): string {
  */
 export class ShopSnapshot implements MirrorView {
   readonly ids: ShopIds;
+  readonly changeCount: number;
   private readonly loaded: LoadedRows;
   private readonly changed = new Map<string, Row>();
   private readonly drafts = new Map<string, Row>();
   private readonly changedFields = new Map<string, CustomFieldsRow>();
   private readonly draftFields = new Map<string, CustomFieldsRow>();
 
-  constructor(ids: ShopIds, loaded: LoadedRows) {
+  constructor(ids: ShopIds, changeCount: number, loaded: LoadedRows) {
     this.ids = ids;
+    this.changeCount = changeCount;
     this.loaded = loaded;
   }
 

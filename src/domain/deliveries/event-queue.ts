@@ -3,9 +3,6 @@ import { type TriggerHandle, triggerBody } from "../events/trigger.ts";
 import { hasAccess, type Plan, type ShopRef } from "../shop.ts";
 import { type DeliveryKind, envelope } from "./delivery.ts";
 
-/** The only topic whose body can hold personal data. */
-const REWARD_TOPIC: Topic = "loyalty.reward_earned";
-
 /** A shop's settings that decide which events are queued. */
 export interface EventTargets {
   plan: Plan;
@@ -26,6 +23,8 @@ export interface NewDelivery {
   isTest: boolean;
   body: string;
   secretVersion: number;
+  /** Whether the same commit redacts a person whom the body names. Then no answer is kept. */
+  isRedacted?: boolean;
 }
 
 /**
@@ -81,17 +80,4 @@ export function webhookDelivery(
     body: envelope(id, event, now, shop.domain),
     secretVersion,
   };
-}
-
-/** Whether a delivery's body can hold personal data. Senders can add any fields to rewards. */
-export function holdsReward({ topic }: { topic: string }): boolean {
-  return topic === REWARD_TOPIC;
-}
-
-/**
- * Returns the sent body if a redaction can change such bodies; else null. The store compares it with the stored body:
- * if the bodies differ, the answer is not stored, because it may repeat removed data.
- */
-export function changeableBody(sent: { topic: string; body: string }): string | null {
-  return holdsReward(sent) ? sent.body : null;
 }

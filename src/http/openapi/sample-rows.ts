@@ -83,6 +83,7 @@ export function sampleRows(): { subscription: Subscription; customer: Customer; 
   let order: OrderRow | undefined;
   const mirror: MirrorView = {
     ids: createShopIds(DOMAIN),
+    changeCount: 0,
     customer: () => customer,
     subscription: () => subscription,
     order: () => order,

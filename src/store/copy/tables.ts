@@ -91,7 +91,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     bytes: "hash",
   }),
   table("customers", "shop_id created_at id", {
-    number: "shop_id created_at profile_as_of consent_as_of change_number",
+    number: "shop_id created_at profile_as_of consent_as_of redacted_at redacted_after change_number",
     text: "id json",
   }),
   table("subscriptions", "shop_id started_at id", {
@@ -132,7 +132,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
         "shop_id number secret_version attempts round next_attempt_at claimable_at last_status_code " +
         "created_at ended_at",
       text: "id kind topic body status lease error",
-      flag: "test",
+      flag: "test redacted",
     },
     { numbered: "number", sqlite: { order: ["number"] } },
   ),

@@ -8,7 +8,10 @@ import { isoUtc } from "../../lib/time.ts";
 
 /** Columns of the mirror's tables: keys with sort dates, and values that change. */
 export const MIRROR_COLUMNS = {
-  customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },
+  customers: {
+    key: ["created_at", "id"],
+    values: ["json", "profile_as_of", "consent_as_of", "redacted_at", "redacted_after"],
+  },
   subscriptions: {
     key: ["started_at", "id"],
     values: ["json", "revision", "churn_type", "cycles_given", "renewals", "last_order_at", "last_order_status"],
@@ -42,9 +45,10 @@ interface WrittenRow {
 export function writtenRow(row: Row): WrittenRow {
   switch (row.kind) {
     case "customer": {
-      const { resource, profileAsOf, consentAsOf } = row;
+      const { resource, profileAsOf, consentAsOf, redactedAt, redactedAfter } = row;
       const key = [Date.parse(resource.createdAt), resource.id];
-      return { table: "customers", values: [...key, JSON.stringify(resource), profileAsOf, consentAsOf] };
+      const own = [profileAsOf, consentAsOf, redactedAt, redactedAfter];
+      return { table: "customers", values: [...key, JSON.stringify(resource), ...own] };
     }
     case "subscription": {
       const { resource, revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus } = row;
@@ -74,6 +78,8 @@ interface StoredCustomer {
   json: string;
   profile_as_of: number | null;
   consent_as_of: number | null;
+  redacted_at: number | null;
+  redacted_after: number | null;
 }
 
 export interface StoredSubscription {
@@ -111,6 +117,8 @@ function customerRow(stored: StoredCustomer): CustomerRow {
     resource: JSON.parse(stored.json),
     profileAsOf: stored.profile_as_of,
     consentAsOf: stored.consent_as_of,
+    redactedAt: stored.redacted_at,
+    redactedAfter: stored.redacted_after,
   };
 }
 

@@ -1,5 +1,4 @@
 import { afterAttempt } from "../../domain/deliveries/delivery.ts";
-import { changeableBody } from "../../domain/deliveries/event-queue.ts";
 import type { AttemptResult, EndpointPace } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
@@ -24,20 +23,20 @@ export async function recordResults(
     `WITH ended AS (
        SELECT * FROM ROWS FROM (unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
          $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[]),
-         json_array_elements_text($14::text::json), json_array_elements_text($15::text::json)) WITH ORDINALITY
+         json_array_elements_text($14::text::json)) WITH ORDINALITY
        AS ended (shop_id, number, lease, status, attempts, round, next_attempt_at, status_code, error, ended_at,
-         started_at, duration, url, answer, sent_body, place)
+         started_at, duration, url, answer, place)
      ), recorded AS (
        UPDATE deliveries SET status = ended.status, attempts = ended.attempts, round = ended.round,
          next_attempt_at = ended.next_attempt_at, claimable_at = ended.next_attempt_at, lease = NULL,
          last_status_code = ended.status_code, error = ended.error, ended_at = ended.ended_at
        FROM ended
        WHERE deliveries.shop_id = ended.shop_id AND deliveries.number = ended.number AND deliveries.lease = ended.lease
-       RETURNING ended.*, sent_body IS NULL OR body = sent_body AS has_same_body
+       RETURNING ended.*, redacted
      ), added AS (
        INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
        SELECT shop_id, number, attempts, started_at, duration, status_code, error, url,
-         CASE WHEN has_same_body THEN answer END
+         CASE WHEN NOT redacted THEN answer END
        FROM recorded
      )
      SELECT place::float8 AS place FROM recorded`,
@@ -45,7 +44,6 @@ export async function recordResults(
       ...columns,
       // Passes the answers as JSON, because the driver quotes long texts in an array character by character.
       JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
-      JSON.stringify(ended.map(({ claim }) => changeableBody(claim))),
     ],
   );
   const kept = new Set(recorded.map(({ place }) => ended[place - 1]));

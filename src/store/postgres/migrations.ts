@@ -2,10 +2,17 @@ import tables from "./migrations/0001_tables.sql" with { type: "text" };
 import changesAndOverlap from "./migrations/0002_changes_and_overlap.sql" with { type: "text" };
 import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "text" };
 import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql" with { type: "text" };
+import redactions from "./migrations/0005_redactions.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
  * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry only
  * adds. A later entry removes what only the older program needs.
  */
-export const MIGRATIONS: readonly string[] = [tables, changesAndOverlap, noLargeBodies, customFieldsAndStyle];
+export const MIGRATIONS: readonly string[] = [
+  tables,
+  changesAndOverlap,
+  noLargeBodies,
+  customFieldsAndStyle,
+  redactions,
+];

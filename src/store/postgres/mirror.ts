@@ -209,21 +209,24 @@ async function insertDeliveries(
   if (deliveries.length === 0) return;
   await tx.run(
     `INSERT INTO deliveries
-       (shop_id, id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
-     SELECT $1::bigint, id, kind, topic, test, body, secret_version, 'pending', $2::bigint, $2::bigint, $2::bigint
-     FROM unnest(${splitTexts(3)}, $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[]) WITH ORDINALITY
-       AS new (body, id, kind, topic, test, secret_version, place)
+       (shop_id, id, kind, topic, test, body, secret_version, redacted, status, next_attempt_at, claimable_at,
+        created_at)
+     SELECT $1::bigint, id, kind, topic, test, body, secret_version, redacted, 'pending', $2::bigint, $2::bigint,
+       $2::bigint
+     FROM unnest(${splitTexts(3)}, $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[], $9::boolean[])
+       WITH ORDINALITY AS new (body, id, kind, topic, test, secret_version, redacted, place)
      ORDER BY place`,
     [
       shopId,
       now,
       joinedTexts(deliveries.map(({ body }) => body)),
-      ...columnArrays(deliveries, ({ id, kind, topic, isTest, secretVersion }) => [
+      ...columnArrays(deliveries, ({ id, kind, topic, isTest, secretVersion, isRedacted = false }) => [
         id,
         kind,
         topic,
         isTest,
         secretVersion,
+        isRedacted,
       ]),
     ],
   );

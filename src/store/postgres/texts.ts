@@ -76,15 +76,19 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
 }
 
 /**
- * Removes receivers' answers to these deliveries, in the caller's transaction. Locks the deliveries first. So it waits
- * for attempts that are being recorded, and removes their answers too.
+ * Removes receivers' answers to these deliveries, and keeps no later answer, in the caller's transaction. Locks the
+ * deliveries first. So it waits for attempts that are being recorded, and removes their answers too.
  */
 export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
   if (deliveries.length === 0) return;
   await pipeline([
     tx.run(
-      `SELECT 1 FROM deliveries WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])
-       ORDER BY number FOR NO KEY UPDATE`,
+      `WITH locked AS (
+         SELECT number FROM deliveries WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])
+         ORDER BY number FOR NO KEY UPDATE
+       )
+       UPDATE deliveries SET redacted = true FROM locked
+       WHERE shop_id = $1::bigint AND deliveries.number = locked.number`,
       [shopId, deliveries],
     ),
     tx.run(

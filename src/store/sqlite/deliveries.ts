@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import { afterAttempt, type NewestSecret } from "../../domain/deliveries/delivery.ts";
-import { changeableBody } from "../../domain/deliveries/event-queue.ts";
 import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
@@ -147,7 +146,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
   const addAttempt = db.prepare(
     `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
      SELECT shop_id, number, attempts, $startedAt, $duration, last_status_code, error, $url,
-       iif($sentBody IS NULL OR body = $sentBody, $answer, NULL)
+       iif(redacted, NULL, $answer)
      FROM deliveries WHERE shop_id = +$shopId AND number = +$number`,
   );
 
@@ -160,7 +159,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
     const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
     if (update.run(...after, shopId, number, lease).changes === 0) return false;
-    addAttempt.run({ startedAt, duration, url, sentBody: changeableBody(claim), answer, shopId, number });
+    addAttempt.run({ startedAt, duration, url, answer, shopId, number });
     if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   };

@@ -12,6 +12,7 @@ import settingsPage from "./migrations/0008_settings_page.sql" with { type: "tex
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.sql" with { type: "text" };
 import customFieldsAndStyle from "./migrations/0012_custom_fields_and_style.sql" with { type: "text" };
+import redactions from "./migrations/0013_redactions.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -44,4 +45,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "", finish: applyLeftOverBodies },
   { sql: newRowsWithoutTriggers },
   { sql: customFieldsAndStyle },
+  { sql: redactions },
 ];

@@ -90,8 +90,8 @@ export function createCommitWriter(
     if (changedRows.length > 0)
       statements.setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
     if (more.countBeforeSpan !== null) statements.noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
-    for (const { id, kind, topic, isTest, body, secretVersion } of deliveries)
-      statements.insertDelivery.run(id, shop.id, kind, topic, isTest, body, secretVersion, now, now, now);
+    for (const { id, kind, topic, isTest, body, secretVersion, isRedacted = false } of deliveries)
+      statements.insertDelivery.run(id, shop.id, kind, topic, isTest, body, secretVersion, isRedacted, now, now, now);
     for (const number of inboxNumbers) statements.removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);
     for (const { id, customer, requestedAt, dueAt } of more.dataRequests)
@@ -133,8 +133,9 @@ function statementsOf(db: Database) {
     removeFromInbox: db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?"),
     insertDelivery: db.prepare(
       `INSERT INTO deliveries
-         (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
+         (id, shop_id, kind, topic, test, body, secret_version, redacted, status, next_attempt_at, claimable_at,
+          created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
     ),
     insertDataRequest: db.prepare(
       "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",

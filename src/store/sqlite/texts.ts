@@ -39,6 +39,7 @@ export function mentioningTexts(db: Database) {
     inbox: statementsOf(db, TEXT_COLUMNS.inbox),
   } satisfies Statements;
   const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
+  const markRedacted = db.prepare("UPDATE deliveries SET redacted = 1 WHERE shop_id = ? AND number = ?");
   const emptyAnswers = db.prepare(
     "UPDATE attempts SET answer = NULL WHERE shop_id = ? AND delivery = ? AND answer IS NOT NULL",
   );
@@ -81,8 +82,9 @@ export function mentioningTexts(db: Database) {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
 
-    /** Removes receivers' answers to the delivery with this number, in the caller's transaction. */
+    /** Removes receivers' answers to a delivery, and keeps no later answer, in the caller's transaction. */
     removeAnswers(shopId: number, number: number): void {
+      markRedacted.run(shopId, number);
       emptyAnswers.run(shopId, number);
     },
 
