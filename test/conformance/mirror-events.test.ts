@@ -52,6 +52,7 @@ describe.each(engines())("$name: events of a commit", (engine) => {
       kind: "webhook",
       topic: "subscription.created",
       test: false,
+      redacted: false,
       body: expect.stringContaining(`"created_at":"2026-03-01T12:00:00.003Z","shop":"${shop.domain}"`),
       secret_version: 1,
       status: "pending",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RecordSource } from "../../src/domain/decide/record-source.ts";
 import { addField } from "../../src/domain/fields/definition.ts";
-import { customerId } from "../../src/domain/ids.ts";
+import { customerId, redactedId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { START } from "../support/app.ts";
 import { customer, fieldValue, gid, reward, subscription } from "../support/records.ts";
@@ -84,27 +84,30 @@ describe.each(engines())("$name: an import", (engine) => {
     expect(await profile(opened)).toMatchObject({ ...EMPTY, email: "new@example.com" });
   });
 
-  test("leaves out personal fields and data in rewards too, and their events", async () => {
+  test("leaves out personal fields and texts of rewards too, and their events, although nobody knows the name", async () => {
     const opened: Opened = await storeWithEvents(engine);
     const { store, shop } = opened;
     await store.fields.update(shop.id, (fields) => {
       const withNote = addField(fields, { key: "note", label: "Note", type: "text" });
       return addField(withNote, { key: "size", label: "Size", type: "number" });
     });
-    await commit(store, shop, [ada, subscription(1), redaction]);
+    await commit(store, shop, [ada, subscription(1), reward("known"), redaction]);
     const source = { changeCount: await changeCount(opened), changedAt: START - HOUR };
     const records = [
-      reward(`for ${ADA}`, { message: "Well done, Ada Lovelace", contact: { email: ADA }, milestone: 5 }),
-      ada,
+      reward(`for ${ADA}`, { message: "Well done, Ada Lovelace", to: { email: ADA }, phone: 15550100, milestone: 7 }),
+      reward("known"),
       fieldValue(1, "note", "for Ada"),
       fieldValue(1, "size", 3),
       reward("plain"),
     ];
     expect(await imports(opened, source, records)).toEqual({ accepted: 5, changed: 3, events: 4, leftOut: 3 });
-    for (const text of [ADA, "Ada"]) expect([text, await tablesWith(opened, text)]).toEqual([text, []]);
+    for (const text of [ADA, "Ada", "15550100"]) expect([text, await tablesWith(opened, text)]).toEqual([text, []]);
     expect((await opened.rows("subscription_fields")).map(({ json }) => json)).toEqual(['{"size":3}']);
-    const messages = (await opened.rows("occurrences")).map(({ json }) => JSON.parse(String(json)).message);
-    expect(messages.toSorted()).toEqual(["Well done, [redacted]", undefined]);
+    const rewards = (await opened.rows("occurrences")).map(({ json }) => JSON.parse(String(json)));
+    expect(rewards.find(({ milestone }) => milestone === 7)).toEqual({
+      ...reward(redactedId(`for ${ADA}`)),
+      milestone: 7,
+    });
     expect(await imports(opened, source, records)).toMatchObject({ changed: 0 });
   });
 

@@ -190,7 +190,7 @@ class ShopDraft {
     const lengths = lists.map(({ length }) => length);
     let [changed, leftOut] = [0, 0];
     for (const [index, given] of records.entries()) {
-      const record = source ? withoutRedactedSince(this.snapshot, this.shop.domain, given, source, records) : given;
+      const record = source ? withoutRedactedSince(this.snapshot, given, source) : given;
       if (record !== given) leftOut += 1;
       const decision = record === undefined ? NOTHING : this.applyRecord(record, more.eventsSince ?? 0);
       if ("refused" in decision) {

@@ -92,12 +92,11 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
   // An unknown customer gets a row too, so that older data of the platform is ignored when it arrives.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
-  const asOf = limitAhead(record.asOf, now) ?? 0;
   const after: CustomerRow = {
     ...base,
     resource,
-    profileAsOf: Math.max(asOf, base.profileAsOf ?? 0) + 1,
-    redactedAt: Math.max(asOf, now, base.redactedAt ?? 0),
+    profileAsOf: Math.max(limitAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+    redactedAt: Math.max(now, base.redactedAt ?? 0),
     redactedAfter: mirror.changeCount,
   };
   const { rows, customFields } = withoutPersonalFields(mirror, resource.id);

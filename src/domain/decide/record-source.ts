@@ -1,7 +1,7 @@
-import type { Profile } from "../people/person.ts";
-import { redactionOf, type StoredText } from "../people/redaction.ts";
+import { redactedId } from "../ids.ts";
+import { isPersonalField } from "../people/person.ts";
 import type { MirrorRecord } from "../records/platform-records.ts";
-import type { CustomerRecord, RewardRecord } from "../records/record-schemas.ts";
+import type { RewardRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
 import type { MirrorView } from "./snapshot.ts";
 
@@ -15,50 +15,48 @@ export interface RecordSource {
 
 /**
  * Leaves out personal data of a person who was redacted since the source was made. Needs the rows that `decide` needs.
- * @param all records of the submission. They can tell the name of a person whose stored name is gone
  * @returns the record itself if nothing is left out, undefined if nothing is left of it
  */
 export function withoutRedactedSince(
   mirror: MirrorView,
-  domain: string,
   record: MirrorRecord,
   source: RecordSource,
-  all: readonly MirrorRecord[],
 ): MirrorRecord | undefined {
-  const redacted = (customerId: string) => {
-    const row = mirror.customer(customerId);
-    return row !== undefined && isRedactedSince(row, source) ? row : undefined;
-  };
+  const isRedacted = (customerId: string) => isRedactedSince(mirror.customer(customerId), source);
   switch (record.type) {
     case "customer": {
       const { email, firstName, lastName, ...rest } = record;
       const hasProfile = email !== undefined || firstName !== undefined || lastName !== undefined;
-      return hasProfile && redacted(mirror.ids.customer(record.shopifyId)) !== undefined ? rest : record;
+      return hasProfile && isRedacted(mirror.ids.customer(record.shopifyId)) ? rest : record;
     }
     case "reward": {
-      const row = redacted(mirror.ids.customer(record.customer));
-      if (row === undefined) return record;
-      const own = all.filter((each) => each.type === "customer" && each.shopifyId === record.customer);
-      const before: StoredText = { place: "reward", key: record.id, text: JSON.stringify(record) };
-      const profiles: Profile[] = [row.resource, ...(own as CustomerRecord[])];
-      const after = profiles.reduce((text, profile) => redactionOf(domain, record.customer, profile)(text), before);
-      return after.text === before.text ? record : (JSON.parse(after.text) as RewardRecord);
+      const isNew = !mirror.hasOccurrence("reward", record.id);
+      return isNew && isRedacted(mirror.ids.customer(record.customer)) ? withoutTexts(record) : record;
     }
     case "custom_field": {
       const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
       const isPersonal = mirror.fields.some(({ key, personal }) => personal && key === record.key);
       if (!isPersonal || record.value === null || contract === undefined) return record;
-      return redacted(contract.resource.customerId) === undefined ? record : undefined;
+      return isRedacted(contract.resource.customerId) ? undefined : record;
     }
     default:
       return record;
   }
 }
 
-function isRedactedSince(
-  { redactedAt, redactedAfter }: CustomerRow,
-  { changeCount, changedAt }: RecordSource,
-): boolean {
+/**
+ * Leaves out all texts of the sender, and replaces the id by its hash. Any text may have the person's name, and the
+ * redaction removed the name to search for.
+ */
+function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): RewardRecord {
+  const kept = Object.entries(own).filter(
+    ([field, value]) => (typeof value === "number" || typeof value === "boolean") && !isPersonalField(field),
+  );
+  return { type, id: redactedId(id), source, customer, ...Object.fromEntries(kept) };
+}
+
+function isRedactedSince(row: CustomerRow | undefined, { changeCount, changedAt }: RecordSource): boolean {
+  const { redactedAt = null, redactedAfter = null } = row ?? {};
   if (redactedAt === null || redactedAfter === null) return false;
   // Numbers of changes, because clocks can differ or be set, and a redaction can wait for the lock of the database.
   return redactedAfter >= changeCount || (changedAt !== null && changedAt <= redactedAt);

@@ -93,12 +93,16 @@ function phonePatterns(digits: string): string[] {
   return [spaced(digits), ...national].map((pattern) => `(?<![0-9])(?:\\+|00${PHONE_GAP})?\\(?${pattern}(?![0-9])`);
 }
 
+export function isPersonalField(name: string): boolean {
+  return PERSONAL_FIELD.test(name);
+}
+
 /**
  * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields that
  * are named by this data.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
-  if (PERSONAL_FIELD.test(field)) return null;
+  if (isPersonalField(field)) return null;
   if (typeof value === "string") return textWithoutPerson(value, person);
   if (Array.isArray(value)) return value.map((each) => withoutPerson(each, person));
   if (typeof value !== "object" || value === null) return value;
