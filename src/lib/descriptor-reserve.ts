@@ -3,6 +3,8 @@ import { closeSync, existsSync, openSync } from "node:fs";
 /** With this many free descriptors, the reserve is not needed before the next check. */
 const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
+/** How long each round of the event loop waits during a shortage. */
+const BRAKE_MS = 2;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
 /**
@@ -74,6 +76,7 @@ export function createDescriptorReserve({
     if (descriptor !== undefined) closeSync(descriptor);
     else onShortage();
     refill();
+    if (descriptor === undefined) brakeUntil(performance.now() + CHECK_INTERVAL_MS);
   }
 
   return {
@@ -115,6 +118,16 @@ export function createDescriptorReserve({
       for (const descriptor of held.splice(0)) closeSync(descriptor);
     },
   };
+}
+
+/**
+ * Slows the event loop down. While a client waits that Bun cannot accept, each round of the loop begins at once and
+ * tries again in vain, which costs a whole core.
+ */
+function brakeUntil(end: number): void {
+  if (performance.now() > end) return;
+  Bun.sleepSync(BRAKE_MS);
+  setImmediate(brakeUntil, end);
 }
 
 function isDescriptorFree(): boolean {

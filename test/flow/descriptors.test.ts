@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
@@ -12,6 +12,12 @@ const DELIVERIES = 4;
 interface Entry {
   status: string;
   attempts: number;
+}
+
+/** Returns the processor time that a process has used. */
+function processorTimeMs(pid: number): number {
+  const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, "utf8").split(" ").slice(13, 15).map(Number);
+  return (user + system) * 10;
 }
 
 /** Opens connections and sends nothing. */
@@ -32,6 +38,10 @@ test("clients that take all descriptors neither end the program nor stop deliver
   const sockets = await idleConnections(server.url);
   await eventually(() => readdirSync(`/proc/${server.pid}/fd`).length === DESCRIPTORS);
   await eventually(() => server.output.includes("all file descriptors for connections are in use"));
+  const [usedMs, startedAt] = [processorTimeMs(server.pid), performance.now()];
+  await Bun.sleep(1_000);
+  const share = (processorTimeMs(server.pid) - usedMs) / (performance.now() - startedAt);
+  expect(share).toBeLessThan(0.3);
   for (let queued = 0; queued < DELIVERIES; queued += 1) await program.json(["webhook", "test"]);
   await receiver.gets(DELIVERIES);
   const entries = () => program.json<Entry[]>(["delivery", "list"]);
