@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { EgressAllow } from "./domain/deliveries/endpoint.ts";
 import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
@@ -50,6 +50,8 @@ export interface RateLimit {
 export interface DatabaseConfig {
   /** May hold a password. */
   url: string;
+  /** The file with `url`; null if the address is not in a file. */
+  file: string | null;
   /** libpq's password file, used if the address has no password; null if not set. */
   passwordFile: string | null;
 }
@@ -59,6 +61,15 @@ export interface Flags {
   copy?: boolean;
   host?: string;
   port?: string;
+}
+
+/** Warns of secret files that every user of this machine can read or write. Skips missing files. */
+export function secretFileWarnings(...files: readonly (string | null | undefined)[]): string[] {
+  const isOpen = (file: string) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o006) !== 0;
+  return files
+    .filter((file) => file !== null && file !== undefined)
+    .filter(isOpen)
+    .map((file) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`);
 }
 
 type Environment = Record<string, string | undefined>;
@@ -139,12 +150,13 @@ function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
   if (url !== undefined && file !== undefined) throw invalid("set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
-  if (file !== undefined) return databaseAt(readAddressFile("SDS_DATABASE_URL_FILE", file), env);
+  if (file !== undefined)
+    return { ...databaseAt(readAddressFile("SDS_DATABASE_URL_FILE", file), env), file: resolve(file) };
   return url === undefined ? null : databaseAt(url, env);
 }
 
 function databaseAt(url: string, env: Environment): DatabaseConfig {
-  return { url, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+  return { url, file: null, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
 }
 
 /** Reads a database's address from a file. @param name the setting or flag, for messages @throws SdsError `invalid` */

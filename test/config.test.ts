@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { httpAddress, readConfig } from "../src/config.ts";
+import { secretFiles } from "../src/cli/context.ts";
+import { httpAddress, readConfig, secretFileWarnings } from "../src/config.ts";
 import type { Networks } from "../src/lib/networks.ts";
 import { temporaryFolder } from "./support/app.ts";
 
@@ -10,6 +11,22 @@ function fileWith(text: string): string {
   writeFileSync(path, text);
   return path;
 }
+
+test("every secret file that each user may read or write is warned of, and no other file", () => {
+  const files = [0o644, 0o602, 0o640, 0o600, 0o644, 0o644].map((mode) => {
+    const file = fileWith("postgres://sds@/sds");
+    chmodSync(file, mode);
+    return file;
+  });
+  const [masterKey = "", writable = "", ofGroup = "", own = "", address = "", passwords = ""] = files;
+  const warning = (file: string) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`;
+  expect(secretFileWarnings(masterKey, writable, ofGroup, own, undefined, null, "/none")).toEqual([
+    warning(masterKey),
+    warning(writable),
+  ]);
+  const env = { SDS_MASTER_KEY_FILE: own, SDS_DATABASE_URL_FILE: address, PGPASSFILE: passwords };
+  expect(secretFiles(readConfig({}, env))).toEqual([warning(address), warning(passwords)]);
+});
 
 test("without flags and environment, all settings have their documented defaults", () => {
   expect(readConfig({}, {})).toEqual({

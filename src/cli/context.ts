@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import { type Config, readConfig } from "../config.ts";
+import { type Config, readConfig, secretFileWarnings } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
+import { warn } from "./print.ts";
 
 /** How long a command waits for a lock. If wait and commit took longer than SPAN_MS, readers would miss changes. */
 const BUSY_TIMEOUT_MS = 25_000;
@@ -29,7 +30,8 @@ const MAKES_DATA = ["shop add", "shop connect", "import"];
 
 /** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
-  const { data, masterKeyFile, database, upgradeCopy } = configOf(command);
+  const config = configOf(command);
+  const { data, masterKeyFile, database, upgradeCopy } = config;
   const mustExist = !MAKES_DATA.includes(nameOf(command));
   const store = await openStore({
     folder: data,
@@ -43,10 +45,16 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
     server: database === null ? null : { ...database, sleep },
   });
   try {
+    warn(secretFiles(config));
     return await run(store);
   } finally {
     await store.close();
   }
+}
+
+/** Warnings of the files with the secrets of the server. */
+export function secretFiles({ masterKeyFile, platformSecretFile, database }: Config): string[] {
+  return secretFileWarnings(masterKeyFile, platformSecretFile, database?.file, database?.passwordFile);
 }
 
 /** The words of a command without the program's name, such as `shop add`. */

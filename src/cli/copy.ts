@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { readAddressFile, readCopyTarget } from "../config.ts";
+import { readAddressFile, readCopyTarget, secretFileWarnings } from "../config.ts";
 import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
@@ -8,7 +8,7 @@ import { copyStore } from "../store/open-store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
 
 type CopyFlags = JsonFlag & { to?: string; toFile?: string };
@@ -30,6 +30,7 @@ export function addCopyCommand(program: SdsCommand): void {
 async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<void> {
   const target = readCopyTarget(targetText(to, toFile), process.env);
   const { data, database, masterKeyFile } = configOf(command);
+  warn(secretFileWarnings(toFile));
   const progress = createProgressBar(process.stderr);
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;

@@ -9,7 +9,7 @@ import { storeName } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { browsable } from "./admin.ts";
 import type { SdsCommand } from "./command.ts";
-import { configOf } from "./context.ts";
+import { configOf, secretFiles } from "./context.ts";
 import { dependencies, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
 import { tell } from "./print.ts";
 import { untilSignal } from "./signal.ts";
@@ -43,6 +43,7 @@ async function serve(_options: object, command: Command): Promise<void> {
     const address = await Promise.race([app.start(), stop.then(() => undefined)]);
     if (config.egressAllow.length > 0)
       log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
+    for (const warning of secretFiles(config)) log.warn(warning);
     if (!isLoopback(config.host))
       log.warn("other machines can reach this address, and http shows keys on the way: let a proxy add TLS");
     if (address !== undefined) tell(await introduction(address, config, app.store));

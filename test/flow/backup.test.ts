@@ -112,6 +112,8 @@ describe("backup", () => {
       "sds.db.before-restore-1",
       "sds.db.before-upgrade-1",
       "sds.lock-journal",
+      "sds.env",
+      "master.key.new",
     ]) {
       const file = join(program.data, name);
       expect(await backup(file)).toEqual(failure(2, `${file} is a name that sds itself uses: choose another one`));

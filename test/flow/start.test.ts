@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ENGINE, Program } from "../support/program.ts";
 
 test("serve says where its data is, how many shops it has, and the addresses of settings page and docs", async () => {
@@ -17,6 +19,28 @@ test("serve without a shop says how to add one, and warns of an address for othe
   expect(output).toContain("  shops          no shop yet: sds shop add alpha.myshopify.com\n");
   expect(output).toContain("other machines can reach this address");
   expect(output).toContain(`  documentation  ${url.replace("0.0.0.0", "127.0.0.1")}/docs\n`);
+});
+
+test("a secret file that others may read is warned of, by serve and by commands", async () => {
+  const program = await Program.withShop();
+  const masterKey = join(program.data, "master.key");
+  expect((await program.run(["key", "list"])).stderr).not.toContain("every user");
+  chmodSync(masterKey, 0o644);
+  const warning = (file: string) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`;
+  expect((await program.run(["key", "list"])).stderr).toContain(`sds: warning: ${warning(masterKey)}\n`);
+  const platformSecret = join(program.data, "platform-secret");
+  writeFileSync(platformSecret, "secret\n");
+  chmodSync(platformSecret, 0o644);
+  const { output, url } = await program.serve(undefined, { SDS_PLATFORM_SECRET_FILE: platformSecret });
+  expect(output).toContain(warning(masterKey));
+  expect(output).toContain(warning(platformSecret));
+
+  const file = join(program.data, "key");
+  writeFileSync(file, `cad_pk_${"a".repeat(48)}\n`);
+  chmodSync(file, 0o644);
+  const pull = ["pull", "--url", url, "--resource", "orders", "--state", join(program.data, "state")];
+  const { stderr } = await program.run(pull, { env: { SDS_KEY_FILE: file } });
+  expect(stderr).toContain(`sds: warning: ${warning(file)}\n`);
 });
 
 test.each(["10.99.99.99", "none.invalid", "a b", "999.1.1.1"])(

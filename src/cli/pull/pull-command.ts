@@ -3,7 +3,7 @@ import { ApiError, ConnectionError } from "../../client/api-error.ts";
 import { type Client, createClient } from "../../client/client.ts";
 import { type CopyStore, copy } from "../../client/copy.ts";
 import type { ResourceReader } from "../../client/resource-reader.ts";
-import { readApiKey } from "../../config.ts";
+import { readApiKey, secretFileWarnings } from "../../config.ts";
 import { invalid, SdsError } from "../../domain/error.ts";
 import { fingerprintOf } from "../../domain/key.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
@@ -58,6 +58,7 @@ async function pull(flags: PullFlags): Promise<void> {
     throw invalid(`--include ${include} needs --resource subscriptions`);
   const address = parseAddress(flags.url, allowHttp);
   const key = readApiKey(process.env);
+  warn(secretFileWarnings(process.env["SDS_KEY_FILE"]));
   const url = address.href.replace(/\/$/, "");
   const source = { url, resource, key: fingerprintOf(key), ...(include !== undefined && { include }) };
   const stateFile = openStateFile(flags.state, source, { anew, random: randomBytes, now: Date.now() });

@@ -107,7 +107,7 @@ export function unfinishedPath(database: string): string {
 /** Whether sds uses or reserves this name: for the database, or for a file beside it. */
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
-  const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
+  const isReserved = name === own || name.startsWith(`${own}-`) || /^(sds\.lock|sds\.env$|master\.key)/.test(name);
   const others = [restoredPath, replacedPath, unfinishedPath, upgradeCopyPath].map((pathOf) => pathOf(database));
   return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
