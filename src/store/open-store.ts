@@ -2,7 +2,7 @@ import { invalid } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
 import type { Store } from "./port/store.ts";
-import { nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
+import { loginReader, nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
 import { openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
@@ -18,6 +18,8 @@ import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 interface ServerOptions {
   /** Address of the database. May hold a password. */
   url: string;
+  /** The file with `url`; default null: it is not in a file. */
+  file?: string | null;
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
@@ -38,7 +40,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { folder, server = null, mustExist = false } = options;
   if (server !== null) {
     const address = parseServerAddress(server.url, server.passwordFile);
-    return openPostgresStore({ ...options, ...server, address });
+    return openPostgresStore({
+      ...options,
+      ...server,
+      address,
+      login: loginReader(address, { ...server, file: server.file ?? null }),
+    });
   }
   if (!mustExist) makeFolder(folder);
   else if (!hasFolder(folder)) throw noData(folder);

@@ -62,6 +62,27 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
 }
 
 /**
+ * Makes a reader of the login, for new connections: the password may change while the program runs. Without a usable
+ * file the last login stays.
+ * @param file the file with the address; null if the address is not in a file
+ */
+export function loginReader(
+  { user, password }: ServerAddress,
+  { file, url, passwordFile }: { file: string | null; url: string; passwordFile: string | null },
+): () => Pick<ServerAddress, "user" | "password"> {
+  let login = { user, password };
+  return () => {
+    try {
+      const address = parseServerAddress(file === null ? url : readFileSync(file, "utf8"), passwordFile);
+      login = { user: address.user, password: address.password };
+    } catch {
+      // The file is missing or empty while somebody replaces it.
+    }
+    return login;
+  };
+}
+
+/**
  * Parses the parameters. Error messages do not repeat their names: if a password contains a `?`, the rest of it looks
  * like a parameter.
  */

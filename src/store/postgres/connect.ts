@@ -3,6 +3,8 @@ import type { ServerAddress } from "./address.ts";
 
 export interface ConnectionOptions {
   address: ServerAddress;
+  /** Reads the login of a new connection; default: the address's. */
+  login?: (() => Pick<ServerAddress, "user" | "password">) | undefined;
   /** How long the server may be silent. The server's own limits are shorter, so it cancels slow statements first. */
   deadlineMs: number;
   /**
@@ -45,7 +47,8 @@ export function connectionSettings({ address, deadlineMs }: ConnectionOptions): 
 /** Makes a pool of the driver for one connection. The first statement opens the connection. */
 export function connect(options: ConnectionOptions): SQL {
   const { address, deadlineMs, isPooled } = options;
-  const { host, port, socketPath, user, password, database, tls } = address;
+  const { host, port, socketPath, database, tls } = address;
+  const { user, password } = options.login?.() ?? address;
   return new SQL({
     adapter: "postgres",
     ...(socketPath === null ? { hostname: host, port } : { path: socketPath }),

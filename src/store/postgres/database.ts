@@ -3,7 +3,15 @@ import { StoreError } from "../port/store-error.ts";
 import { beginText, type ConnectionOptions, connect } from "./connect.ts";
 import { createConnectionPool } from "./connection-pool.ts";
 import { createDeadline } from "./deadline.ts";
-import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf, wasIdleTooLong } from "./errors.ts";
+import {
+  isConnectionLost,
+  isReadOnly,
+  isRefused,
+  isRepeatable,
+  isUnreachable,
+  storeErrorOf,
+  wasIdleTooLong,
+} from "./errors.ts";
 import { type Queries, queriesOf, send } from "./queries.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
@@ -30,6 +38,8 @@ export interface DatabaseOptions extends ConnectionOptions {
 
 /** Maximum of attempts of a transaction that conflicts with others. */
 const MAX_RUNS = 6;
+/** Maximum of attempts with a refused login. One meets the lost connection, one the old password, one reads the new. */
+const MAX_LOGINS = 3;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 /**
@@ -113,7 +123,7 @@ function createConnections(options: DatabaseOptions) {
         if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
         return await Promise.race([work(connection, deadline.extend), deadline.passed]);
       } catch (thrown) {
-        const concernsAll = deadline.isPassed() || isReadOnly(thrown);
+        const concernsAll = deadline.isPassed() || isReadOnly(thrown) || isRefused(thrown);
         if (concernsAll || isConnectionLost(thrown)) pool.discard(connection);
         if (concernsAll) discardIdle();
         throw thrown;
@@ -131,9 +141,10 @@ function createConnections(options: DatabaseOptions) {
         try {
           return await work();
         } catch (thrown) {
-          const mayRetry = isRepeatable(thrown)
-            ? run < MAX_RUNS
-            : isSafeToRepeat(thrown) && performance.now() - began < waitMs;
+          const mayRetry =
+            (isRepeatable(thrown) && run < MAX_RUNS) ||
+            (isRefused(thrown) && run < MAX_LOGINS) ||
+            (isSafeToRepeat(thrown) && performance.now() - began < waitMs);
           if (!mayRetry || isClosed) throw storeErrorOf(thrown);
         }
         await sleep(pauseMs);

@@ -2,6 +2,7 @@ import { SdsError } from "../../domain/error.ts";
 import type { Database, Queries } from "./database.ts";
 import { sqlState } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { lackedRight } from "./start-errors.ts";
 
 /** Value of the row `application` of `meta`. It marks tables of this program. */
 const APPLICATION = "sds1";
@@ -16,13 +17,22 @@ const NEWER_VERSIONS = 1;
  * @throws SdsError `failed` for another program's schema, or one that is too new
  */
 export async function checkVersion(queries: Queries, name: string): Promise<number> {
-  const tables = await queries.all<{ name: string }>(
-    `SELECT relname::text AS name FROM pg_class
-     WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relkind IN ('r', 'p')`,
+  const tables = await queries.all<{ name: string; isUsable: boolean }>(
+    `SELECT relname::text AS name, has_table_privilege(pg_class.oid, 'SELECT')
+       AND has_table_privilege(pg_class.oid, 'INSERT') AND has_table_privilege(pg_class.oid, 'UPDATE')
+       AND has_table_privilege(pg_class.oid, 'DELETE') AS "isUsable"
+     FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relkind IN ('r', 'p')`,
   );
-  if (tables.length === 0) return 0;
+  if (tables.length === 0) {
+    const { schema } = (await queries.get<{ schema: string | null }>("SELECT current_schema()::text AS schema")) ?? {};
+    if (schema === null) throw new SdsError("failed", lackedRight(name, "it may not use the schema"));
+    return 0;
+  }
   const isOurs = tables.some((table) => table.name === "meta") && (await readApplication(queries)) === APPLICATION;
   if (!isOurs) throw new SdsError("failed", `${name} has tables of another program: give sds a database of its own`);
+  const denied = tables.find(({ isUsable }) => !isUsable);
+  if (denied !== undefined)
+    throw new SdsError("failed", lackedRight(name, `it may not read and write the table ${denied.name}`));
   const version = Number(await readMeta(queries, "schema"));
   if (version > MIGRATIONS.length + NEWER_VERSIONS) {
     throw new SdsError(

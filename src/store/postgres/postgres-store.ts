@@ -27,6 +27,8 @@ import { startError } from "./start-errors.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
+  /** As in ConnectionOptions. */
+  login?: () => Pick<ServerAddress, "user" | "password">;
   /** The data folder. It is made only if a new master key goes there. */
   folder?: string;
   masterKeyFile: string;
@@ -68,10 +70,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 }
 
 async function openUsable(options: PostgresOptions): Promise<Store> {
-  const { address, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
+  const { address, login, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, deadlineMs, now);
-  const shared = { address, isPooled, waitMs: WAIT_MS, sleep };
+  const shared = { address, login, isPooled, waitMs: WAIT_MS, sleep };
   const db = openConnections({ ...shared, connections: CONNECTIONS, deadlineMs });
   try {
     const version = await checkVersion(db, name);

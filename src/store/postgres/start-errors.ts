@@ -28,11 +28,7 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
       : `${name} refuses the user or the password of the database address: correct them`;
   if (state.startsWith("28")) return `${name} lets nobody in with this user from this machine: ${said}`;
   if (state === "3D000") return `the server has no such database as ${name}: create it`;
-  if (state === "42501" || state === "3F000")
-    return (
-      `the user of the database address lacks a right in ${name}: ${said}. ` +
-      "Make it the owner of the database, or grant it CREATE and USAGE on the schema"
-    );
+  if (state === "42501" || state === "3F000") return lackedRight(name, said);
   if (state === "53300") return `${name} has too many connections already: raise max_connections of the server`;
   if (state === "57P03") return `${name} does not accept connections now: ${said}. Try again in a moment`;
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_TIMEOUT")
@@ -40,6 +36,13 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_REFUSED")
     return `there is no connection to ${name}: start the server, or correct host and port of the database address`;
   return undefined;
+}
+
+export function lackedRight(name: string, said: string): string {
+  return (
+    `the user of the database address lacks a right in ${name}: ${said}. ` +
+    "Make it the owner of the database, or grant it CREATE and USAGE on the schema"
+  );
 }
 
 function certificateAdvice(thrown: unknown, name: string): string {

@@ -2,11 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { openStore } from "../../../src/store/open-store.ts";
 import { checkFacts } from "../../../src/store/postgres/server-check.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { makeBlackhole } from "../../support/blackhole.ts";
+import { afterTest } from "../../support/cleanup.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { UPGRADE } from "../../support/open-store.ts";
 import { openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
@@ -39,7 +42,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     admin = new SQL(server.url, { max: 1 });
     await admin.unsafe(`CREATE ROLE reader LOGIN PASSWORD '${PASSWORD}'`).simple();
     await admin.unsafe("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0").simple();
-    const rules = ["local all all trust", "host all postgres all trust", "host latin,postgres,none reader all md5"];
+    const rules = ["local all all trust", "host all postgres all trust", "host latin,postgres,none,own reader all md5"];
     writeFileSync(join(server.folder, "data/pg_hba.conf"), `${rules.join("\n")}\n`);
     await admin.unsafe("SELECT pg_reload_conf()").simple();
     url = new URL(server.url);
@@ -106,6 +109,20 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     expect(await refusal(url.href)).toContain("lacks a right in ");
   });
 
+  test("because the user may only read the tables", async () => {
+    await openStoreAt(server.url);
+    await admin.unsafe("GRANT USAGE ON SCHEMA public TO reader").simple();
+    await admin.unsafe("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO reader").simple();
+    await admin.unsafe("REVOKE UPDATE ON nodes FROM reader").simple();
+    expect(await refusal(url.href)).toBe(
+      `the user of the database address lacks a right in postgres://127.0.0.1:${url.port}/postgres: it may not read ` +
+        "and write the table nodes. Make it the owner of the database, or grant it CREATE and USAGE on the schema",
+    );
+    await admin.unsafe("REVOKE USAGE ON SCHEMA public FROM reader, PUBLIC").simple();
+    expect(await refusal(url.href, { mustExist: true })).toContain("lacks a right in ");
+    await admin.unsafe("DROP SCHEMA public CASCADE; CREATE SCHEMA public").simple();
+  });
+
   test("because its encoding loses characters", async () => {
     expect(await refusal(at({ pathname: "latin" }))).toBe(
       `postgres://127.0.0.1:${url.port}/latin has the encoding LATIN1: create the database with ENCODING 'UTF8'`,
@@ -130,6 +147,31 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     expect(failed.map(everythingOf).join()).not.toContain(PASSWORD);
     await admin.unsafe(`ALTER ROLE reader PASSWORD '${PASSWORD}'`).simple();
     expect(await db.get<{ one: number }>("SELECT 1 AS one")).toEqual({ one: 1 });
+  });
+
+  test("any more, because the password was changed, is used with the new password of the file", async () => {
+    await admin.unsafe("CREATE DATABASE own OWNER reader").simple();
+    const folder = temporaryFolder();
+    const file = join(folder, "database-url");
+    const address = at({ pathname: "own" });
+    writeFileSync(file, address);
+    const store = await openStore({
+      folder,
+      masterKeyFile: join(folder, "master.key"),
+      busyTimeoutMs: 2_000,
+      ...UPGRADE,
+      server: { url: address, file, passwordFile: null, sleep: Bun.sleep },
+    });
+    afterTest(() => store.close());
+    await admin.unsafe("ALTER ROLE reader PASSWORD 'another'").simple();
+    await admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'").simple();
+    expect(await failures([store.shops.list(), store.check()])).toMatchObject([{ reason: "lost" }, { reason: "lost" }]);
+    writeFileSync(file, "");
+    expect(await failures([store.shops.list()])).toMatchObject([{ reason: "lost" }]);
+    writeFileSync(file, at({ pathname: "own", password: "another" }));
+    expect(await store.shops.list()).toEqual([]);
+    await store.check();
+    await admin.unsafe(`ALTER ROLE reader PASSWORD '${PASSWORD}'`).simple();
   });
 
   test("because too many use it", async () => {
