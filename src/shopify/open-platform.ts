@@ -133,14 +133,14 @@ interface PlatformServices extends Dependencies {
 
 /** Creates a refresher that reads contracts with this client and its options. */
 function openContracts(
-  { api, store, recordWriter, mutex, reportRounding }: PlatformServices,
+  { api, store, recordWriter, mutex, reportRounding, log }: PlatformServices,
   client: GraphqlClient,
   loader = createNodeLoader(client),
 ): ContractRefresher {
   const { platformClock } = api;
   const { shops, connections, mirror } = store;
   const settingsOf = (shopId: number) => shops.settings(shopId);
-  const source = { client, loader, mirror, settingsOf, reportRounding, now: platformClock.now };
+  const source = { client, loader, mirror, settingsOf, reportRounding, log, now: platformClock.now };
   return createContractRefresher({ source, mutex, recordWriter, connections, mirror, platformClock });
 }
 

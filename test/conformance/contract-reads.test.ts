@@ -1,10 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import type { ContractCurrency } from "../../src/domain/platform/contract-read.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { commit } from "./fixtures.ts";
 
 const CONTRACT = gid.contract(1);
+/** A contract without a rate. */
+const YEN: ContractCurrency = { pair: "JPY/USD", rate: null, ratedAt: null };
 
 describe.each(engines())("$name: the readings of contracts", (engine) => {
   test("are noted together with their records, and change no row", async () => {
@@ -13,7 +17,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
     expect(result).toEqual({ accepted: 0, changed: 0, events: 0 });
     expect((await rows("shops")).map(({ change_count }) => change_count)).toEqual([0, 0]);
-    const stored = { beganAt: START, orders: { [gid.order(1)]: START } };
+    const stored = { beganAt: START, orders: { [gid.order(1)]: START }, currency: null };
     expect(await store.mirror.contractReads(shop, [CONTRACT, gid.contract(2)])).toEqual(new Map([[CONTRACT, stored]]));
     expect(await store.mirror.contractReads(other, [CONTRACT])).toEqual(new Map());
   });
@@ -34,7 +38,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     }
     const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
     const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [gid.order(n), START + n]);
-    expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest) });
+    expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest), currency: null });
   });
 
   test("count in the order of their commits: an older reading that commits later replaces a newer one", async () => {
@@ -46,7 +50,56 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     ];
     for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START, []);
     const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-    expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 } });
+    expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 }, currency: null });
+  });
+
+  test("keep the rate of the contract's newest order, and a reading without rates keeps what is stored", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const rated = (to: number, ratedAt: number | null): ContractCurrency => ({
+      ...YEN,
+      rate: { from: 3000, to },
+      ratedAt,
+    });
+    const afterReading = async (currency?: ContractCurrency | null) => {
+      const reads = [{ contract: CONTRACT, beganAt: START, orders: [], ...(currency !== undefined && { currency }) }];
+      await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
+      return (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT)?.currency;
+    };
+    expect(await afterReading(YEN)).toEqual(YEN);
+    expect(await afterReading(rated(20, null))).toEqual(rated(20, null));
+    expect(await afterReading(rated(21, START))).toEqual(rated(21, START));
+    expect(await afterReading()).toEqual(rated(21, START));
+    expect(await afterReading(rated(22, START - 1))).toEqual(rated(21, START));
+    expect(await afterReading(rated(23, START + 1))).toEqual(rated(23, START + 1));
+    const dinars = { ...rated(24, START), pair: "KWD/USD" };
+    expect(await afterReading(dinars)).toEqual(dinars);
+    expect(await afterReading(null)).toBeNull();
+  });
+
+  test("give the newest rate of a currency in the shop, and the contracts without a rate", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const note = (of: ShopRef, n: number, currency: ContractCurrency) =>
+      store.mirror.applyRecords(
+        [{ shop: of, records: [], reads: [{ contract: gid.contract(n), beganAt: START, orders: [], currency }] }],
+        START,
+        [],
+      );
+    const rated = (to: number, ratedAt: number | null) => ({ ...YEN, rate: { from: 3000, to }, ratedAt });
+    for (const n of [1, 2, 3]) await note(shop, n, YEN);
+    await note(shop, 4, { ...YEN, pair: "KWD/USD" });
+    await note(other, 5, YEN);
+    expect(await store.mirror.newestRate(shop, YEN.pair)).toBeUndefined();
+    await note(shop, 6, rated(20, START + 1));
+    await note(shop, 7, rated(21, START));
+    await note(shop, 8, rated(22, null));
+    expect(await store.mirror.newestRate(shop, YEN.pair)).toEqual({ from: 3000, to: 20 });
+    expect(await store.mirror.newestRate(shop, "KWD/USD")).toBeUndefined();
+    expect(await store.mirror.newestRate(other, YEN.pair)).toBeUndefined();
+    const listed = (numbers: number[]) =>
+      numbers.map((n) => ({ contract: gid.contract(n), pair: n === 4 ? "KWD/USD" : YEN.pair }));
+    expect(await store.mirror.contractsWithoutRate(shop, "", 2)).toEqual(listed([1, 2]));
+    expect(await store.mirror.contractsWithoutRate(shop, gid.contract(2), 9)).toEqual(listed([3, 4]));
+    expect(await store.mirror.contractsWithoutRate(other, "", 9)).toEqual(listed([5]));
   });
 
   test("are looked up by an order's gid: all contracts that have the order, only in their own shop", async () => {

@@ -118,6 +118,8 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     store.mirror.contractOf(shop, gid.contract(1)),
     store.mirror.contractReads(shop, [gid.contract(1)]),
     store.mirror.contractsOfOrder(shop, gid.order(1)),
+    store.mirror.newestRate(shop, "JPY/USD"),
+    store.mirror.contractsWithoutRate(shop, "", 1),
     store.shops.rowCounts(shop.id),
   ]);
   for (const resource of RESOURCES) {

@@ -243,5 +243,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0011_new_rows_without_triggers.sql ad7b6a7cfe78a6f0",
     "0012_custom_fields_and_style.sql 3e48f8422abd7028",
     "0013_redactions.sql 5760e423307e699a",
+    "0014_exchange_rates.sql bcc56448cf6ae85b",
   ]);
 });

@@ -2,6 +2,7 @@ import { deliveriesOf, type EventTargets, type NewDelivery } from "../deliveries
 import type { FieldDefinition } from "../fields/definition.ts";
 import type { DataRequest } from "../people/data-request.ts";
 import { type Redaction, redactionOf, type StoredText } from "../people/redaction.ts";
+import type { ContractRead } from "../platform/contract-read.ts";
 import type { MirrorRecord, RedactionRecord } from "../records/platform-records.ts";
 import type { RewardRecord } from "../records/record-schemas.ts";
 import type { Refusal } from "../records/refusal.ts";
@@ -36,16 +37,6 @@ export interface Submission {
    * overwrite newer data of the other node.
    */
   isNodeWork?: boolean;
-}
-
-/** A reading of a contract with all its orders that can still change. */
-export interface ContractRead {
-  /** The contract's gid. */
-  contract: string;
-  /** Start of the reading, epoch milliseconds. */
-  beganAt: number;
-  /** Gids of the orders that were read too. A charged order is read again only if the platform changed it. */
-  orders: readonly string[];
 }
 
 /**

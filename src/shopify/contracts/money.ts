@@ -1,3 +1,4 @@
+import type { ExchangeRate } from "../../domain/platform/contract-read.ts";
 import type { OrderMoney } from "../../domain/records/platform-records.ts";
 import { parseRecord } from "../../domain/records/records.ts";
 import { type LineItem, MAX_LINES } from "../../domain/resources.ts";
@@ -29,9 +30,17 @@ export function createRoundingReport(log: Log): RoundingReport {
   };
 }
 
+/**
+ * The rate to the shop's currency. `own` for amounts that are in the shop's currency. null while the rate is not known:
+ * then all amounts are 0.
+ */
+export type Rate = ExchangeRate | "own" | null;
+
 /** Returns the lines of a contract that name a product. @throws SdsError `bad_record` */
-export function contractLines(lines: readonly ContractLineNode[]): LineItem[] {
-  return productLines(lines.map((line) => ({ ...line, unitPriceCents: readAmount(line.currentPrice, noteNothing) })));
+export function contractLines(lines: readonly ContractLineNode[], rate: Rate = "own"): LineItem[] {
+  return productLines(
+    lines.map((line) => ({ ...line, unitPriceCents: readAmount(line.currentPrice, noteNothing, rate) })),
+  );
 }
 
 interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
@@ -49,12 +58,25 @@ function productLines(lines: readonly LineParts[]): LineItem[] {
 }
 
 /** Computes the expected cost of a contract's next order. @throws SdsError `bad_record` */
-export function expectedMoney(lines: readonly ContractLineNode[], noteRounding = noteNothing): OrderMoney {
-  const read = (money: Money) => readAmount(money, noteRounding);
-  const subtotalCents = sum(lines.map(({ quantity, currentPrice }) => quantity * read(currentPrice)));
-  const discountedCents = sum(lines.map(({ lineDiscountedPrice }) => read(lineDiscountedPrice)));
+export function expectedMoney(
+  lines: readonly ContractLineNode[],
+  noteRounding = noteNothing,
+  rate: Rate = "own",
+): OrderMoney {
+  const read = (money: Money) => readAmount(money, noteRounding, rate);
+  const costs = lines.map((line) => {
+    const [originalCents, discountedCents] = [line.quantity * read(line.currentPrice), read(line.lineDiscountedPrice)];
+    // Converted alone, the total of a line without a discount could differ from its prices by some cents.
+    return { originalCents, discountedCents: isDiscounted(line) ? discountedCents : originalCents };
+  });
+  const subtotalCents = sum(costs.map(({ originalCents }) => originalCents));
+  const discountedCents = sum(costs.map((line) => line.discountedCents));
   const discountCents = Math.max(0, subtotalCents - discountedCents);
-  return checkedMoney({ lines: contractLines(lines), subtotalCents, discountCents, creditsCents: 0 });
+  return checkedMoney({ lines: contractLines(lines, rate), subtotalCents, discountCents, creditsCents: 0 });
+}
+
+function isDiscounted({ quantity, currentPrice, lineDiscountedPrice }: ContractLineNode): boolean {
+  return quantity * readAmount(currentPrice) !== readAmount(lineDiscountedPrice);
 }
 
 /**
@@ -107,21 +129,32 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, each) => total + each, 0);
 }
 
-function readAmount({ amount, currencyCode }: Money, noteRounding: NoteRounding): number {
-  const read = minorUnits(amount, currencyCode);
+/** Reads an amount in minor units of the shop's currency. */
+function readAmount({ amount, currencyCode }: Money, noteRounding = noteNothing, rate: Rate = "own"): number {
+  const read = minorUnits(amount, currencyCode, rate === null || rate === "own" ? SAME : rate);
   if (read === undefined)
     throw platformRecordError(`the platform sent an invalid amount: ${`${amount} ${currencyCode}`.slice(0, 40)}`);
-  if (read.isRounded) noteRounding({ amount, currencyCode });
-  return read.units;
+  if (read.isRounded && rate === "own") noteRounding({ amount, currencyCode });
+  return rate === null ? 0 : read.units;
 }
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
+const USUAL_DIGITS = 2;
 
-/** Returns the digits of a minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Cached, because Intl is slow. */
+/**
+ * Returns the digits of a minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Returns 2 for a code that Intl
+ * refuses, like the platform's USDC. Cached, because Intl is slow.
+ */
 const minorDigits = memoize(1_000, (currency) => {
-  const format = new Intl.NumberFormat("en", { style: "currency", currency });
-  return format.resolvedOptions().maximumFractionDigits ?? 2;
+  try {
+    const format = new Intl.NumberFormat("en", { style: "currency", currency });
+    return format.resolvedOptions().maximumFractionDigits ?? USUAL_DIGITS;
+  } catch {
+    return USUAL_DIGITS;
+  }
 });
+
+const SAME: ExchangeRate = { from: 1, to: 1 };
 
 /** A whole number of minor units. */
 interface MinorUnits {
@@ -130,20 +163,18 @@ interface MinorUnits {
   isRounded: boolean;
 }
 
-/** Reads a decimal string without floats, and rounds half a unit to even; undefined for other and negative amounts. */
-export function minorUnits(amount: string, currency: string): MinorUnits | undefined {
+/**
+ * Reads a decimal string without floats, and rounds once, half a unit to even.
+ * @param rate converts to the minor units of another currency @returns undefined for other and negative amounts
+ */
+export function minorUnits(amount: string, currency: string, { from, to } = SAME): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);
   if (match === null) return undefined;
-  const digits = minorDigits(currency);
   const fraction = match[2] ?? "";
-  const whole = Number(`${match[1]}${fraction.slice(0, digits).padEnd(digits, "0")}`);
-  const rest = fraction.slice(digits);
-  const units = whole + Number(roundsUp(rest, whole % 2 === 1));
-  return Number.isSafeInteger(units) ? { units, isRounded: /[1-9]/.test(rest) } : undefined;
-}
-
-/** @param rest the dropped digits */
-function roundsUp(rest: string, isOdd: boolean): boolean {
-  const isHalf = /^50*$/.test(rest);
-  return isHalf ? isOdd : /^[5-9]/.test(rest);
+  const dividend = BigInt(`${match[1]}${fraction}`) * 10n ** BigInt(minorDigits(currency)) * BigInt(to);
+  const divisor = 10n ** BigInt(fraction.length) * BigInt(from);
+  const [whole, rest] = [dividend / divisor, dividend % divisor];
+  const roundsUp = 2n * rest > divisor || (2n * rest === divisor && whole % 2n === 1n);
+  const units = Number(whole) + Number(roundsUp);
+  return Number.isSafeInteger(units) ? { units, isRounded: rest > 0n } : undefined;
 }

@@ -1,5 +1,6 @@
 import { isCharged } from "../../domain/decide/order.ts";
 import type { OrderMoney } from "../../domain/records/platform-records.ts";
+import type { Order } from "../../domain/resources.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
@@ -11,10 +12,10 @@ import { type NoteRounding, orderMoney } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { requireShape } from "./shapes.ts";
 
-/** An order that was read, and its amounts. */
-interface ReadOrder {
+/** An order that was read, with all its lines. */
+export interface ReadOrder {
   node: OrderNode;
-  money: OrderMoney;
+  lines: OrderLineNode[];
 }
 
 /** @returns undefined for an order that the platform does not show */
@@ -27,6 +28,48 @@ interface OrderRequest {
   mirrored: MirroredOrders;
   /** Orders to read even if the mirror has them as charged. */
   changedOrders: readonly string[];
+  /** Whether the rate of the contract's currency is not known. Then its newest order is read, if no other one is. */
+  needsRate: boolean;
+}
+
+/** Reads the orders of a contract. Charged orders that the mirror has are not read again. @returns orders by gid */
+export async function readOrders(
+  client: GraphqlClient,
+  readOrder: OrderReader,
+  { shop, node: contract, cycles, mirrored, changedOrders, needsRate }: OrderRequest,
+): Promise<Map<string, ReadOrder>> {
+  const checkout = contract.originOrder?.id;
+  const known = chargedOrders(mirrored);
+  const charged = cycles.flatMap(({ attempts }) => attempts.flatMap(orderOf));
+  const gids = new Set(checkout === undefined ? charged : [checkout, ...charged]);
+  const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
+  const newest = [...known.values()].toSorted((a, b) => Date.parse(b.billedAt) - Date.parse(a.billedAt))[0];
+  if (needsRate && unknown.length === 0 && newest?.shopifyId != null) unknown.push(newest.shopifyId);
+  const orders = new Map<string, ReadOrder>();
+  const read = async (gid: string) => {
+    const node = await readOrder(gid);
+    if (node !== undefined) orders.set(gid, { node, lines: await readLines(client, shop, node) });
+  };
+  await Promise.all(unknown.map(read));
+  return orders;
+}
+
+/** Returns the mirrored orders that were charged and have a gid, by gid. */
+function chargedOrders(mirrored: MirroredOrders): Map<string, Order> {
+  const charged = [...mirrored.values()].filter(({ status }) => isCharged(status));
+  return new Map(charged.flatMap((order) => (order.shopifyId === null ? [] : [[order.shopifyId, order]])));
+}
+
+export interface ContractOrders {
+  /** undefined without a checkout, or for an unchanged checkout. */
+  checkout: { node: OrderNode; money: OrderMoney } | undefined;
+  /** The cost of an order; undefined for an order that cannot be read. */
+  moneyOf(gid: string): OrderMoney | undefined;
+}
+
+interface Costing {
+  node: ContractNode;
+  mirrored: MirroredOrders;
   /** A discount with this title is store credit. */
   creditTitle: string;
   /** The cost of the contract, for orders that do not show their products. */
@@ -34,43 +77,23 @@ interface OrderRequest {
   noteRounding: NoteRounding;
 }
 
-export interface ContractOrders {
-  /** Gids of the orders that were read. */
-  read: string[];
-  /** undefined without a checkout, or for an unchanged checkout. */
-  checkout: ReadOrder | undefined;
-  /** The cost of an order; undefined for an order that cannot be read. */
-  moneyOf(gid: string): OrderMoney | undefined;
-}
-
-/** Reads the orders of a contract. Charged orders that the mirror has are not read again. */
-export async function readOrders(
-  client: GraphqlClient,
-  readOrder: OrderReader,
-  { shop, node: contract, cycles, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
-): Promise<ContractOrders> {
-  const checkout = contract.originOrder?.id;
-  const known = new Map(
-    [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
+/** Computes the costs of a contract's orders. Orders that were not read cost what the mirror has. */
+export function orderCosts(
+  orders: ReadonlyMap<string, ReadOrder>,
+  { node: contract, mirrored, creditTitle, expected, noteRounding }: Costing,
+): ContractOrders {
+  const known = chargedOrders(mirrored);
+  const costs = new Map(
+    [...orders].map(([gid, { lines }]) => {
+      const money = orderMoney(ownLines(lines, contract.id), creditTitle, noteRounding);
+      // The contract's lines stand in for lines whose products the app may not see.
+      return [gid, money.lines.length > 0 ? money : { ...money, lines: expected.lines }];
+    }),
   );
-  const charged = cycles.flatMap(({ attempts }) => attempts.flatMap(orderOf));
-  const gids = new Set(checkout === undefined ? charged : [checkout, ...charged]);
-  const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
-  const orders = new Map<string, ReadOrder>();
-  const read = async (gid: string) => {
-    const node = await readOrder(gid);
-    if (node === undefined) return;
-    const lines = ownLines(await readLines(client, shop, node), contract.id);
-    const money = orderMoney(lines, creditTitle, noteRounding);
-    // The contract's lines stand in for lines whose products the app may not see.
-    orders.set(gid, { node, money: money.lines.length > 0 ? money : { ...money, lines: expected.lines } });
-  };
-  await Promise.all(unknown.map(read));
-  return {
-    read: [...orders.keys()],
-    checkout: checkout === undefined ? undefined : orders.get(checkout),
-    moneyOf: (gid) => orders.get(gid)?.money ?? known.get(gid),
-  };
+  const moneyOf = (gid: string) => costs.get(gid) ?? known.get(gid);
+  const checkout = orders.get(contract.originOrder?.id ?? "");
+  const money = checkout && costs.get(checkout.node.id);
+  return { checkout: checkout && money && { node: checkout.node, money }, moneyOf };
 }
 
 /** Returns the order of a successful attempt, in a list; else an empty list. */

@@ -1,5 +1,7 @@
+import type { ContractRead } from "../../domain/platform/contract-read.ts";
 import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop, ShopSettings } from "../../domain/shop.ts";
+import type { Log } from "../../lib/log.ts";
 import type { MirroredContract, MirrorStore } from "../../store/port/mirror.ts";
 import { CONTRACT_LINES, type ContractNode } from "../api/operations/contracts.ts";
 import type { CycleNode } from "../api/operations/cycles.ts";
@@ -8,10 +10,11 @@ import { allNodes } from "../api/paging.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import { type CycleSource, readFirstCycles, readOpenCycles } from "./cycle-reader.ts";
 import { settledTime } from "./cycles.ts";
+import { contractCurrency, foreignContract } from "./exchange.ts";
 import { type History, type HistoryReading, readHistory } from "./history.ts";
 import { expectedMoney, type NoteRounding, type RoundingReport } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
-import { type OrderReader, orderOf, readOrders } from "./orders.ts";
+import { type OrderReader, orderCosts, orderOf, readOrders } from "./orders.ts";
 import { contractRecords } from "./records.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
@@ -22,15 +25,15 @@ import { platformRecordError } from "./values.ts";
  */
 export interface ContractSource extends CycleSource {
   loader: NodeLoader;
-  mirror: Pick<MirrorStore, "ordersOf" | "contractOf">;
+  mirror: Pick<MirrorStore, "ordersOf" | "contractOf" | "contractReads" | "newestRate">;
   settingsOf: (shopId: number) => Promise<ShopSettings>;
   reportRounding: RoundingReport;
+  log: Pick<Log, "warn">;
 }
 
 /** The records of a contract, and the gids of the orders that were read for them. */
-export interface ContractRecords {
+export interface ContractRecords extends Required<Pick<ContractRead, "orders" | "currency">> {
   records: MirrorRecord[];
-  orders: string[];
 }
 
 /** The facts that are known before a contract is read, and the source of its orders. */
@@ -56,7 +59,7 @@ export async function readContract(
   // The orders are needed later. Requested now, they share a query with the contract.
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
-  return node === undefined ? { records: [], orders: [] } : readRest(source, shop, node, reading, open);
+  return node === undefined ? { records: [], orders: [], currency: null } : readRest(source, shop, node, reading, open);
 }
 
 /** Reads the rest of a contract that came with a page. @param attemptCount undefined if not known */
@@ -149,12 +152,13 @@ async function readRest(
 
 /** Reads the lines and orders of a contract whose cycles are known. */
 async function readRecords(
-  { client, reportRounding, now }: ContractSource,
+  source: ContractSource,
   shop: Shop,
   node: ContractNode,
   { contract, mirrored, settings, changedOrders, readOrder }: ContractReading,
   { cycles, next }: History,
 ): Promise<ContractRecords> {
+  const { client, mirror, reportRounding, now } = source;
   const { creditTitle, retryDays: retryPlan } = settings;
   const noteRounding: NoteRounding = (money) => reportRounding(shop, money);
   const customer = node.customer?.id ?? contract?.customerGid;
@@ -163,18 +167,24 @@ async function readRecords(
     const { subscriptionContract } = await client.query(shop, CONTRACT_LINES, { id: node.id, after });
     return requireShape("lines of a contract", subscriptionContract?.lines);
   });
-  const expected = expectedMoney(lines, noteRounding);
-  const known = { node, cycles, mirrored, expected, noteRounding };
-  const orders = await readOrders(client, readOrder, { ...known, shop, changedOrders, creditTitle });
+  const foreign = await foreignContract(mirror, shop, node.id, lines);
+  const needsRate = foreign !== undefined && foreign.stored?.ratedAt == null;
+  const orders = await readOrders(client, readOrder, { shop, node, cycles, mirrored, changedOrders, needsRate });
+  const currency = foreign === undefined ? null : await contractCurrency(source, shop, foreign, orders.values());
+  const rate = currency === null ? "own" : currency.rate;
+  const expected = expectedMoney(lines, noteRounding, rate);
+  const known = { node, mirrored, expected, noteRounding };
   const records = contractRecords({
     ...known,
+    cycles,
     lines,
+    rate,
     customer,
     isNew: contract === undefined,
     next,
-    orders,
+    orders: orderCosts(orders, { ...known, creditTitle }),
     retryPlan,
     now: now(),
   });
-  return { records, orders: orders.read };
+  return { records, orders: [...orders.keys()], currency };
 }

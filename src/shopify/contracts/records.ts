@@ -4,7 +4,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CycleState } from "../api/operations/cycles.ts";
 import { type MirroredOrders, nextBillingDate } from "./cycles.ts";
-import { expectedMoney, type NoteRounding } from "./money.ts";
+import { expectedMoney, type NoteRounding, type Rate } from "./money.ts";
 import type { ContractOrders } from "./orders.ts";
 import { billingAttempt, checkoutAttempt, customerRecord, hasEnded, subscriptionRecord } from "./translate.ts";
 import { dateFrom } from "./values.ts";
@@ -20,6 +20,7 @@ export interface CycleHistory extends Pick<CycleState, "cycleIndex" | "skipped" 
 export interface ContractParts {
   node: ContractNode;
   lines: readonly ContractLineNode[];
+  rate: Rate;
   /** The customer's gid. It may come from the mirror, because the node of a deleted person has no customer. */
   customer: string;
   /** Whether the contract is not in the mirror yet. */
@@ -38,8 +39,9 @@ export interface ContractParts {
 
 /** Makes the records of a contract, in the order in which they are applied. @throws SdsError `bad_record` */
 export function contractRecords(parts: ContractParts): MirrorRecord[] {
-  const { node, lines, customer, isNew, next } = parts;
-  const subscription = subscriptionRecord({ ...node, nextBillingDate: nextBillingDate(node, next) }, lines, customer);
+  const { node, lines, rate, customer, isNew, next } = parts;
+  const dated = { ...node, nextBillingDate: nextBillingDate(node, next) };
+  const subscription = subscriptionRecord(dated, lines, customer, rate);
   const person = node.customer ? [customerRecord(node.customer)] : [];
   const orders = [...checkoutRecords(parts), ...cycleRecords(parts)];
   // The last order decides whether a cancellation is involuntary, so a known contract goes after its orders. A new
@@ -64,13 +66,13 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
 }
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
-  const { mirrored, cycles, next, orders, noteRounding, now } = parts;
+  const { mirrored, cycles, next, orders, noteRounding, rate, now } = parts;
   // Readings look no further than the cycle after the next billing, so later skips do not count.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const isSkipped = skipped && cycleIndex <= last;
     if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
-    const expected = editedLines === undefined ? parts.expected : expectedMoney(editedLines, noteRounding);
+    const expected = editedLines === undefined ? parts.expected : expectedMoney(editedLines, noteRounding, rate);
     const record: BillingCycleRecord = {
       ...commonFields(parts),
       source: "recurring",

@@ -1,5 +1,5 @@
-import type { ContractRead } from "../../domain/decide/commit.ts";
 import { SdsError } from "../../domain/error.ts";
+import type { ContractRead } from "../../domain/platform/contract-read.ts";
 import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -62,6 +62,9 @@ export interface ContractRefresher {
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
   /** Returns the contracts of an order. Most orders of a shop belong to no contract. @throws PlatformError */
   contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
+  /** See `MirrorStore`. */
+  contractsWithoutRate: MirrorStore["contractsWithoutRate"];
+  newestRate: MirrorStore["newestRate"];
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
 }
@@ -72,7 +75,7 @@ interface Dependencies {
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
-  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder">;
+  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "contractsWithoutRate" | "newestRate">;
   platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
@@ -97,6 +100,8 @@ export function createContractRefresher(dependencies: Dependencies): ContractRef
       const known = await mirror.contractsOfOrder(shop, orderGid);
       return known.length > 0 ? known : readContractsOf(source, shop, orderGid);
     },
+    contractsWithoutRate: mirror.contractsWithoutRate,
+    newestRate: mirror.newestRate,
     submit: (shop, records, options) => submit(dependencies, shop, records, options),
   };
 }
@@ -109,9 +114,10 @@ async function refresh(
   inboxNumbers: readonly number[],
 ): Promise<ChangeCounts> {
   const beganAt = dependencies.platformClock.mark();
-  const { records, orders } = await readContract(dependencies.source, shop, contractGid, changedOrders);
+  const { records, orders, currency } = await readContract(dependencies.source, shop, contractGid, changedOrders);
   if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
-  const reads = [{ contract: contractGid, beganAt: beganAt(), orders: [...new Set([...changedOrders, ...orders])] }];
+  const read = [...new Set([...changedOrders, ...orders])];
+  const reads = [{ contract: contractGid, beganAt: beganAt(), orders: read, currency }];
   return submit(dependencies, shop, records, { inboxNumbers, reads });
 }
 
@@ -139,10 +145,10 @@ async function loadPage(
     nodes.map(async (node, index) => {
       const result = results[index];
       if (result?.status !== "fulfilled") throw result?.reason;
-      const { records } = result.value;
+      const { records, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
       // The time is noted for the contract only: its orders may come from the stage, and be older.
-      const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
+      const reads = [{ contract: node.id, beganAt: requestedAt, orders: [], currency }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),
   );

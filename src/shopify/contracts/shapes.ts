@@ -25,7 +25,7 @@ function optional(parts: Record<string, Shape> = {}): Shape {
 const SHOP_MONEY = object({ shopMoney: object() });
 const ORDER_LINE = object({
   contract: optional(),
-  originalUnitPriceSet: SHOP_MONEY,
+  originalUnitPriceSet: object({ shopMoney: object(), presentmentMoney: { parts: {}, canBeAbsent: true } }),
   discountAllocations: { each: object({ allocatedAmountSet: SHOP_MONEY, discountApplication: object() }) },
 });
 const CONTRACT_LINE = object({ currentPrice: object(), lineDiscountedPrice: object() });

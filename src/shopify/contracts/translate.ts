@@ -5,7 +5,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
-import { contractLines } from "./money.ts";
+import { contractLines, type Rate } from "./money.ts";
 import { requireShape } from "./shapes.ts";
 import { clipText, dateFrom, platformRecordError } from "./values.ts";
 
@@ -43,6 +43,7 @@ export function subscriptionRecord(
   node: ContractNode,
   lines: readonly ContractLineNode[],
   customer: string,
+  rate: Rate = "own",
 ): SubscriptionRecord {
   return checked<SubscriptionRecord>({
     type: "subscription",
@@ -52,7 +53,7 @@ export function subscriptionRecord(
     interval: node.billingPolicy.interval as SubscriptionRecord["interval"],
     intervalCount: node.billingPolicy.intervalCount,
     sellingPlanId: lines.find(({ sellingPlanId }) => sellingPlanId !== null)?.sellingPlanId ?? null,
-    lines: contractLines(lines),
+    lines: contractLines(lines, rate),
     nextBillingDate: node.nextBillingDate === null ? null : dateFrom(node.nextBillingDate),
     startedAt: dateFrom(node.createdAt),
     revision: node.revisionId,

@@ -15,7 +15,7 @@ import type { BulkServices } from "../bulk/operations.ts";
 import type { EventScope } from "../contracts/refresher.ts";
 import { beginBulkParts } from "./bulk-part-reader.ts";
 import { loadBulkCustomers, planBulk, stageOrders } from "./bulk-parts.ts";
-import { type Loader, loadContracts, loadCustomers, logSkippedCustomers } from "./loader.ts";
+import { type Loader, loadContracts, loadCustomers, logSkippedCustomers, refreshUnconverted } from "./loader.ts";
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
@@ -71,7 +71,7 @@ export async function runFullSync(
   await loadContractPages(services, active);
   await orderStages.remove(shop.id);
   await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
-  return run.counts;
+  return addCounts(run.counts, await refreshUnconverted(services, shop));
 }
 
 async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean): Promise<Omit<SyncRun, "events">> {

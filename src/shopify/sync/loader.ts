@@ -93,6 +93,33 @@ export async function refreshContract(
   }
 }
 
+/** How many contracts are read at the same time, so that they share queries. */
+const CONTRACTS_AT_ONCE = 100;
+
+/** Reads contracts again whose currency had no rate at their last reading, and has one now. */
+export async function refreshUnconverted(loader: Loader, shop: Shop): Promise<SyncCounts> {
+  const { contracts, now } = loader;
+  let counts = NO_COUNTS;
+  let after: string | undefined = "";
+  while (after !== undefined) {
+    const found = await contracts.contractsWithoutRate(shop, after, CONTRACTS_AT_ONCE);
+    const pairs = [...new Set(found.map(({ pair }) => pair))];
+    const rates = await Promise.all(pairs.map((pair) => contracts.newestRate(shop, pair)));
+    const rated = found.filter(({ pair }) => rates[pairs.indexOf(pair)] !== undefined);
+    const hint: ChangeHint = { of: "contract", orders: [], triggeredAt: now() };
+    const results = await allDone(rated.map(({ contract }) => refreshContract(loader, shop, contract, hint)));
+    counts = results.reduce<SyncCounts>(addCounts, counts);
+    after = found.at(-1)?.contract;
+  }
+  return counts;
+}
+
+/** Waits for all readings, even if one fails. A reading must not write to the mirror after its run has ended. */
+export async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(readings);
+  return Promise.all(readings);
+}
+
 /** Returns the contracts of an order. An order with bad data is skipped. */
 export async function contractsOfOrder(
   loader: Loader,

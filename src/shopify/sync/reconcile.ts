@@ -10,7 +10,15 @@ import { CUSTOMERS } from "../api/operations/customers.ts";
 import type { ChangedNode, ListOperation } from "../api/operations/operation.ts";
 import { CHANGED_ORDERS } from "../api/operations/orders.ts";
 import type { ChangeHint } from "../contracts/refresher.ts";
-import { contractsOfOrder, type Loader, loadCustomers, logSkippedCustomers, refreshContract } from "./loader.ts";
+import {
+  allDone,
+  contractsOfOrder,
+  type Loader,
+  loadCustomers,
+  logSkippedCustomers,
+  refreshContract,
+  refreshUnconverted,
+} from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { type ActiveRun, addCounts, type OnProgress } from "./progress.ts";
 
@@ -59,7 +67,7 @@ export async function reconcile(
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
   if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
-  return run.counts;
+  return addCounts(run.counts, await refreshUnconverted(services, shop));
 }
 
 /**
@@ -149,12 +157,6 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, nodes: rea
   }
   const counts = lookUps.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
   return addCounts(counts, await refreshAll(services, shop, changes));
-}
-
-/** Waits for all readings, even if one fails. A reading must not write to the mirror after its run has ended. */
-async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(readings);
-  return Promise.all(readings);
 }
 
 /** Returns for each contract the latest end of its attempts. Attempts may end in another order than they began. */

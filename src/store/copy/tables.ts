@@ -118,7 +118,10 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table("custom_fields", "shop_id", { number: "shop_id", text: "definitions hidden_keys" }),
   table("widget_styles", "shop_id", { number: "shop_id", text: "source hash" }),
   table("occurrences", "shop_id type id", { number: "shop_id change_number", text: "type id json" }),
-  table("contract_reads", "shop_id contract", { number: "shop_id began_at", text: "contract orders" }),
+  table("contract_reads", "shop_id contract", {
+    number: "shop_id began_at rated_at",
+    text: "contract orders currency_pair rate",
+  }),
   table("webhook_endpoints", "shop_id", { number: "shop_id timed_out_at", text: "url topics pace" }),
   table("webhook_secrets", "shop_id version", {
     number: "shop_id version created_at overlap_ends_at",

@@ -1,4 +1,9 @@
-import type { ContractRead } from "../../domain/decide/commit.ts";
+import {
+  type ContractCurrency,
+  type ContractRead,
+  type ExchangeRate,
+  newerCurrency,
+} from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
 /** Maximum of orders noted for a contract: a renewal and its retries have few. A dropped order is only read again. */
@@ -9,11 +14,15 @@ const MAX_ORDERS = 8;
  * has its data. That commit may have replaced newer orders by older ones. So orders that were read after its reading
  * began are dropped.
  */
-export function afterRead({ beganAt, orders }: ContractRead, before: StoredRead | undefined): StoredRead {
+export function afterRead({ beganAt, orders, currency }: ContractRead, before: StoredRead | undefined): StoredRead {
   const now = Object.fromEntries(orders.map((gid) => [gid, beganAt]));
   const earlier = Object.entries(before?.orders ?? {}).filter(([, at]) => at <= beganAt);
   const all = Object.entries({ ...Object.fromEntries(earlier), ...now }).toSorted(([, a], [, b]) => b - a);
-  return { beganAt, orders: Object.fromEntries(all.slice(0, MAX_ORDERS)) };
+  return {
+    beganAt,
+    orders: Object.fromEntries(all.slice(0, MAX_ORDERS)),
+    currency: currency === undefined ? (before?.currency ?? null) : newerCurrency(currency, before?.currency),
+  };
 }
 
 export interface ContractReadRow {
@@ -21,14 +30,35 @@ export interface ContractReadRow {
   beganAt: number;
   /** JSON of `StoredRead.orders`. */
   orders: string;
+  currencyPair: string | null;
+  /** JSON of an exchange rate. */
+  rate: string | null;
+  ratedAt: number | null;
 }
 
 /** Returns stored readings by the contract's gid. */
 export function storedReads(rows: readonly ContractReadRow[]): Map<string, StoredRead> {
   return new Map(
-    rows.map(({ contract, beganAt, orders }) => [
+    rows.map(({ contract, beganAt, orders, ...row }) => [
       contract,
-      { beganAt, orders: JSON.parse(orders) as StoredRead["orders"] },
+      { beganAt, orders: JSON.parse(orders) as StoredRead["orders"], currency: storedCurrency(row) },
     ]),
   );
+}
+
+type CurrencyColumns = Pick<ContractReadRow, "currencyPair" | "rate" | "ratedAt">;
+
+function storedCurrency({ currencyPair: pair, rate, ratedAt }: CurrencyColumns): ContractCurrency | null {
+  return pair === null ? null : { pair, rate: rate === null ? null : storedRate({ rate }), ratedAt };
+}
+
+/** Reads the JSON of an exchange rate. */
+export function storedRate({ rate }: { rate: string }): ExchangeRate {
+  return JSON.parse(rate) as ExchangeRate;
+}
+
+/** Returns a reading as its columns `began_at`, `orders`, `currency_pair`, `rate` and `rated_at`. */
+export function readColumns({ beganAt, orders, currency }: StoredRead) {
+  const { pair = null, rate = null, ratedAt = null } = currency ?? {};
+  return [beganAt, JSON.stringify(orders), pair, rate === null ? null : JSON.stringify(rate), ratedAt] as const;
 }

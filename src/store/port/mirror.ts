@@ -1,4 +1,5 @@
 import type { CommitResult, Submission } from "../../domain/decide/commit.ts";
+import type { ContractCurrency, ExchangeRate } from "../../domain/platform/contract-read.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
@@ -17,6 +18,8 @@ export interface StoredRead {
   beganAt: number;
   /** When the last reading of each order began, by order gid. Only the orders that were read last are kept. */
   orders: Record<string, number>;
+  /** null for a contract in the shop's currency. */
+  currency: ContractCurrency | null;
 }
 
 /** A contract in the mirror, with its customer's gid. */
@@ -47,6 +50,10 @@ export interface MirrorStore {
   ): Promise<CommitResult[]>;
   /** Returns the stored readings of contracts, by gid. The result has no entry for a contract that was never read. */
   contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
+  /** Returns the rate of the shop's newest order with these currencies. @param pair see `ContractCurrency` */
+  newestRate(shop: ShopRef, pair: string): Promise<ExchangeRate | undefined>;
+  /** Lists contracts that were read without a rate, with gids after `after`. Sorted by gid, at most `limit`. */
+  contractsWithoutRate(shop: ShopRef, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;
   /** Returns the gids of the contracts that have an order with this gid in the mirror. */
   contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;
   /** Returns the mirrored orders of a contract, by cycle number. The checkout has number 0. */

@@ -1,5 +1,5 @@
-import type { ContractRead } from "../../domain/decide/commit.ts";
-import { afterRead, type ContractReadRow, storedReads } from "../engine/contract-reads.ts";
+import type { ContractRead, ExchangeRate } from "../../domain/platform/contract-read.ts";
+import { afterRead, type ContractReadRow, readColumns, storedRate, storedReads } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
@@ -11,7 +11,8 @@ export async function contractReads(
 ): Promise<Map<string, StoredRead>> {
   if (contractGids.length === 0) return new Map();
   const rows = await queries.all<ContractReadRow>(
-    `SELECT contract, began_at::float8 AS "beganAt", orders FROM contract_reads
+    `SELECT contract, began_at::float8 AS "beganAt", orders, currency_pair AS "currencyPair", rate,
+       rated_at::float8 AS "ratedAt" FROM contract_reads
      WHERE shop_id = $1::bigint AND contract = ANY($2::text[])`,
     [shopId, contractGids],
   );
@@ -30,10 +31,36 @@ export async function noteReads(
   for (const read of reads)
     after.set(read.contract, afterRead(read, after.get(read.contract) ?? before.get(read.contract)));
   await tx.run(
-    `INSERT INTO contract_reads (shop_id, contract, began_at, orders)
-     SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::text[])
-     ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at, orders = excluded.orders`,
-    [shopId, ...columnArrays([...after], ([gid, { beganAt, orders }]) => [gid, beganAt, JSON.stringify(orders)])],
+    `INSERT INTO contract_reads (shop_id, contract, began_at, orders, currency_pair, rate, rated_at)
+     SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[])
+     ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at, orders = excluded.orders,
+       currency_pair = excluded.currency_pair, rate = excluded.rate, rated_at = excluded.rated_at`,
+    [shopId, ...columnArrays([...after], ([gid, read]) => [gid, ...readColumns(read)])],
+  );
+}
+
+/** See `MirrorStore`. */
+export async function newestRate(queries: Queries, shopId: number, pair: string): Promise<ExchangeRate | undefined> {
+  const found = await queries.get<{ rate: string }>(
+    `SELECT rate FROM contract_reads WHERE shop_id = $1::bigint AND currency_pair = $2::text AND rated_at IS NOT NULL
+     ORDER BY rated_at DESC LIMIT 1`,
+    [shopId, pair],
+  );
+  return found && storedRate(found);
+}
+
+/** See `MirrorStore`. */
+export function contractsWithoutRate(
+  queries: Queries,
+  shopId: number,
+  after: string,
+  limit: number,
+): Promise<{ contract: string; pair: string }[]> {
+  return queries.all(
+    `SELECT contract, currency_pair AS pair FROM contract_reads
+     WHERE shop_id = $1::bigint AND contract > $2::text AND currency_pair IS NOT NULL AND rate IS NULL
+     ORDER BY contract LIMIT $3::bigint`,
+    [shopId, after, limit],
   );
 }
 

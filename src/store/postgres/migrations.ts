@@ -3,6 +3,7 @@ import changesAndOverlap from "./migrations/0002_changes_and_overlap.sql" with {
 import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "text" };
 import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql" with { type: "text" };
 import redactions from "./migrations/0005_redactions.sql" with { type: "text" };
+import exchangeRates from "./migrations/0006_exchange_rates.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -15,4 +16,5 @@ export const MIGRATIONS: readonly string[] = [
   noLargeBodies,
   customFieldsAndStyle,
   redactions,
+  exchangeRates,
 ];

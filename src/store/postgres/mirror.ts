@@ -15,7 +15,7 @@ import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { stateOf } from "../engine/mirrored-rows.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
-import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
+import { contractReads, contractsOfOrder, contractsWithoutRate, newestRate, noteReads } from "./contract-reads.ts";
 import { type LoadedFields, loadFields, writeFields } from "./custom-fields.ts";
 import { columnArrays, type Database, pipeline, type Queries } from "./database.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
@@ -79,6 +79,10 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
     },
 
     contractReads: (shop, contractGids) => contractReads(db, shop.id, contractGids),
+
+    newestRate: (shop, pair) => newestRate(db, shop.id, pair),
+
+    contractsWithoutRate: (shop, after, limit) => contractsWithoutRate(db, shop.id, after, limit),
 
     contractsOfOrder: (shop, orderGid) => contractsOfOrder(db, shop.id, orderGid),
 

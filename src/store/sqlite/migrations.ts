@@ -13,6 +13,7 @@ import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with {
 import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.sql" with { type: "text" };
 import customFieldsAndStyle from "./migrations/0012_custom_fields_and_style.sql" with { type: "text" };
 import redactions from "./migrations/0013_redactions.sql" with { type: "text" };
+import exchangeRates from "./migrations/0014_exchange_rates.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -46,4 +47,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: newRowsWithoutTriggers },
   { sql: customFieldsAndStyle },
   { sql: redactions },
+  { sql: exchangeRates },
 ];

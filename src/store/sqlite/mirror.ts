@@ -39,6 +39,14 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       return reads.of(shop.id, contractGids);
     },
 
+    async newestRate(shop, pair) {
+      return reads.newestRate(shop.id, pair);
+    },
+
+    async contractsWithoutRate(shop, after, limit) {
+      return reads.withoutRate(shop.id, after, limit);
+    },
+
     async contractsOfOrder(shop, orderGid) {
       return reads.contractsOfOrder(shop.id, orderGid);
     },

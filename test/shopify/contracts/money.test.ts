@@ -114,6 +114,10 @@ test.each([
   // A float would give 1,004,999,999,999,999.9.
   ["10049999999999.99", "USD", 1004999999999999],
   ["90071992547409.91", "USD", Number.MAX_SAFE_INTEGER],
+  // Intl refuses the first code, and does not know the others.
+  ["12.5", "USDC", 1250],
+  ["12.5", "XXX", 1250],
+  ["12.5", "QQQ", 1250],
 ])("%s %s is %d minor units", (amount, currency, units) => {
   expect(minorUnits(amount, currency)).toEqual({ units, isRounded: false });
 });
@@ -129,6 +133,21 @@ test.each([
   ["1.2345", "KWD", 1234],
 ])("%s %s is rounded to %d minor units", (amount, currency, units) => {
   expect(minorUnits(amount, currency)).toEqual({ units, isRounded: true });
+});
+
+test.each([
+  ["3000.0", "JPY", { from: 3000, to: 2013 }, 2013],
+  ["1", "JPY", { from: 3000, to: 2013 }, 1],
+  ["12.500", "KWD", { from: 12_500, to: 4063 }, 4063],
+  // 0.5, 1.5 and 2.5 cents.
+  ["1", "JPY", { from: 2, to: 1 }, 0],
+  ["3", "JPY", { from: 2, to: 1 }, 2],
+  ["5", "JPY", { from: 2, to: 1 }, 2],
+  // Rounded to yen first, this would be 2 cents.
+  ["1.5", "JPY", { from: 10, to: 9 }, 1],
+  ["900719925474.99", "USD", { from: 7, to: 7 }, 90_071_992_547_499],
+])("%s %s at the rate %p is %d", (amount, currency, rate, units) => {
+  expect(minorUnits(amount, currency, rate)?.units).toBe(units);
 });
 
 test("any amount is rounded to the nearest minor unit, and half a unit to the even number", () => {

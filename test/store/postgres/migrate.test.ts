@@ -52,6 +52,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
     "0003_no_large_bodies.sql 35c6d10cdf7dd21f",
     "0004_custom_fields_and_style.sql bb5f790901cc38ff",
     "0005_redactions.sql f15faab708263747",
+    "0006_exchange_rates.sql 09f8ab84325b8e6c",
   ]);
 });
 

@@ -30,6 +30,8 @@ export interface ContractInput {
   lines: LineInput[];
   interval?: Interval;
   intervalCount?: number;
+  /** The currency of the checkout, if it is not the shop's. Its orders need a rate: see `setRates`. */
+  currency?: string;
   /** Whether the contract began with an order. */
   originOrder?: boolean;
   /** The discounts of the origin order. */
@@ -81,7 +83,7 @@ export class ContractChanges extends CustomerChanges {
   }
 
   private newContract({ customer, lines, ...terms }: ContractInput): ContractRow {
-    const { currency } = this;
+    const { currency = this.currency } = terms;
     const { interval = "MONTH", intervalCount = 1, setsNextBillingDate = true } = terms;
     const contract = contractRow({
       n: this.reserve(1),
@@ -219,9 +221,17 @@ export class ContractChanges extends CustomerChanges {
         n: this.reserve(1 + lines.length),
         number: this.lastOrderNumber,
         createdAt: this.now(),
+        exchange: this.exchangeOf(currency),
         discounts: this.discountRows(lines, discounts, currency),
       }),
     );
+  }
+
+  private exchangeOf(currency: string): OrderRow["exchange"] {
+    if (currency === this.currency) return null;
+    const rate = this.rates[currency];
+    if (rate === undefined) throw new Error(`${this.domain} has no rate for ${currency}`);
+    return { currency: this.currency, rate };
   }
 
   protected announceOrder(order: OrderRow): void {

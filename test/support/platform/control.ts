@@ -17,6 +17,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   ids: string[];
   list: ContractInput[];
   bulk: Partial<BulkBehaviour>;
+  rates: Record<string, number>;
   access: PlatformShop["access"];
   planHandle: string | null;
   webhook: boolean;
@@ -60,6 +61,7 @@ const CHANGES = new Map<string, Change>([
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
     setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
+    setRates: (shop, { rates }) => shop.setRates(rates),
     setAccess: (shop, { access }) => shop.setAccess(access),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
     seed: (shop, given) => shop.seed(given),

@@ -5,7 +5,9 @@ const digits = new Map<string, number>();
 function digitsOf(currency: string): number {
   let found = digits.get(currency);
   if (found === undefined) {
-    found = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+    const isKnown = Intl.supportedValuesOf("currency").includes(currency);
+    const format = new Intl.NumberFormat("en", { style: "currency", currency: isKnown ? currency : "USD" });
+    found = format.resolvedOptions().maximumFractionDigits ?? 2;
     digits.set(currency, found);
   }
   return found;
@@ -59,9 +61,20 @@ export function moneyV2(minor: number, currency: string): { amount: string; curr
   return { amount: shortAmount(minor, currency), currencyCode: currency };
 }
 
+/** Currencies of an order: the customer's, and the shop's with the rate at the time of the order. */
+export interface Currencies {
+  readonly currency: string;
+  /** What one unit of the customer's currency is worth. null if both currencies are the same. */
+  readonly exchange: { readonly currency: string; readonly rate: number } | null;
+}
+
+/** An amount in both currencies. The platform rounds it in the shop's currency. */
 export function moneyBag(
   minor: number,
-  currency: string,
+  { currency, exchange }: Currencies,
 ): Record<"shopMoney" | "presentmentMoney", ReturnType<typeof moneyV2>> {
-  return { shopMoney: moneyV2(minor, currency), presentmentMoney: moneyV2(minor, currency) };
+  const presentmentMoney = moneyV2(minor, currency);
+  if (exchange === null) return { shopMoney: presentmentMoney, presentmentMoney };
+  const factor = exchange.rate * 10 ** (digitsOf(exchange.currency) - digitsOf(currency));
+  return { shopMoney: moneyV2(Math.round(rounded(minor * factor)), exchange.currency), presentmentMoney };
 }

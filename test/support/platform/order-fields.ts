@@ -23,7 +23,7 @@ function sum(parts: readonly number[]): number {
 }
 
 const totals = (pick: (of: ReturnType<typeof orderTotals>) => number) => (order: OrderRow) =>
-  moneyBag(pick(orderTotals(order)), order.currency);
+  moneyBag(pick(orderTotals(order)), order);
 
 const order: Fields<OrderRow> = {
   id: (row, _, { shop }) => shop.gid(row),
@@ -67,16 +67,15 @@ const lineItem: Fields<OrderLine> = {
     line.sellingPlan === null ? null : { sellingPlanId: line.sellingPlan, name: "Subscribe and save" },
   variant: ({ line }) => (line.variant === null ? null : { id: line.variant }),
   product: ({ line }) => (line.product === null ? null : { id: line.product }),
-  originalUnitPriceSet: ({ line, order: { currency } }) => moneyBag(line.price, currency),
-  originalTotalSet: ({ line, order: { currency } }) => moneyBag(line.price * line.quantity, currency),
-  totalDiscountSet: ({ discount, order: { currency } }) => moneyBag(discount, currency),
-  discountedTotalSet: ({ line, discount, order: { currency } }) =>
-    moneyBag(line.price * line.quantity - discount, currency),
-  discountAllocations: ({ allocations, order: { currency } }) =>
+  originalUnitPriceSet: ({ line, order }) => moneyBag(line.price, order),
+  originalTotalSet: ({ line, order }) => moneyBag(line.price * line.quantity, order),
+  totalDiscountSet: ({ discount, order }) => moneyBag(discount, order),
+  discountedTotalSet: ({ line, discount, order }) => moneyBag(line.price * line.quantity - discount, order),
+  discountAllocations: ({ allocations, order }) =>
     allocations.map(({ index, discount, amount }) => ({
-      allocatedAmountSet: moneyBag(amount, currency),
-      allocatedAmount: moneyV2(amount, currency),
-      discountApplication: application(discount, index, currency),
+      allocatedAmountSet: moneyBag(amount, order),
+      allocatedAmount: moneyBag(amount, order).shopMoney,
+      discountApplication: application(discount, index, order.currency),
     })),
 };
 

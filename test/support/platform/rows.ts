@@ -3,6 +3,8 @@
  * shared.
  */
 
+import type { Currencies } from "./money.ts";
+
 export type ContractStatus = "ACTIVE" | "PAUSED" | "CANCELLED" | "EXPIRED" | "FAILED";
 export type Interval = "DAY" | "WEEK" | "MONTH" | "YEAR";
 export type FinancialStatus =
@@ -55,7 +57,7 @@ export interface DiscountRow {
   readonly perLine: readonly number[];
 }
 
-export interface OrderRow {
+export interface OrderRow extends Currencies {
   readonly kind: "order";
   /** The ids of the order's line items follow this id. */
   readonly n: number;
@@ -71,7 +73,6 @@ export interface OrderRow {
   financial: FinancialStatus;
   test: boolean;
   readonly source: string;
-  readonly currency: string;
   lines: readonly LineRow[];
   discounts: readonly DiscountRow[];
 }
@@ -157,6 +158,7 @@ export function orderRow(
     cancelledAt: null,
     financial: "PAID",
     test: false,
+    exchange: null,
     discounts: NO_DISCOUNTS,
     ...fields,
   };

@@ -68,6 +68,8 @@ export class ShopRows {
   readonly workflows: { handle: string; payload: unknown; raw: string }[] = [];
   readonly appSubscriptions: AppSubscription[] = [];
   currency: string;
+  /** What one unit of each other currency is worth in the shop's currency. New orders have these rates. */
+  rates: Record<string, number> = {};
   installed = true;
   /** `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. */
   access: "open" | "frozen" | "blocked" = "open";

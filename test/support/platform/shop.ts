@@ -62,6 +62,10 @@ export class PlatformShop extends BillingChanges {
     this.emit("shop/update", shopBody(this));
   }
 
+  setRates(rates: Record<string, number>): void {
+    this.rates = rates;
+  }
+
   /** Sends no webhook: a frozen shop answers 402 from now on, and a shop that blocked the app 403. */
   setAccess(access: PlatformShop["access"]): void {
     this.access = access;

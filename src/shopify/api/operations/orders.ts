@@ -12,12 +12,13 @@ export interface OrderLineNode {
   // Absent where the app has no access to products; null where the product was deleted.
   variant?: Gid | null;
   product?: Gid | null;
-  originalUnitPriceSet: ShopMoney;
+  /** `presentmentMoney` is in the customer's currency. Orders that an earlier version staged lack it. */
+  originalUnitPriceSet: ShopMoney & { presentmentMoney?: Money };
   discountAllocations: { allocatedAmountSet: ShopMoney; discountApplication: { title?: string; code?: string } }[];
 }
 
 const LINE_FIELDS = `title quantity contract { id } variant { id } product { id }
-  originalUnitPriceSet { shopMoney { amount currencyCode } }
+  originalUnitPriceSet { shopMoney { amount currencyCode } presentmentMoney { amount currencyCode } }
   discountAllocations { allocatedAmountSet { shopMoney { amount currencyCode } } discountApplication {
     ... on ManualDiscountApplication { title } ... on AutomaticDiscountApplication { title }
     ... on ScriptDiscountApplication { title } ... on DiscountCodeApplication { code } } }`;

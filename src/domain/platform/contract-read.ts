@@ -1,0 +1,36 @@
+/** A reading of a contract with all its orders that can still change. */
+export interface ContractRead {
+  /** The contract's gid. */
+  contract: string;
+  /** Start of the reading, epoch milliseconds. */
+  beganAt: number;
+  /** Gids of the orders that were read too. A charged order is read again only if the platform changed it. */
+  orders: readonly string[];
+  /** null for a contract in the shop's currency. By default, what is stored stays. */
+  currency?: ContractCurrency | null;
+}
+
+/** What the same money is worth in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
+export interface ExchangeRate {
+  from: number;
+  to: number;
+}
+
+/** The currency of a contract, if it is not the shop's. */
+export interface ContractCurrency {
+  /** The contract's currency and the shop's, like `JPY/USD`. */
+  pair: string;
+  /** null while no order of the shop has shown the rate. */
+  rate: ExchangeRate | null;
+  /** Time of the contract's own order with this rate, epoch milliseconds; null for the rate of another contract. */
+  ratedAt: number | null;
+}
+
+/** Returns the one with the newer order of the contract. `next` wins if it has other currencies, or an equal time. */
+export function newerCurrency(
+  next: ContractCurrency | null,
+  before: ContractCurrency | null | undefined,
+): ContractCurrency | null {
+  if (next === null || before?.pair !== next.pair) return next;
+  return (before.ratedAt ?? 0) > (next.ratedAt ?? 0) ? before : next;
+}
