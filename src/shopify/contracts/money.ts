@@ -79,16 +79,17 @@ function isDiscounted({ quantity, currentPrice, lineDiscountedPrice }: ContractL
   return quantity * readAmount(currentPrice) !== readAmount(lineDiscountedPrice);
 }
 
+/** A line of an order. Its discounts are for its whole quantity; the part for the charged quantity counts. */
+export interface ChargedLine extends OrderLineNode {
+  chargedQuantity: number;
+}
+
 /**
  * Computes an order's cost in the shop's currency. The sums are exact, because they are added up from the lines.
  * @param creditTitle a discount with this title is store credit @throws SdsError `bad_record`
  */
-export function orderMoney(
-  lines: readonly OrderLineNode[],
-  creditTitle: string,
-  noteRounding = noteNothing,
-): OrderMoney {
-  const items = lines.map(({ title, quantity, variant, product, originalUnitPriceSet }) => ({
+export function orderMoney(lines: readonly ChargedLine[], creditTitle: string, noteRounding = noteNothing): OrderMoney {
+  const items = lines.map(({ title, chargedQuantity: quantity, variant, product, originalUnitPriceSet }) => ({
     variantId: variant?.id ?? null,
     productId: product?.id ?? null,
     title,
@@ -96,9 +97,12 @@ export function orderMoney(
     unitPriceCents: readAmount(originalUnitPriceSet.shopMoney, noteRounding),
   }));
   const discounts = lines
-    .flatMap(({ discountAllocations }) => discountAllocations)
-    .map(({ allocatedAmountSet, discountApplication: { title, code } }) => ({
-      cents: readAmount(allocatedAmountSet.shopMoney, noteRounding),
+    .flatMap(({ quantity, chargedQuantity, discountAllocations }) => {
+      const share: Rate = quantity === chargedQuantity ? "own" : { from: quantity, to: chargedQuantity };
+      return discountAllocations.map((allocation) => ({ ...allocation, share }));
+    })
+    .map(({ allocatedAmountSet, discountApplication: { title, code }, share }) => ({
+      cents: readAmount(allocatedAmountSet.shopMoney, noteRounding, share),
       isCredit: (title ?? code) === creditTitle,
     }));
   return checkedMoney({

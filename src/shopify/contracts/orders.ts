@@ -8,7 +8,7 @@ import type { ContractNode } from "../api/operations/contracts.ts";
 import { ORDER_LINES, type OrderLineNode, type OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
-import { type NoteRounding, orderMoney } from "./money.ts";
+import { type ChargedLine, type NoteRounding, orderMoney } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { requireShape } from "./shapes.ts";
 
@@ -84,10 +84,12 @@ export function orderCosts(
 ): ContractOrders {
   const known = chargedOrders(mirrored);
   const costs = new Map(
-    [...orders].map(([gid, { lines }]) => {
-      const money = orderMoney(ownLines(lines, contract.id), creditTitle, noteRounding);
+    [...orders].map(([gid, order]) => {
+      const lines = ownLines(chargedLines(order), contract.id);
+      const money = orderMoney(lines, creditTitle, noteRounding);
       // The contract's lines stand in for lines whose products the app may not see.
-      return [gid, money.lines.length > 0 ? money : { ...money, lines: expected.lines }];
+      const isHidden = lines.every(({ variant, product }) => variant == null || product == null);
+      return [gid, isHidden ? { ...money, lines: expected.lines } : money];
     }),
   );
   const moneyOf = (gid: string) => costs.get(gid) ?? known.get(gid);
@@ -102,8 +104,20 @@ export function orderOf({ state }: AttemptNode): string[] {
   return isSuccess && state.order !== null ? [state.order.id] : [];
 }
 
+/**
+ * Adds the charged quantities. For an edited order, these are the current quantities, unless nothing is left. Refunds
+ * reduce current quantities too, but do not change what was charged. So they do not count for other orders.
+ */
+function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
+  const countsCurrent = edited === true && lines.some(({ currentQuantity }) => currentQuantity !== 0);
+  return lines.map((line) => ({
+    ...line,
+    chargedQuantity: countsCurrent ? (line.currentQuantity ?? line.quantity) : line.quantity,
+  }));
+}
+
 /** Returns the order's lines for this contract, else for no contract. An order can be for several contracts. */
-function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] {
+function ownLines(lines: ChargedLine[], contractGid: string): ChargedLine[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);
 }

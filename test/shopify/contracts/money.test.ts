@@ -1,7 +1,12 @@
 import { expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
-import type { OrderLineNode } from "../../../src/shopify/api/operations/orders.ts";
-import { contractLines, expectedMoney, minorUnits, orderMoney } from "../../../src/shopify/contracts/money.ts";
+import {
+  type ChargedLine,
+  contractLines,
+  expectedMoney,
+  minorUnits,
+  orderMoney,
+} from "../../../src/shopify/contracts/money.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { connected, LINE } from "../../support/connected.ts";
 import { contractLine, euros, PRODUCT, VARIANT } from "../../support/platform-nodes.ts";
@@ -42,9 +47,10 @@ test("an order counts each discount once, and store credit apart", () => {
     allocatedAmountSet: { shopMoney: euros(amount) },
     discountApplication,
   });
-  const line = (fields: Partial<OrderLineNode>): OrderLineNode => ({
+  const line = (fields: Partial<ChargedLine>): ChargedLine => ({
     title: "Tea",
     quantity: 3,
+    chargedQuantity: fields.quantity ?? 3,
     contract: null,
     variant: { id: VARIANT },
     product: { id: PRODUCT },

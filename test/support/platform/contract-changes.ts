@@ -184,6 +184,19 @@ export class ContractChanges extends CustomerChanges {
     this.emit("orders/updated", orderBody(this, order));
   }
 
+  /** Removes pieces of lines. @param quantities what is left of each line */
+  editOrder = (id: string, quantities: readonly number[]): void =>
+    this.leaveQuantities(id, quantities, { edited: true });
+  /** Refunds pieces of lines. @param quantities what is left of each line */
+  refundOrder = (id: string, quantities: readonly number[]): void =>
+    this.leaveQuantities(id, quantities, { financial: "PARTIALLY_REFUNDED" });
+
+  private leaveQuantities(id: string, currentQuantities: readonly number[], more: Partial<OrderRow>): void {
+    const order = this.need("order", id);
+    this.change(order, (row) => void Object.assign(row, { currentQuantities, ...more }));
+    this.emit("orders/updated", orderBody(this, order));
+  }
+
   cancelOrder(id: string): void {
     const order = this.need("order", id);
     this.change(order, (row) => {

@@ -14,6 +14,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   marketing: Consent;
   date: string;
   index: number;
+  quantities: number[];
   ids: string[];
   list: ContractInput[];
   bulk: Partial<BulkBehaviour>;
@@ -58,6 +59,8 @@ const CHANGES = new Map<string, Change>([
     succeedAttempts: (shop, given) => shop.succeedAttempts(given.ids, given),
     placeOrder: (shop, given) => shop.placeOrder(given),
     updateOrder: (shop, given) => shop.updateOrder(given.id, given),
+    editOrder: (shop, { id, quantities }) => shop.editOrder(id, quantities),
+    refundOrder: (shop, { id, quantities }) => shop.refundOrder(id, quantities),
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
     setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),

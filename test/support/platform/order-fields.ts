@@ -62,7 +62,7 @@ const lineItem: Fields<OrderLine> = {
   variantTitle: ({ line }) => line.variantTitle,
   name: ({ line }) => (line.variantTitle === null ? line.title : `${line.title} - ${line.variantTitle}`),
   quantity: ({ line }) => line.quantity,
-  currentQuantity: ({ line }) => line.quantity,
+  currentQuantity: ({ line, order, n }) => order.currentQuantities?.[n - order.n - 1] ?? line.quantity,
   sellingPlan: ({ line }) =>
     line.sellingPlan === null ? null : { sellingPlanId: line.sellingPlan, name: "Subscribe and save" },
   variant: ({ line }) => (line.variant === null ? null : { id: line.variant }),

@@ -75,6 +75,10 @@ export interface OrderRow extends Currencies {
   readonly source: string;
   lines: readonly LineRow[];
   discounts: readonly DiscountRow[];
+  /** Whether the merchant edited the order. */
+  edited: boolean;
+  /** The quantities of the lines without pieces that were removed or refunded. null if none were. */
+  currentQuantities: readonly number[] | null;
 }
 
 export interface AttemptRow {
@@ -159,6 +163,8 @@ export function orderRow(
     financial: "PAID",
     test: false,
     exchange: null,
+    edited: false,
+    currentQuantities: null,
     discounts: NO_DISCOUNTS,
     ...fields,
   };

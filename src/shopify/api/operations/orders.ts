@@ -8,6 +8,8 @@ interface ShopMoney {
 export interface OrderLineNode {
   title: string;
   quantity: number;
+  /** Without refunded and removed pieces. Orders that an earlier version staged lack it. */
+  currentQuantity?: number;
   contract: Gid | null;
   // Absent where the app has no access to products; null where the product was deleted.
   variant?: Gid | null;
@@ -17,7 +19,7 @@ export interface OrderLineNode {
   discountAllocations: { allocatedAmountSet: ShopMoney; discountApplication: { title?: string; code?: string } }[];
 }
 
-const LINE_FIELDS = `title quantity contract { id } variant { id } product { id }
+const LINE_FIELDS = `title quantity currentQuantity contract { id } variant { id } product { id }
   originalUnitPriceSet { shopMoney { amount currencyCode } presentmentMoney { amount currencyCode } }
   discountAllocations { allocatedAmountSet { shopMoney { amount currencyCode } } discountApplication {
     ... on ManualDiscountApplication { title } ... on AutomaticDiscountApplication { title }
@@ -28,10 +30,12 @@ export interface OrderNode {
   createdAt: string;
   processedAt: string | null;
   displayFinancialStatus: string | null;
+  /** Orders that an earlier version staged lack it. */
+  edited?: boolean;
   lineItems: NodePage<OrderLineNode>;
 }
 
-const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus";
+const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus edited";
 
 export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
