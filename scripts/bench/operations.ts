@@ -88,12 +88,12 @@ async function countOperations(store: Store, key: string, paths: string, add: Ad
   let claims: Awaited<ReturnType<Store["deliveries"]["recordAndClaim"]>>["claimed"] = [];
   await add(`the sender's turn: what is due, ${GROUP} results recorded, ${GROUP} deliveries claimed`, async () => {
     const now = Date.now();
-    await store.deliveries.dueShops(now);
+    await store.deliveries.dueQueues(now);
     const outcome = { statusCode: 200, error: null };
     const ended = claims.map((claim) => ({ claim, outcome, startedAt: now, duration: 5 }));
     const turn = await store.deliveries.recordAndClaim(
       ended,
-      new Map([[shopId, GROUP]]),
+      [{ shopId, kind: "webhook", count: GROUP }],
       now,
       now + LEASE_MS,
       [60_000],

@@ -1,8 +1,8 @@
 import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
 import { addTo, createRotation, type Rotation } from "../lib/slots.ts";
-import type { DueShop } from "../store/port/deliveries.ts";
+import type { QueueClaim, SendQueue } from "../store/port/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
-import { type AttemptTarget, createPaces, type Paces, QUICK_MS, type SlotPace } from "./paces.ts";
+import { type AttemptTarget, createPaces, type Paces, QUICK_MS, queueKey, type SlotPace } from "./paces.ts";
 
 /** The part of an attempt's outcome that decides the pace. */
 export type Ending = Pick<AttemptOutcome, "timedOut">;
@@ -13,13 +13,12 @@ export interface ConcurrencyLimiter {
   /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, other shops may wait: call `share` again. */
   readonly heldBack: boolean;
   /**
-   * Divides the free slots among the shops with due deliveries. It takes no slot.
-   * @param due sorted by ascending id
-   * @returns the number of slots by shop; a shop without a slot is missing
+   * Divides the free slots among the queues with due deliveries. It takes no slot.
+   * @param due sorted by ascending shop id
+   * @returns the number of slots as `count`; a queue without a slot is missing. `limit` is the most slots that the
+   *   pace of the queue allows in all processes together
    */
-  share(due: readonly DueShop[]): Map<number, number>;
-  /** The most slots that a shop may have now, in all processes together. It depends on the shop's pace. */
-  limitOf(due: DueShop): number;
+  share(due: readonly SendQueue[]): QueueClaim[];
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
@@ -48,35 +47,35 @@ interface LimiterState {
   paces: Paces;
   rotations: Record<SlotPace, Rotation>;
   taken: Record<SlotPace, number>;
-  takenByShop: Map<number, number>;
+  /** By the key of the queue. */
+  takenByQueue: Map<number, number>;
   /** Attempts that have run for less than a second, the oldest first. */
   recent: Set<RunningAttempt>;
   heldBack: boolean;
 }
 
 /**
- * Limits how many attempts run at once. Each attempt needs a slot. The pace of a shop's endpoint (`paces.ts`) decides
- * how many slots the shop has, and when it gets them, in this order:
- * - quick: the first slot of each shop without an attempt under way;
- * - untried (no attempt so far): one slot for each shop;
- * - quick: the other slots of each shop;
- * - recovering (it answers, and timed out in the last minutes): the slots of each shop;
- * - slow (it hangs, or takes a second or more): one slot for each shop.
+ * Limits how many attempts run at once. Each attempt needs a slot. The pace of a queue (`paces.ts`) decides how many
+ * slots the queue has, and when it gets them, in this order:
+ * - quick: the first slot of each queue without an attempt under way;
+ * - untried (no attempt so far): one slot for each queue;
+ * - quick: the other slots of each queue;
+ * - recovering (it answers, and timed out in the last minutes): the slots of each queue;
+ * - slow (it hangs, or takes a second or more): one slot for each queue.
  *
  * A quarter of all slots is reserved for the first two steps, and half of that quarter for the first step. The reason:
  * all quick endpoints, or all untried endpoints, may begin to hang at once. The last two steps share at most five
- * eighths of all slots, and the last step has at most half. An attempt that has run for a second counts as slow. A
- * shop's workflow triggers are treated like an endpoint.
- * @param total slots of all shops together
- * @param perShop slots of one shop
+ * eighths of all slots, and the last step has at most half. An attempt that has run for a second counts as slow.
+ * @param total slots of all queues together
+ * @param perQueue slots of one queue
  * @param now milliseconds of a clock that only goes forward
  */
-export function createConcurrencyLimiter(total: number, perShop: number, now: () => number): ConcurrencyLimiter {
+export function createConcurrencyLimiter(total: number, perQueue: number, now: () => number): ConcurrencyLimiter {
   const state: LimiterState = {
     total,
-    keptForFirst: Math.max(0, Math.floor((total - perShop) / 4)),
+    keptForFirst: Math.max(0, Math.floor((total - perQueue) / 4)),
     now,
-    paces: createPaces(perShop),
+    paces: createPaces(perQueue),
     rotations: {
       quick: createRotation(),
       untried: createRotation(),
@@ -84,11 +83,10 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       slow: createRotation(),
     },
     taken: { quick: 0, untried: 0, recovering: 0, slow: 0 },
-    takenByShop: new Map(),
+    takenByQueue: new Map(),
     recent: new Set(),
     heldBack: false,
   };
-  const { paces } = state;
   return {
     get free() {
       return freeSlots(state);
@@ -97,9 +95,8 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       return state.heldBack;
     },
     share: (due) => share(state, due),
-    limitOf: paces.slotsOf,
     take: (shopId, kind, url) => take(state, { shopId, kind, url }),
-    restore: (shopId, url, pace, timeoutAgeMs) => paces.restore(shopId, url, pace, timeoutAgeMs, now()),
+    restore: (shopId, url, pace, timeoutAgeMs) => state.paces.restore(shopId, url, pace, timeoutAgeMs, now()),
   };
 }
 
@@ -107,16 +104,16 @@ function freeSlots({ total, taken }: LimiterState): number {
   return total - taken.quick - taken.untried - taken.recovering - taken.slow;
 }
 
-function share(state: LimiterState, dueShops: readonly DueShop[]): Map<number, number> {
+function share(state: LimiterState, dueQueues: readonly SendQueue[]): QueueClaim[] {
   const { total, keptForFirst, now, paces, recent, taken } = state;
   const keptForQuick = Math.floor(keptForFirst / 2);
   for (const attempt of recent) {
     if (now() - attempt.beganMs < QUICK_MS) break;
     countAsSlow(state, attempt);
   }
-  const shares = new Map<number, number>();
-  const due: Record<SlotPace, DueShop[]> = { quick: [], untried: [], recovering: [], slow: [] };
-  for (const shop of dueShops) due[paces.of(shop, now())].push(shop);
+  const shares = new Map<SendQueue, number>();
+  const due: Record<SlotPace, SendQueue[]> = { quick: [], untried: [], recovering: [], slow: [] };
+  for (const queue of dueQueues) due[paces.of(queue, now())].push(queue);
   let left = freeSlots(state);
   left -= shareInTurn(state, "quick", due.quick, left, shares, 1);
   const untriedLimit = Math.min(left - keptForQuick, BEGIN_TOGETHER);
@@ -129,7 +126,7 @@ function share(state: LimiterState, dueShops: readonly DueShop[]): Map<number, n
   const slowLimit = Math.min(left, Math.ceil(total / 2) - taken.slow, BEGIN_TOGETHER - untried);
   const slow = shareInTurn(state, "slow", due.slow, slowLimit, shares);
   state.heldBack = recovering === BEGIN_TOGETHER || untried + slow === BEGIN_TOGETHER;
-  return shares;
+  return [...shares].map(([queue, count]) => ({ ...queue, count, limit: paces.slotsOf(queue) }));
 }
 
 /** Counts an attempt that has run for a second as slow. */
@@ -142,29 +139,28 @@ function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: Runni
 }
 
 /**
- * Adds slots to `shares` in rounds: one for each shop without a slot, then one for each shop with one slot, and so on.
- * @param most the most slots of a shop, if it has more of its own
+ * Adds slots to `shares` in rounds: one for each queue without a slot, then one for each with one slot, and so on.
+ * @param most the most slots of a queue, if it has more of its own
  * @returns the number of added slots
  */
 function shareInTurn(
-  { rotations, takenByShop, paces }: LimiterState,
+  { rotations, takenByQueue, paces }: LimiterState,
   pace: SlotPace,
-  shops: readonly DueShop[],
+  queues: readonly SendQueue[],
   available: number,
-  shares: Map<number, number>,
+  shares: Map<SendQueue, number>,
   most = Number.POSITIVE_INFINITY,
 ): number {
   let added = 0;
-  let round = rotations[pace].order(shops, ({ shopId }) => shopId);
+  let round = rotations[pace].order(queues, queueKey);
   for (let slot = 1; round.length > 0 && slot <= most; slot += 1) {
-    round = round.filter((shop) => {
-      const { shopId } = shop;
-      const share = shares.get(shopId) ?? 0;
-      const held = (takenByShop.get(shopId) ?? 0) + share;
-      if (added >= available || held >= paces.slotsOf(shop)) return false;
+    round = round.filter((queue) => {
+      const share = shares.get(queue) ?? 0;
+      const held = (takenByQueue.get(queueKey(queue)) ?? 0) + share;
+      if (added >= available || held >= paces.slotsOf(queue)) return false;
       if (held >= slot) return true;
-      shares.set(shopId, share + 1);
-      rotations[pace].noteServed(shopId);
+      shares.set(queue, share + 1);
+      rotations[pace].noteServed(queueKey(queue));
       added += 1;
       return true;
     });
@@ -173,17 +169,17 @@ function shareInTurn(
 }
 
 function take(state: LimiterState, target: AttemptTarget) {
-  const { now, paces, taken, takenByShop, recent } = state;
+  const { now, paces, taken, takenByQueue, recent } = state;
   paces.begin(target);
   const attempt: RunningAttempt = { ...target, pace: paces.of(target, now()), beganMs: now() };
   taken[attempt.pace] += 1;
-  addTo(takenByShop, target.shopId, 1);
+  addTo(takenByQueue, queueKey(target), 1);
   recent.add(attempt);
   return (ending?: Ending): Pace | undefined => {
     if (recent.has(attempt) && now() - attempt.beganMs >= QUICK_MS) countAsSlow(state, attempt);
     const wasQuick = recent.delete(attempt);
     taken[attempt.pace] -= 1;
-    addTo(takenByShop, target.shopId, -1);
+    addTo(takenByQueue, queueKey(target), -1);
     if (ending === undefined) return undefined;
     if (ending.timedOut) paces.note(target, "timeout", now());
     else if (wasQuick) paces.note(target, "quick", now());

@@ -11,7 +11,7 @@ import { type ConcurrencyLimiter, createConcurrencyLimiter } from "./concurrency
 export interface SenderSettings {
   /** The most attempts at the same time, for all shops together. */
   concurrency: number;
-  /** The most attempts at the same time for one shop. */
+  /** The most attempts at the same time for the webhooks of one shop, and for its workflow triggers. */
   perShop: number;
   /** The time limit of an attempt. */
   timeoutMs: number;
@@ -173,14 +173,11 @@ async function recordAndClaim(state: SenderState, ended: readonly EndedAttempt[]
   if (!state.isRestored) await restorePaces(state, at);
   if (at < state.lastTurnAt) await bringForward(state, at);
   state.lastTurnAt = at;
-  const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
-  const shares = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
-  if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
+  const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueQueues(at);
+  const claims = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
+  if (ended.length === 0 && claims.length === 0) return { recorded: [], claimed: [], claimMs: 0 };
   const beganMs = clock();
-  // The limits also count attempts of other processes, because for a while two nodes may believe that they own a shop.
-  const shared = due.filter(({ shopId }) => shares.has(shopId));
-  const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
-  const turn = await deliveries.recordAndClaim(results, shares, at, now() + leaseMs, settings.waitsMs, limits);
+  const turn = await deliveries.recordAndClaim(results, claims, at, now() + leaseMs, settings.waitsMs);
   return { ...turn, claimMs: Math.round(clock() - beganMs) };
 }
 

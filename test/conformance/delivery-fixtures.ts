@@ -22,16 +22,17 @@ export async function queueRewards(
 export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
-/** Claims the due deliveries, of both kinds. */
+/** Claims due deliveries: webhooks, and then workflow triggers. */
 export async function claim(
   store: Store,
   shop: ShopRef,
   { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
 ): Promise<Claim[]> {
   const claims: Claim[] = [];
-  for (const results of [ended, []]) {
-    const shares = new Map([[shop.id, share - claims.length]]);
-    claims.push(...(await store.deliveries.recordAndClaim(results, shares, now, now + LEASE, WAITS)).claimed);
+  for (const kind of ["webhook", "trigger"] as const) {
+    const results = kind === "webhook" ? ended : [];
+    const asked = [{ shopId: shop.id, kind, count: share - claims.length }];
+    claims.push(...(await store.deliveries.recordAndClaim(results, asked, now, now + LEASE, WAITS)).claimed);
   }
   return claims;
 }
@@ -43,19 +44,19 @@ export async function claimOne(store: Store, shop: ShopRef, options: Parameters<
   return claimed;
 }
 
-/** Claims for several shops in one transaction. @param shares each shop with its maximum of deliveries */
+/** Claims webhooks of several shops in one transaction. @param shares each shop with its maximum of deliveries */
 export async function claimShares(
   store: Store,
   shares: readonly (readonly [ShopRef, number])[],
   now = START,
 ): Promise<Claim[]> {
-  const byShop = new Map(shares.map(([{ id }, share]) => [id, share]));
-  return (await store.deliveries.recordAndClaim([], byShop, now, START + LEASE, WAITS)).claimed;
+  const asked = shares.map(([{ id }, count]) => ({ shopId: id, kind: "webhook" as const, count }));
+  return (await store.deliveries.recordAndClaim([], asked, now, START + LEASE, WAITS)).claimed;
 }
 
 /** Lists the ids of the shops with due deliveries. */
 export async function dueShopIds(store: Store, now: number): Promise<number[]> {
-  return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
+  return [...new Set((await store.deliveries.dueQueues(now)).map(({ shopId }) => shopId))];
 }
 
 /**
@@ -67,7 +68,7 @@ export async function record(
   ended: readonly AttemptResult[],
   waits: readonly number[] = WAITS,
 ): Promise<AttemptResult[]> {
-  const { recorded } = await store.deliveries.recordAndClaim(ended, new Map(), START, START, waits);
+  const { recorded } = await store.deliveries.recordAndClaim(ended, [], START, START, waits);
   return recorded;
 }
 

@@ -165,7 +165,7 @@ async function stageOrders({ orderStages }: Store, { id }: Shop): Promise<void> 
 
 async function deliver(store: Store, shop: Shop): Promise<void> {
   const { deliveries } = store;
-  await deliveries.dueShops(START);
+  await deliveries.dueQueues(START);
   await Promise.all([deliveries.listPaces(), deliveries.bringForward(START - HOUR, START - HOUR)]);
   const [first, second, third] = await claim(store, shop);
   if (first === undefined || second === undefined || third === undefined) throw new Error("too little was queued");

@@ -29,10 +29,10 @@ function simulate(endpoints: readonly Answers[]): { longestMs: number; untilFull
     }
     running = running.filter(({ endsAtMs }) => endsAtMs > clock.ms);
     do {
-      for (const [shopId, share] of limiter.share(webhooks(due))) {
+      for (const { shopId, count } of limiter.share(webhooks(due))) {
         const hangs = !endpoints[shopId - 1]?.(clock.ms);
         const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
-        for (let n = 0; n < share; n += 1)
+        for (let n = 0; n < count; n += 1)
           running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, "webhook", URL) });
       }
     } while (limiter.heldBack);

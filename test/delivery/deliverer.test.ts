@@ -23,7 +23,7 @@ async function delivering() {
   await mirror.applyRecords([{ shop, records: [subscription(1)] }], START, []);
   const {
     claimed: [claim],
-  } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  } = await deliveries.recordAndClaim([], [{ shopId: shop.id, kind: "webhook", count: 1 }], START, START + 15_000, []);
   if (claim === undefined) throw new Error("nothing was claimed");
   const reads: number[] = [];
   const { secretOf } = webhooks;

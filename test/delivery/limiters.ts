@@ -36,15 +36,15 @@ export function makeRecovering(limiter: ConcurrencyLimiter, ...shopIds: number[]
 
 /** Returns the slots that each of these shops may have now. */
 export function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
-  return Object.fromEntries(limiter.share(webhooks(due)));
+  return Object.fromEntries(limiter.share(webhooks(due)).map(({ shopId, count }) => [shopId, count]));
 }
 
 /** Takes all slots that these shops may have. @returns functions that free the slots */
 export function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: Ending) => unknown)[] {
   const taken: ((ending: Ending) => unknown)[] = [];
   do {
-    for (const [shopId, share] of limiter.share(webhooks(due)))
-      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, "webhook", URL));
+    for (const { shopId, count } of limiter.share(webhooks(due)))
+      for (let n = 0; n < count; n += 1) taken.push(limiter.take(shopId, "webhook", URL));
   } while (limiter.heldBack);
   return taken;
 }

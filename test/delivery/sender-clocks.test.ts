@@ -134,7 +134,7 @@ describe("a process that was paused", () => {
     const { addShop, deliveries, wake, newAttempts } = await sendingSlowly({ waitsMs: [1_000] });
     const shop = await addShop("a", 1);
     const leaseEndsAt = START + aheadMs + 15_000;
-    await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, leaseEndsAt, []);
+    await deliveries.recordAndClaim([], [{ shopId: shop.id, kind: "webhook", count: 1 }], START, leaseEndsAt, []);
     await wake();
     expect(newAttempts()).toHaveLength(count);
   });

@@ -71,7 +71,13 @@ describe("an operator reads in the log", () => {
     await wake();
     const [attempt] = newAttempts();
     clock.ms += 15_000;
-    await deliveries.recordAndClaim([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
+    await deliveries.recordAndClaim(
+      [],
+      [{ shopId: shop.id, kind: "webhook", count: 4 }],
+      clock.ms,
+      clock.ms + 15_000,
+      [],
+    );
     await end([attempt], failure);
     expect(lines()).toEqual([]);
   });

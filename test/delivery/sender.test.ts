@@ -150,18 +150,24 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   // Another process claims the delivery and is killed.
   const {
     claimed: [claim],
-  } = await test.app.store.deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  } = await test.app.store.deliveries.recordAndClaim(
+    [],
+    [{ shopId: shop.id, kind: "webhook", count: 1 }],
+    START,
+    START + 15_000,
+    [],
+  );
   if (claim === undefined) throw new Error("nothing was claimed");
   expect(claim.topic).toBe("subscription.created");
   advance(14_999);
-  expect(await test.app.store.deliveries.dueShops(test.clock.ms)).toEqual([]);
+  expect(await test.app.store.deliveries.dueQueues(test.clock.ms)).toEqual([]);
   advance(1);
   await settled(log, "delivered", 1);
   expect(receiver.received).toHaveLength(1);
   // The other process was only suspended. It now records its result, too late.
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
   const late = { claim, outcome, startedAt: START, duration: 1 };
-  await test.app.store.deliveries.recordAndClaim([late], new Map(), test.clock.ms, 0, []);
+  await test.app.store.deliveries.recordAndClaim([late], [], test.clock.ms, 0, []);
   expect(await log()).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 

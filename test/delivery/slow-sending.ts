@@ -101,10 +101,10 @@ function watched(deliveries: DeliveryStore) {
     },
     /** Makes the database fail, until the returned function is called. */
     breakDatabase(): () => void {
-      const { dueShops, recordAndClaim } = deliveries;
-      deliveries.dueShops = () => Promise.reject(new Error("disk I/O error"));
+      const { dueQueues, recordAndClaim } = deliveries;
+      deliveries.dueQueues = () => Promise.reject(new Error("disk I/O error"));
       deliveries.recordAndClaim = () => Promise.reject(new Error("disk I/O error"));
-      return () => Object.assign(deliveries, { dueShops, recordAndClaim });
+      return () => Object.assign(deliveries, { dueQueues, recordAndClaim });
     },
   };
 }

@@ -66,7 +66,7 @@ describe("the delivery log", () => {
       await apply(all.app, shop, records);
       const { claimed } = await store.deliveries.recordAndClaim(
         [],
-        new Map([[shop.id, records.length]]),
+        [{ shopId: shop.id, kind: "webhook", count: records.length }],
         START,
         START + 60_000,
         [],
@@ -74,7 +74,7 @@ describe("the delivery log", () => {
       const outcome = { statusCode: 500, error: "It failed." };
       await store.deliveries.recordAndClaim(
         claimed.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 })),
-        new Map(),
+        [],
         START,
         START,
         [],

@@ -39,14 +39,14 @@ test("requests for /readyz during a long check start no other check", async () =
 test("the log says once that the database is away, whatever needs it, and once that it is back", async () => {
   const { app, request, clock, logged, get } = await testShop();
   const { store } = app;
-  const works = { check: store.check, dueShops: store.deliveries.dueShops, list: store.pages.list };
+  const works = { check: store.check, dueQueues: store.deliveries.dueQueues, list: store.pages.list };
   let asked = 0;
   const away = async (): Promise<never> => {
     asked += 1;
     throw new StoreError("lost", new Error("Failed to connect"));
   };
   store.check = away;
-  store.deliveries.dueShops = away;
+  store.deliveries.dueQueues = away;
   store.pages.list = away;
   const told = () => logged.flatMap((line) => (/"level":"(debug|info)"/.test(line) ? [] : [JSON.parse(line).message]));
 
@@ -56,7 +56,7 @@ test("the log says once that the database is away, whatever needs it, and once t
   expect(told()).toEqual(["the database cannot be used; sds tries again"]);
 
   store.check = works.check;
-  store.deliveries.dueShops = works.dueShops;
+  store.deliveries.dueQueues = works.dueQueues;
   store.pages.list = works.list;
   await eventually(() => !app.sender.failing);
   clock.ms += 10_000;
@@ -67,17 +67,17 @@ test("the log says once that the database is away, whatever needs it, and once t
 test("the log says without a request that the database can be used again", async () => {
   const { app, clock, logged } = await testApp();
   const { check } = app.store;
-  const dueShops = app.store.deliveries.dueShops;
+  const dueQueues = app.store.deliveries.dueQueues;
   const away = async (): Promise<never> => {
     throw new StoreError("lost", new Error("Failed to connect"));
   };
   app.store.check = away;
-  app.store.deliveries.dueShops = away;
+  app.store.deliveries.dueQueues = away;
   await app.start();
   app.sender.wake();
   await eventually(() => logged.some((line) => line.includes("the database cannot be used")));
   app.store.check = check;
-  app.store.deliveries.dueShops = dueShops;
+  app.store.deliveries.dueQueues = dueQueues;
   clock.ms += 10_000;
   // A job checks the database each second.
   await eventually(() => logged.some((line) => line.includes("the database can be used again")));

@@ -62,7 +62,8 @@ describe("a failure of the database is reported as", () => {
       shops: () => store.shops.set(shop.domain, { plan: "free" }),
       keys: () => store.keys.touch(new Map([["key_1", START]])),
       webhooks: () => store.webhooks.rotateSecret(id, START),
-      deliveries: () => store.deliveries.recordAndClaim([], new Map([[id, 1]]), START, START, []),
+      deliveries: () =>
+        store.deliveries.recordAndClaim([], [{ shopId: id, kind: "webhook", count: 1 }], START, START, []),
       inbox: () => store.inbox.receive([receipt(shop, "w1")], START),
       connections: () => store.connections.connect(id, "token", TOKENS, [], START),
       syncs: () => store.syncs.complete(id, "full", START, 0, START),

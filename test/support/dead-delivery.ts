@@ -26,11 +26,17 @@ export async function deadDelivery(
   const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
   const {
     claimed: [claim],
-  } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
+  } = await deliveries.recordAndClaim(
+    [],
+    [{ shopId: shop.id, kind: "webhook", count: 1 }],
+    queuedAt,
+    queuedAt + 60_000,
+    [],
+  );
   if (claim === undefined) throw new Error("nothing was due");
   await deliveries.recordAndClaim(
     [{ claim, outcome: { statusCode: 500, error, ...exchange }, startedAt: queuedAt, duration: 12 }],
-    new Map(),
+    [],
     queuedAt,
     queuedAt,
     [],

@@ -65,10 +65,20 @@ export interface Claim {
   lease: string;
 }
 
-/** A shop with due deliveries, and the kind of the delivery that has been due longest. */
-export interface DueShop {
+/** The deliveries of one kind of a shop. A slow queue does not delay the shop's other queue. */
+export interface SendQueue {
   shopId: number;
   kind: DeliveryKind;
+}
+
+/** How many due deliveries of a queue to claim. */
+export interface QueueClaim extends SendQueue {
+  count: number;
+  /**
+   * The most leased deliveries of the queue in all processes together, because two nodes may believe for a while that
+   * they own a shop. An engine for one machine ignores it.
+   */
+  limit?: number;
 }
 
 /** The pace of an endpoint. The sender learns it from the attempts. */
@@ -105,8 +115,8 @@ interface DeliveryFilter {
 
 /** Operations for the sender. */
 export interface DeliveryQueue {
-  /** Returns shops with due deliveries, by ascending id. */
-  dueShops(now: number): Promise<DueShop[]>;
+  /** Returns the queues with due deliveries, by ascending shop id and kind. */
+  dueQueues(now: number): Promise<SendQueue[]>;
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
@@ -118,19 +128,15 @@ export interface DeliveryQueue {
   bringForward(latest: number, now: number): Promise<number>;
   /**
    * Records ended attempts and claims the next deliveries, in one transaction. Does not record an attempt whose lease
-   * another process took over. All claims of a shop have the kind of its longest due delivery.
-   * @param claimsByShop the most deliveries to claim for each shop
+   * another process took over.
    * @param waits see `afterAttempt`
-   * @param leaseLimits the most leased deliveries of a shop in all processes together. A missing shop has no limit. An
-   *   engine for one machine ignores the limits.
    */
   recordAndClaim(
     ended: readonly AttemptResult[],
-    claimsByShop: ReadonlyMap<number, number>,
+    claims: readonly QueueClaim[],
     now: number,
     leaseUntil: number,
     waits: readonly number[],
-    leaseLimits?: ReadonlyMap<number, number>,
   ): Promise<RecordedAndClaimed>;
 }
 

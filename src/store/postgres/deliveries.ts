@@ -1,5 +1,5 @@
 import { randomId } from "../../domain/ids.ts";
-import type { DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
+import type { DeliveryQueue, EndpointPace, SendQueue } from "../port/deliveries.ts";
 import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
@@ -7,16 +7,17 @@ import { keepPaces, recordResults } from "./delivery-results.ts";
 /** Rows in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** Selects the first planned delivery of each shop, by one index seek for each shop. */
+/** Selects the first planned delivery of each queue, by one index seek for each queue. */
 const FIRST_PLANNED = `WITH RECURSIVE planned AS (
   (
     SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > 0 AND claimable_at IS NOT NULL
-    ORDER BY shop_id, claimable_at, number LIMIT 1
+    ORDER BY shop_id, kind, claimable_at, number LIMIT 1
   )
   UNION ALL
   SELECT next.shop_id, next.kind, next.claimable_at FROM planned CROSS JOIN LATERAL (
-    SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > planned.shop_id AND claimable_at IS NOT NULL
-    ORDER BY shop_id, claimable_at, number LIMIT 1
+    SELECT shop_id, kind, claimable_at FROM deliveries
+    WHERE (shop_id, kind) > (planned.shop_id, planned.kind) AND claimable_at IS NOT NULL
+    ORDER BY shop_id, kind, claimable_at, number LIMIT 1
   ) AS next
 ) SELECT * FROM planned`;
 
@@ -34,11 +35,11 @@ interface Step extends DuePosition {
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
   return {
-    async dueShops(now) {
-      return db.all<DueShop>(
+    async dueQueues(now) {
+      return db.all<SendQueue>(
         `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS first_planned
          JOIN shops ON shops.id = shop_id
-         WHERE claimable_at <= $1::bigint AND removal_started_at IS NULL ORDER BY shop_id`,
+         WHERE claimable_at <= $1::bigint AND removal_started_at IS NULL ORDER BY shop_id, kind`,
         [now],
       );
     },
@@ -52,11 +53,13 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 
     async bringForward(latest, now) {
       let brought = 0;
-      const shops = await db.all<{ id: number }>(`SELECT shop_id::float8 AS id FROM (${FIRST_PLANNED}) AS planned`);
-      for (const { id } of shops) {
+      const queues = await db.all<SendQueue>(
+        `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS planned`,
+      );
+      for (const queue of queues) {
         let last: DuePosition | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
         while (last !== undefined) {
-          const step: Step | undefined = await bringSomeForward(db, id, last, latest, now);
+          const step: Step | undefined = await bringSomeForward(db, queue, last, latest, now);
           brought += step?.brought ?? 0;
           last = step?.planned === ROWS_PER_STEP ? step : undefined;
         }
@@ -64,19 +67,11 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
       return brought;
     },
 
-    async recordAndClaim(ended, claimsByShop, now, leaseUntil, waits, leaseLimits = new Map()) {
-      const asked = [...claimsByShop].map(([shopId, count]) => ({
-        shopId,
-        count,
-        limit: leaseLimits.get(shopId) ?? null,
-        lease: randomId("", random),
-      }));
+    async recordAndClaim(ended, claims, now, leaseUntil, waits) {
+      const asked = claims.map((each) => ({ ...each, lease: randomId("", random) }));
       return db.transaction(async (tx) => {
         const [domains, recorded] = await pipeline([
-          lockQueues(
-            tx,
-            asked.map(({ shopId }) => shopId),
-          ),
+          lockQueues(tx, [...new Set(asked.map(({ shopId }) => shopId))]),
           recordResults(tx, ended, waits),
         ]);
         const [claimed] = await pipeline([
@@ -89,10 +84,10 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Reads the next deliveries of a shop's plan, and makes due those that are planned too late. */
+/** Reads the next deliveries of a queue's plan, and makes due those that are planned too late. */
 function bringSomeForward(
   db: Database,
-  shopId: number,
+  { shopId, kind }: SendQueue,
   { at, number }: DuePosition,
   latest: number,
   now: number,
@@ -102,7 +97,8 @@ function bringSomeForward(
   return db.get<Step>(
     `WITH planned AS (
        SELECT number, claimable_at FROM deliveries
-       WHERE shop_id = $1::bigint AND claimable_at IS NOT NULL AND (claimable_at, number) > ($2::bigint, $3::bigint)
+       WHERE shop_id = $1::bigint AND kind = $6 AND claimable_at IS NOT NULL
+         AND (claimable_at, number) > ($2::bigint, $3::bigint)
        ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}
      ), brought AS (
        UPDATE deliveries SET next_attempt_at = least(next_attempt_at, $5::bigint), claimable_at = $5::bigint
@@ -113,6 +109,6 @@ function bringSomeForward(
      SELECT planned.claimable_at::float8 AS at, planned.number::float8 AS number,
        (SELECT count(*) FROM planned)::float8 AS planned, (SELECT count(*) FROM brought)::float8 AS brought
      FROM planned ORDER BY planned.claimable_at DESC, planned.number DESC LIMIT 1`,
-    [shopId, at, number, latest, now],
+    [shopId, at, number, latest, now, kind],
   );
 }

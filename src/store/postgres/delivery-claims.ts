@@ -1,16 +1,6 @@
 import type { NewestSecret } from "../../domain/deliveries/delivery.ts";
-import type { Claim } from "../port/deliveries.ts";
+import type { Claim, QueueClaim } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
-
-/** The claims to make for one shop. */
-interface ShopClaims {
-  shopId: number;
-  /** Maximum of deliveries to claim. */
-  count: number;
-  /** Maximum of leased deliveries in all processes together; null without a limit. */
-  limit: number | null;
-  lease: string;
-}
 
 /**
  * Locks the queues of shops, so that one process at a time counts and claims in them. Later statements see the claims
@@ -28,14 +18,13 @@ export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promi
 }
 
 /**
- * Claims due deliveries of shops whose queues are locked. All claims of a shop have the kind of its longest due
- * delivery.
+ * Claims due deliveries of shops whose queues are locked.
  * @param domains the result of `lockQueues`; other shops get no claims
  */
 export async function claimDeliveries(
   tx: Queries,
   domains: ReadonlyMap<number, string>,
-  claims: readonly ShopClaims[],
+  claims: readonly (QueueClaim & { lease: string })[],
   now: number,
   leaseUntil: number,
 ): Promise<Claim[]> {
@@ -45,19 +34,16 @@ export async function claimDeliveries(
   const claimed = await tx.all<Omit<Claim, "domain" | "newestSecret"> & NewestSecret>(
     `WITH chosen AS MATERIALIZED (
        SELECT asked.shop_id, asked.lease, newest.version, newest.overlap_ends_at, ARRAY(
-         SELECT number FROM (
-           SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS first_kind FROM (
-             SELECT number, kind, claimable_at FROM deliveries
-             WHERE shop_id = asked.shop_id AND claimable_at <= $5::bigint
-             ORDER BY claimable_at, number LIMIT room.count FOR UPDATE SKIP LOCKED
-           ) AS due
-         ) AS due WHERE kind = first_kind
+         SELECT number FROM deliveries
+         WHERE shop_id = asked.shop_id AND kind = asked.kind AND claimable_at <= $6::bigint
+         ORDER BY claimable_at, number LIMIT room.count FOR UPDATE SKIP LOCKED
        ) AS numbers
-       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) AS asked (shop_id, wanted, most, lease)
+       FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[])
+         AS asked (shop_id, kind, wanted, most, lease)
        CROSS JOIN LATERAL (
          SELECT greatest(0, CASE WHEN asked.most IS NULL THEN asked.wanted ELSE least(asked.wanted, asked.most - (
            SELECT count(*) FROM deliveries
-           WHERE shop_id = asked.shop_id AND lease IS NOT NULL AND claimable_at > $5::bigint
+           WHERE shop_id = asked.shop_id AND kind = asked.kind AND lease IS NOT NULL AND claimable_at > $6::bigint
          )) END) AS count
        ) AS room
        LEFT JOIN LATERAL (
@@ -65,16 +51,20 @@ export async function claimDeliveries(
          ORDER BY version DESC LIMIT 1
        ) AS newest ON true
      )
-     UPDATE deliveries SET lease = chosen.lease, claimable_at = $6::bigint FROM chosen
+     UPDATE deliveries SET lease = chosen.lease, claimable_at = $7::bigint FROM chosen
      WHERE deliveries.shop_id = chosen.shop_id AND deliveries.number = ANY(chosen.numbers)
      RETURNING id, number::float8 AS number, kind, deliveries.shop_id::float8 AS "shopId", body, topic,
        test, secret_version::float8 AS "secretVersion", attempts::float8 AS attempts, round::float8 AS round,
        deliveries.lease, chosen.version::float8 AS version, chosen.overlap_ends_at::float8 AS "overlapEndsAt",
        (SELECT url FROM webhook_endpoints WHERE webhook_endpoints.shop_id = deliveries.shop_id) AS url`,
-    [...columnArrays(asked, ({ shopId, count, limit, lease }) => [shopId, count, limit, lease]), now, leaseUntil],
+    [
+      ...columnArrays(asked, ({ shopId, kind, count, limit = null, lease }) => [shopId, kind, count, limit, lease]),
+      now,
+      leaseUntil,
+    ],
   );
-  const indexes = new Map(asked.map(({ shopId }, index) => [shopId, index]));
-  const indexOf = ({ shopId }: { shopId: number }) => indexes.get(shopId) ?? 0;
+  const indexes = new Map(asked.map(({ lease }, index) => [lease, index]));
+  const indexOf = ({ lease }: Pick<Claim, "lease">) => indexes.get(lease) ?? 0;
   return claimed
     .map(({ version, overlapEndsAt, ...each }) => ({
       ...each,

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { afterAttempt, type NewestSecret } from "../../domain/deliveries/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import type { AttemptResult, Claim, DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
+import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
 
 /** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
@@ -14,11 +14,15 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   const record = resultRecorder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
-  // Finds the next shop with one index seek, whatever the number of due deliveries.
-  const nextShop = db.prepare<DueShop & { at: number }, [number]>(
+  // Finds the next queue with one index seek, whatever the number of due deliveries.
+  const queueAfter = db.prepare<SendQueue & { at: number }, [number, string]>(
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
+     WHERE claimable_at IS NOT NULL AND (shop_id, kind) > (?, ?) ORDER BY shop_id, kind, claimable_at LIMIT 1`,
   );
+  function* plannedQueues() {
+    let next = queueAfter.get(0, "");
+    for (; next !== null; next = queueAfter.get(next.shopId, next.kind)) yield next;
+  }
   const allPaces = db.prepare<EndpointPace, []>(
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
      WHERE pace IS NOT NULL AND url IS NOT NULL`,
@@ -26,14 +30,10 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");
 
   return {
-    async dueShops(now) {
-      const shops: DueShop[] = [];
+    async dueQueues(now) {
       const removed = new Set(removing.all().map(({ id }) => id));
-      for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
-        const { shopId, kind, at } = next;
-        if (at <= now && !removed.has(shopId)) shops.push({ shopId, kind });
-      }
-      return shops;
+      const due = [...plannedQueues()].filter(({ shopId, at }) => at <= now && !removed.has(shopId));
+      return due.map(({ shopId, kind }) => ({ shopId, kind }));
     },
 
     async listPaces() {
@@ -42,10 +42,10 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 
     async bringForward(latest, now) {
       let brought = 0;
-      for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
+      for (const queue of plannedQueues()) {
         let last: DuePosition | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
         while (last !== undefined) {
-          const step = bringSomeForward(next.shopId, last, latest, now);
+          const step = bringSomeForward(queue, last, latest, now);
           brought += step.brought;
           last = step.last;
           if (last !== undefined) await nextTurn();
@@ -54,11 +54,11 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
       return brought;
     },
 
-    async recordAndClaim(ended, claimsByShop, now, leaseUntil, waits) {
+    async recordAndClaim(ended, claims, now, leaseUntil, waits) {
       return db
         .transaction(() => {
           const recorded = ended.filter((each) => record(each, waits));
-          const claimed = [...claimsByShop].flatMap(([shopId, count]) => claim(shopId, count, now, leaseUntil));
+          const claimed = claims.flatMap((each) => claim(each, now, leaseUntil));
           return { recorded, claimed };
         })
         .immediate();
@@ -72,20 +72,20 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
  */
 function forwardBringer(db: Database) {
   // `isNew`: no process has claimed the delivery since it was queued, or retried by hand.
-  const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number }>(
+  const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number; kind: string }>(
     `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
      FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id = +$shopId AND (claimable_at, number) > ($at, $number)
+     WHERE claimable_at IS NOT NULL AND shop_id = +$shopId AND kind = +$kind AND (claimable_at, number) > ($at, $number)
      ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}`,
   );
   const makeDue = db.prepare(
     `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now
      WHERE shop_id = $shopId AND number = $number`,
   );
-  return (shopId: number, after: DuePosition, latest: number, now: number) =>
+  return ({ shopId, kind }: SendQueue, after: DuePosition, latest: number, now: number) =>
     db
       .transaction(() => {
-        const planned = plannedAfter.all({ shopId, at: after.at, number: after.number });
+        const planned = plannedAfter.all({ shopId, kind, at: after.at, number: after.number });
         const early = planned.filter((each) => each.at > latest || each.isNew === 1);
         for (const { number } of early) makeDue.run({ shopId, number, now });
         return { brought: early.length, last: planned[ROWS_PER_STEP - 1] };
@@ -93,21 +93,18 @@ function forwardBringer(db: Database) {
       .immediate();
 }
 
-/** A claimed delivery, without the values that all claims of a shop share. */
+/** A claimed delivery, without the values that all claims of a queue share. */
 type ClaimedRow = Omit<Claim, "url" | "domain" | "newestSecret" | "test"> & { test: number };
 
-/** @returns a function that claims up to `count` due deliveries of a shop in the caller's transaction */
+/** @returns a function that claims due deliveries of a queue in the caller's transaction */
 function deliveryClaimer(
   db: Database,
   random: (bytes: number) => Uint8Array,
-): (shopId: number, count: number, now: number, leaseUntil: number) => Claim[] {
-  const claim = db.prepare<ClaimedRow, [string, number, number, number, number]>(
+): (claim: QueueClaim, now: number, leaseUntil: number) => Claim[] {
+  const claim = db.prepare<ClaimedRow, [string, number, number, string, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
-       SELECT number FROM (
-         SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS firstKind
-         FROM deliveries INDEXED BY deliveries_due
-         WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
-       ) WHERE kind = firstKind
+       SELECT number FROM deliveries INDEXED BY deliveries_due
+       WHERE shop_id = +? AND kind = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
      ) RETURNING id, number, kind, shop_id AS shopId, body, topic, test, secret_version AS secretVersion, attempts,
        round, lease`,
   );
@@ -119,13 +116,13 @@ function deliveryClaimer(
      WHERE shops.id = +? AND removal_started_at IS NULL`,
   );
 
-  return (shopId, count, now, leaseUntil) => {
+  return ({ shopId, kind, count }, now, leaseUntil) => {
     const endpoint = endpointOf.get(shopId);
     if (endpoint === null) return [];
     const { domain, url, version, overlapEndsAt } = endpoint;
     const newestSecret = { version, overlapEndsAt };
     return claim
-      .all(randomId("", random), leaseUntil, shopId, now, count)
+      .all(randomId("", random), leaseUntil, shopId, kind, now, count)
       .map((claimed) => ({ ...claimed, test: claimed.test === 1, domain, url, newestSecret }));
   };
 }

@@ -14,8 +14,8 @@ async function queueTests(store: Store, shop: ShopRef, count: number): Promise<v
 }
 
 function claimWithin(store: Store, shop: ShopRef, share: number, limit: number, now = START) {
-  const limits = new Map([[shop.id, limit]]);
-  return store.deliveries.recordAndClaim([], new Map([[shop.id, share]]), now, now + LEASE, WAITS, limits);
+  const claims = [{ shopId: shop.id, kind: "webhook" as const, count: share, limit }];
+  return store.deliveries.recordAndClaim([], claims, now, now + LEASE, WAITS);
 }
 
 describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
@@ -30,7 +30,13 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     expect((await claimWithin(other, shop, 4, 4)).claimed).toEqual([]);
     expect((await claimWithin(other, shop, 4, 1)).claimed).toEqual([]);
     expect(
-      await store.deliveries.recordAndClaim([], new Map([[unlimited.id, 9]]), START, START + LEASE, WAITS),
+      await store.deliveries.recordAndClaim(
+        [],
+        [{ shopId: unlimited.id, kind: "webhook", count: 9 }],
+        START,
+        START + LEASE,
+        WAITS,
+      ),
     ).toMatchObject({ claimed: { length: 9 } });
     // The two failed deliveries wait for their retry without a lease, so they do not count against the limit.
     await record(
@@ -70,18 +76,11 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     async function work(own: Store, place: number): Promise<void> {
       // Each process has its own order of shops. This must not cause a deadlock.
       const ids = shops.map(({ id }) => id).toSorted((a, b) => (place % 2 === 0 ? a - b : b - a));
-      const [shares, limits] = [new Map(ids.map((id) => [id, 4])), new Map(ids.map((id) => [id, 4]))];
+      const claims = ids.map((shopId) => ({ shopId, kind: "webhook" as const, count: 4, limit: 4 }));
       let ended: AttemptResult[] = [];
       for (let idle = 0; idle < 5; ) {
         for (const { claim } of ended) underWay.set(claim.shopId, (underWay.get(claim.shopId) ?? 0) - 1);
-        const { claimed, recorded } = await own.deliveries.recordAndClaim(
-          ended,
-          shares,
-          START,
-          START + LEASE,
-          WAITS,
-          limits,
-        );
+        const { claimed, recorded } = await own.deliveries.recordAndClaim(ended, claims, START, START + LEASE, WAITS);
         expect(recorded).toEqual(ended);
         for (const { id, shopId } of claimed) {
           attempted.push(id);
