@@ -69,8 +69,8 @@ async function sync(
   if (json) return printJson(counts);
   const { changed, events: eventCount, skipped } = counts;
   if (skipped > 0) {
-    const what = counted(skipped, "customer or subscription", "customers or subscriptions");
-    tell(`${what} could not be mirrored. The warnings above say why.`);
+    const what = counted(skipped, "object of the platform", "objects of the platform");
+    tell(`${what} could not be mirrored. The warnings above say why; \`sds inbox list\` shows what is retried.`);
   }
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);

@@ -4,6 +4,7 @@ import type { Sleep } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/port/store.ts";
 import type { ShopAddress } from "./api/address.ts";
+import { type BatchSizes, createBatchSizes } from "./api/batches.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
 import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createPlatformClock } from "./api/platform-clock.ts";
@@ -83,6 +84,7 @@ export function openPlatform(
     recordWriter,
     installations,
     mutex: createKeyedMutex(),
+    sizes: createBatchSizes(),
     reportRounding: createRoundingReport(log),
   };
   return {
@@ -128,28 +130,29 @@ interface PlatformServices extends Dependencies {
   recordWriter: RecordWriter;
   installations: InstallationReader;
   mutex: KeyedMutex;
+  sizes: BatchSizes;
   reportRounding: RoundingReport;
 }
 
 /** Creates a refresher that reads contracts with this client and its options. */
 function openContracts(
-  { api, store, recordWriter, mutex, reportRounding, log }: PlatformServices,
+  { api, store, recordWriter, mutex, sizes, reportRounding, log }: PlatformServices,
   client: GraphqlClient,
-  loader = createNodeLoader(client),
+  loader = createNodeLoader(client, sizes),
 ): ContractRefresher {
   const { platformClock } = api;
   const { shops, connections, mirror } = store;
   const settingsOf = (shopId: number) => shops.settings(shopId);
-  const source = { client, loader, mirror, settingsOf, reportRounding, log, now: platformClock.now };
+  const source = { client, sizes, loader, mirror, settingsOf, reportRounding, log, now: platformClock.now };
   return createContractRefresher({ source, mutex, recordWriter, connections, mirror, platformClock });
 }
 
 function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synchronizer {
-  const { api, store, installations, fetch, sleep, clock, log } = services;
+  const { api, store, installations, sizes, fetch, sleep, clock, log } = services;
   const { syncs, inbox, orderStages } = store;
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
-  const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient), orderStages);
+  const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient, sizes), orderStages);
   return createSynchronizer({
     forLoads: { client: loadClient, contracts: openContracts(services, loadClient, stagedLoader) },
     forReconciling: { client: reconcileClient, contracts: openContracts(services, reconcileClient) },
@@ -160,6 +163,7 @@ function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synch
     installations,
     syncs,
     inbox,
+    sizes,
     now: api.platformClock.now,
     sleep,
     clock,

@@ -206,6 +206,7 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   for (const filter of [{}, { status: "failed" }] as const) await inbox.list(shop.id, { limit: 5, ...filter });
   await inbox.retry(shop.id, number, START);
   await inbox.retryFailed(shop.id, START);
+  await inbox.retryAbout(shop.id, item?.subject ?? "", START);
   await inbox.forgetReceipts(START + 1);
 }
 

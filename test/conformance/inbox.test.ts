@@ -97,6 +97,23 @@ describe.each(engines())("$name: retrying inbox items by hand", (engine) => {
     expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
   });
 
+  test("makes failed items about one subject due now, and tells whether the subject has items", async () => {
+    const { store, rows, shop, other } = await storeWithTwoShops(engine);
+    const [failed, , , another] = await receive(store, shop, ["a", "b", "c", "a"]);
+    await receive(store, other, ["d"]);
+    await store.inbox.postpone(shop.id, [failed, another].map(Number), "no", null);
+    const before = await rows("inbox");
+    expect(await store.inbox.retryAbout(shop.id, "b", START + 70)).toBe(true);
+    expect(await store.inbox.retryAbout(shop.id, "d", START + 70)).toBe(false);
+    expect(await rows("inbox")).toEqual(before);
+    expect(await store.inbox.retryAbout(shop.id, "a", START + 70)).toBe(true);
+    const entries = await store.inbox.list(shop.id, { limit: 9 });
+    expect(entries.filter(({ subject }) => subject === "a")).toMatchObject([
+      { status: "waiting", attempts: 0, nextAttemptAt: START + 70 },
+      { status: "waiting", attempts: 0, nextAttemptAt: START + 70 },
+    ]);
+  });
+
   test("makes all failed items due now, and does not change items that wait for their next attempt", async () => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
     const [a, b, c] = await receive(store, shop, ["a", "b", "c"]);

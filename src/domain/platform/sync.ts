@@ -28,6 +28,12 @@ export interface BulkPart {
   stage: number | null;
 }
 
+/** A list of the platform, and how many of its rows were read. */
+export interface ListPosition {
+  filter: string | null;
+  rowCount: number;
+}
+
 /** The progress of a run. All items of `stage` before `cursor` are in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
@@ -37,6 +43,8 @@ export interface SyncRun {
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";
   cursor: string | null;
+  /** The list that `cursor` belongs to. A run begins a new list after many rows. */
+  list?: ListPosition | undefined;
   /** How many customers the shop had when a load began. */
   customerTotal?: number;
   /** The unfinished parts that come from bulk operations. All other items come page by page. */

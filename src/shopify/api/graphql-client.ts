@@ -77,7 +77,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
 
   async function run<D>(
     shop: ShopAddress,
-    { shape, body }: PreparedQuery,
+    { shape, body, isDivisible }: PreparedQuery,
     { maxRetries = MAX_RETRIES, priority = "attempt", signal, isOver = () => false }: QueryOptions,
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
@@ -92,7 +92,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.needsMerchant) await setTrouble(shop, thrown.message);
-        if (!thrown.isThrottled && (thrown.reason !== "unavailable" || retries >= maxRetries)) throw thrown;
+        if (!thrown.isThrottled && retries >= retryLimit(thrown, isDivisible, maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: shape.operationName, waitMs, error: thrown.message };
         log.debug("a request to the platform failed and will be repeated", fields);
@@ -127,17 +127,33 @@ function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => v
   };
 }
 
+/** How often a request is repeated after this error. */
+function retryLimit({ reason, isTooCostly, partial }: PlatformError, isDivisible: boolean, maxRetries: number): number {
+  if (reason !== "unavailable" && reason !== "incomplete") return 0;
+  if (isTooCostly || (reason === "incomplete" && isDivisible)) return 0;
+  // An object can fail for ever. The inbox repeats the request after longer waits.
+  return partial === undefined ? maxRetries : Math.min(1, maxRetries);
+}
+
 /** A query that is ready to be sent. */
 interface PreparedQuery {
   shape: QueryShape;
   body: string;
+  /** See `Operation`. */
+  isDivisible: boolean;
 }
 
 function queryOf<V, D>(operation: Operation<V, D>, variables: V): PreparedQuery {
-  return queryWithText(operation, JSON.stringify(variables), operation.sizeOf(variables));
+  const isDivisible = operation.isDivisible(variables);
+  return queryWithText(operation, JSON.stringify(variables), operation.sizeOf(variables), isDivisible);
 }
 
-function queryWithText<V, D>({ text, name }: Operation<V, D>, variablesJson: string, size = 1): PreparedQuery {
+function queryWithText<V, D>(
+  { text, name }: Operation<V, D>,
+  variablesJson: string,
+  size = 1,
+  isDivisible = false,
+): PreparedQuery {
   const body = `{"query":${JSON.stringify(text)},"operationName":${JSON.stringify(name)},"variables":${variablesJson}}`;
-  return { shape: { operationName: name, size }, body };
+  return { shape: { operationName: name, size }, body, isDivisible };
 }

@@ -1,6 +1,6 @@
 import { asObject } from "../../lib/json.ts";
 import type { ThrottleStatus } from "../../lib/rate-limiter.ts";
-import { PlatformError } from "./platform-error.ts";
+import { type PartialAnswer, PlatformError } from "./platform-error.ts";
 import type { JsonResponse } from "./post-json.ts";
 import { troubleOfStatus } from "./trouble.ts";
 
@@ -28,8 +28,12 @@ export interface GraphqlData {
   denied: DeniedField | undefined;
 }
 
-/** Fields that need an extra grant: personal data and products. All other data can be mirrored without them. */
-const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
+/** Fields that need an extra grant, or that belong to another app. All other data can be mirrored without them. */
+const OPTIONAL_FIELDS = new Set([
+  ...["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"],
+  // The contract of an order's line. An app sees only contracts that it made.
+  "contract",
+]);
 
 /** The wait after THROTTLED if the response does not tell how long to wait for points. */
 const THROTTLED_WAIT_MS = 1_000;
@@ -37,15 +41,19 @@ const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, 
 
 /**
  * Returns the data, and removes optional fields without access, because their null would look like an empty value.
- * @throws PlatformError for any other error
+ * @throws PlatformError for any other error. It has the data of the other parts, if the platform sent them
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
   const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
   const data = asObject(body["data"]);
-  if (data === undefined || !errors.every(isOptional)) throw graphqlError(errors, response);
-  for (const { path = [] } of errors) removeDenied(data, path);
-  const [first] = errors;
+  const optional = errors.filter(isOptional);
+  if (data !== undefined) for (const { path = [] } of optional) removeDenied(data, path);
+  if (data === undefined || optional.length < errors.length) {
+    const others = errors.filter((error) => !optional.includes(error));
+    throw graphqlError(others.length > 0 ? others : errors, response, data);
+  }
+  const [first] = optional;
   return { data, denied: first && { name: fieldName(first), message: String(first.message) } };
 }
 
@@ -59,14 +67,45 @@ function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, 
   return body;
 }
 
-function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): PlatformError {
+function partialAnswer(errors: readonly GraphqlError[], { status }: JsonResponse, data: object = {}): PartialAnswer {
+  return {
+    data,
+    errors: errors.map((error) => ({
+      path: error.path ?? [],
+      error: new PlatformError(reasonOf([error]), messageOf([error]), { status, isDenied: isDenied(error) }),
+    })),
+  };
+}
+
+function messageOf([first]: readonly GraphqlError[]): string {
+  return `the platform answered: ${String(first?.message ?? "no data").slice(0, 300)}`;
+}
+
+function isDenied(error: GraphqlError): boolean {
+  return codeOf(error) === "ACCESS_DENIED";
+}
+
+function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, data?: object): PlatformError {
   const { status } = response;
   const codes = errors.map(codeOf);
   if (codes.includes("THROTTLED")) return throttledError(readCost(response), status);
-  const message = `the platform answered: ${String(errors[0]?.message ?? "no data").slice(0, 300)}`;
-  const isTemporary = codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT");
-  const reason = isTemporary ? "unavailable" : codes.includes("ACCESS_DENIED") ? "unauthorized" : "refused";
-  return new PlatformError(reason, message, { status });
+  const hasPaths = errors.every(({ path = [] }) => path.length > 0);
+  return new PlatformError(reasonOf(errors), messageOf(errors), {
+    status,
+    isTooCostly: codes.includes("MAX_COST_EXCEEDED"),
+    isDenied: errors.some(isDenied),
+    partial: hasPaths && errors.length > 0 ? partialAnswer(errors, response, data) : undefined,
+  });
+}
+
+function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
+  const codes = errors.map(codeOf);
+  const denied = errors.filter(isDenied);
+  // Without access to a whole list or object of the query, all such queries are refused.
+  const isAllDenied = denied.some(({ path = [] }) => path.length <= 1);
+  if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
+  if (isAllDenied) return "unauthorized";
+  return denied.length > 0 ? "incomplete" : "refused";
 }
 
 /** Makes the error for missing points. A known wait is left to the rate limiter, which serves urgent requests first. */
@@ -79,11 +118,12 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
     retryAfterMs: isWaitKnown ? 0 : THROTTLED_WAIT_MS,
     // A query that costs more than the shop's maximum must fail, because it would wait for ever.
     isThrottled: requested <= maximumAvailable,
+    isTooCostly: requested > maximumAvailable,
   });
 }
 
 function isOptional(error: GraphqlError): boolean {
-  return codeOf(error) === "ACCESS_DENIED" && OPTIONAL_FIELDS.has(fieldName(error));
+  return isDenied(error) && OPTIONAL_FIELDS.has(fieldName(error));
 }
 
 function codeOf({ extensions }: GraphqlError): string {

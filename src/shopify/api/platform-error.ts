@@ -1,12 +1,13 @@
 /**
  * A failed request to the platform. The reason says what may help:
  * - `unavailable`: the same request may work later.
+ * - `incomplete`: a part of the answer failed. Requests about other objects work; the same request may work later.
  * - `unauthorized`: the operator has to act, because the connection is refused or an access scope is missing.
  * - `refused`: the request itself is wrong, and the same request gets the same answer.
  */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
-  readonly reason: "unavailable" | "unauthorized" | "refused";
+  readonly reason: "unavailable" | "incomplete" | "unauthorized" | "refused";
   /** The HTTP status; null if there was no response. */
   readonly status: number | null = null;
   /** How long the platform says to wait before the next request. */
@@ -15,16 +16,40 @@ export class PlatformError extends Error {
   readonly isThrottled: boolean = false;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
   readonly needsMerchant: boolean = false;
+  /** Whether the query costs too many points. A query for fewer objects may work. */
+  readonly isTooCostly: boolean = false;
+  /** Whether the app has no access to a part of the answer. */
+  readonly isDenied: boolean = false;
+  /** The data and the errors of the parts; undefined if an error names no part. */
+  readonly partial: PartialAnswer | undefined;
 
-  constructor(
-    reason: PlatformError["reason"],
-    message: string,
-    details: Partial<Pick<PlatformError, "status" | "retryAfterMs" | "isThrottled" | "needsMerchant">> = {},
-  ) {
+  constructor(reason: PlatformError["reason"], message: string, details: PlatformErrorDetails = {}) {
     super(message);
     this.reason = reason;
     Object.assign(this, details);
   }
+}
+
+type PlatformErrorDetails = Partial<Omit<PlatformError, keyof Error | "reason">>;
+
+export interface PartialAnswer {
+  /** Empty if the answer has no data. */
+  data: object;
+  errors: { path: readonly (string | number)[]; error: PlatformError }[];
+}
+
+/**
+ * Whether the cause may be in single objects, so that a query for fewer objects may work. A failed connection, or an
+ * error of HTTP, has another cause.
+ */
+export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
+  if (!(thrown instanceof PlatformError)) return false;
+  return thrown.isTooCostly || thrown.reason === "incomplete" || (thrown.reason === "refused" && thrown.status === 200);
+}
+
+/** Whether the same request may work later. */
+export function isTemporary(thrown: unknown): boolean {
+  return isPlatformError(thrown, "unavailable") || isPlatformError(thrown, "incomplete");
 }
 
 export function isPlatformError(thrown: unknown, reason: PlatformError["reason"]): thrown is PlatformError {

@@ -42,6 +42,10 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
       const response = await postJson(fetch, { url, body, headers, signal });
       cost = readCost(response);
       return readGraphqlData(response);
+    } catch (thrown) {
+      // The platform took no points. Noted, this cost would make the next, smaller query wait too long.
+      if (thrown instanceof PlatformError && thrown.isTooCostly) cost = undefined;
+      throw thrown;
     } finally {
       if (clock() - sentAt > SLOW_MS) slowShops.add(shop.id);
       else slowShops.delete(shop.id);

@@ -10,7 +10,7 @@ import {
   RECENT_BULK_OPERATIONS,
   RUN_BULK_QUERY,
 } from "../api/operations/bulk.ts";
-import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { isTemporary, PlatformError } from "../api/platform-error.ts";
 import { BulkFailure } from "./file-bytes.ts";
 
 /** Services for bulk operations: queries that the platform runs in the background, with a file as their result. */
@@ -63,7 +63,7 @@ export async function findBulkOperation(
       const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
       return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
     } catch (thrown) {
-      if (!isPlatformError(thrown, "unavailable") || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
+      if (!isTemporary(thrown) || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
       if (waitMs === FIRST_WAIT_MS) {
         const message = "cannot ask the platform about its bulk operation; it goes on there, and is waited for";
         log.warn(message, { shop: shop.domain, error: messageOf(thrown) });

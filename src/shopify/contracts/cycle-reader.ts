@@ -2,11 +2,13 @@ import type { Subscription } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 import { MAX_GAP } from "../../store/engine/contract-orders.ts";
 import type { ShopAddress } from "../api/address.ts";
+import type { BatchSizes } from "../api/batches.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
@@ -27,6 +29,7 @@ const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 /** The source of the cycles. */
 export interface CycleSource {
   client: GraphqlClient;
+  sizes: BatchSizes;
   /** The platform's time. */
   now: () => number;
 }
@@ -101,14 +104,26 @@ export async function readCyclesAhead(
   return ahead.filter(({ cycleIndex }) => cycleIndex > last);
 }
 
-/** Reads up to `count` cycles from number `from` on. @returns the cycles that exist @throws PlatformError */
+/** Reads up to `wanted` cycles from number `from` on. @returns the cycles that exist @throws PlatformError */
 export async function readCycles(
-  { client }: CycleSource,
+  { client, sizes }: CycleSource,
   { shop, contractGid: id }: CycleReading,
   from: number,
-  count: number,
+  wanted: number,
 ): Promise<CycleNode[]> {
-  return checkedCycles(await client.query(shop, BILLING_CYCLES, { id, from, to: from + count - 1, count }));
+  const cycles: CycleNode[] = [];
+  for (let next = from; next < from + wanted; ) {
+    const count = sizes.of(shop, BILLING_CYCLES.name, from + wanted - next);
+    try {
+      const data = await client.query(shop, BILLING_CYCLES, { id, from: next, to: next + count - 1, count });
+      cycles.push(...checkedCycles(data));
+      next += count;
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError && thrown.isTooCostly) || count === 1) throw thrown;
+      sizes.halve(shop, BILLING_CYCLES.name, count);
+    }
+  }
+  return cycles;
 }
 
 /** Reads the cycles from a date until after now, for a contract that was not billed for long. */

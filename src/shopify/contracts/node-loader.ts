@@ -2,10 +2,11 @@ import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
 import { asObject } from "../../lib/json.ts";
 import type { OrderStageStore } from "../../store/port/order-stages.ts";
 import type { ShopAddress } from "../api/address.ts";
+import { type BatchSizes, queryInBatches, settledItems } from "../api/batches.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type ContractNode, MAX_NODES_PER_QUERY, NODES } from "../api/operations/contracts.ts";
 import type { OrderLineNode, OrderNode } from "../api/operations/orders.ts";
-import { isPlatformError } from "../api/platform-error.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
@@ -19,41 +20,69 @@ export interface NodeLoader {
 
 type LoadedNode = ContractNode | OrderNode;
 
-export function createNodeLoader(client: GraphqlClient): NodeLoader {
-  const groups = new Map<number, GroupCommit<string, LoadedNode | null>>();
+type NodeResult = PromiseSettledResult<LoadedNode | null>;
 
-  function groupOf(shop: ShopAddress): GroupCommit<string, LoadedNode | null> {
+export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): NodeLoader {
+  const groups = new Map<number, GroupCommit<string, NodeResult>>();
+
+  function groupOf(shop: ShopAddress): GroupCommit<string, NodeResult> {
     const group = groups.get(shop.id) ?? createGroup(shop);
     groups.set(shop.id, group);
     return group;
   }
 
-  function createGroup(shop: ShopAddress): GroupCommit<string, LoadedNode | null> {
+  function createGroup(shop: ShopAddress): GroupCommit<string, NodeResult> {
+    const batch = {
+      sizes,
+      shop,
+      operation: NODES.name,
+      most: MAX_NODES_PER_QUERY,
+      query: (ids: readonly string[]) => queryNodes(client, shop, ids),
+    };
     return createGroupCommit({
       async commit(gids) {
         const ids = [...new Set(gids)];
-        const { nodes } = await client.query(shop, NODES, { ids });
-        if (!Array.isArray(nodes)) throw platformRecordError("the platform sent no objects for their ids");
-        const byGid = new Map(ids.map((id, index) => [id, nodes[index] ?? null]));
-        return gids.map((gid) => byGid.get(gid) ?? null);
+        const results = await queryInBatches(batch, ids);
+        const byGid = new Map(ids.map((id, index) => [id, results[index]]));
+        return gids.map((gid) => byGid.get(gid) ?? { status: "fulfilled", value: null });
       },
       sizeOf: () => 1,
       maxSize: MAX_NODES_PER_QUERY,
-      // If the platform refuses one id, the other ids are still read.
-      failsAll: (thrown) => !(isPlatformError(thrown, "refused") && thrown.status === 200),
+      failsAll: () => true,
     });
   }
 
   return {
     async contract(shop, gid) {
-      const node = await groupOf(shop).submit(gid);
+      const node = fulfilled(await groupOf(shop).submit(gid));
       return isObject(node) && "revisionId" in node ? requireShape("a contract", node) : undefined;
     },
     async order(shop, gid) {
-      const node = await groupOf(shop).submit(gid);
+      const result = await groupOf(shop).submit(gid);
+      // An order of which a part is refused counts as an order that the platform does not show.
+      const isDenied = result.status === "rejected" && (result.reason as PlatformError).isDenied;
+      const node = isDenied ? null : fulfilled(result);
       return isObject(node) && "lineItems" in node ? node : undefined;
     },
   };
+}
+
+/** @throws PlatformError if no object can be read */
+async function queryNodes(client: GraphqlClient, shop: ShopAddress, ids: readonly string[]): Promise<NodeResult[]> {
+  try {
+    const { nodes } = await client.query(shop, NODES, { ids: [...ids] });
+    if (!Array.isArray(nodes)) throw platformRecordError("the platform sent no objects for their ids");
+    return ids.map((_, index) => ({ status: "fulfilled", value: nodes[index] ?? null }));
+  } catch (thrown) {
+    const results = thrown instanceof PlatformError ? settledItems<LoadedNode | null>(thrown, "nodes") : undefined;
+    if (results?.length !== ids.length) throw thrown;
+    return results;
+  }
+}
+
+function fulfilled<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === "fulfilled") return result.value;
+  throw result.reason;
 }
 
 function isObject(node: LoadedNode | null): node is LoadedNode {

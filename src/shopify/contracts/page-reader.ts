@@ -1,9 +1,9 @@
 import type { Shop } from "../../domain/shop.ts";
-import type { GraphqlClient } from "../api/graphql-client.ts";
+import { queryInBatches } from "../api/batches.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
-import { isPlatformError } from "../api/platform-error.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
 import type { History } from "./history.ts";
 import { type ContractRecords, type ContractSource, readContractFrom, readContractWith } from "./reader.ts";
@@ -26,11 +26,11 @@ export async function readContractPage(
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
 ): Promise<PromiseSettledResult<ContractRecords>[]> {
-  const { client, settingsOf, now } = source;
+  const { settingsOf, now } = source;
   const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
   const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
   const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const open = await readOpenCycles(client, shop, whole.filter(hasOnlySuccesses));
+  const open = await readOpenCycles(source, shop, whole.filter(hasOnlySuccesses));
   return Promise.allSettled(
     checked.map(async (each) => {
       if (each.status === "rejected") throw each.reason;
@@ -46,7 +46,7 @@ export async function readContractPage(
 
 /** Reads for each contract the two cycles after its attempts. Leaves out a contract if its cycles are refused. */
 async function readOpenCycles(
-  client: GraphqlClient,
+  { client, sizes }: ContractSource,
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
 ): Promise<Map<string, OpenCycles>> {
@@ -54,10 +54,11 @@ async function readOpenCycles(
     { contract: id, index: attempts.length + 1 },
     { contract: id, index: attempts.length + 2 },
   ]);
-  const cycles: (CycleState | null)[] = [];
-  for (let start = 0; start < addresses.length; start += MAX_CYCLES_PER_LOOKUP) {
-    cycles.push(...(await lookUp(client, shop, addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP))));
-  }
+  const query = (part: readonly CycleAddress[]) => lookUp(client, shop, part);
+  const batch = { sizes, shop, operation: "CycleLookup", most: MAX_CYCLES_PER_LOOKUP, query };
+  const cycles = (await queryInBatches(batch, addresses)).map((each) =>
+    each.status === "fulfilled" ? each.value : null,
+  );
   return new Map(
     nodes.flatMap(({ id }, index) => {
       const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
@@ -66,23 +67,22 @@ async function readOpenCycles(
   );
 }
 
-/** Reads cycles by their addresses. If the platform refuses one cycle, the query fails, and each half is read alone. */
+/** Reads cycles by their addresses. A cycle that the platform refuses is null. @throws PlatformError */
 async function lookUp(
-  client: GraphqlClient,
+  client: ContractSource["client"],
   shop: Shop,
   addresses: readonly CycleAddress[],
-): Promise<(CycleState | null)[]> {
+): Promise<PromiseSettledResult<CycleState | null>[]> {
   const { operation, variables } = cycleLookup(addresses);
+  let cycles: Record<string, CycleState | null>;
   try {
-    const cycles = await client.query(shop, operation, variables);
-    return addresses.map((_, index) => cycles[`c${index}`] ?? null);
+    cycles = await client.query(shop, operation, variables);
   } catch (thrown) {
-    if (!isPlatformError(thrown, "refused")) throw thrown;
-    if (addresses.length === 1 || thrown.status !== 200) return addresses.map(() => null);
-    const half = Math.ceil(addresses.length / 2);
-    const [first, second] = [addresses.slice(0, half), addresses.slice(half)];
-    return [...(await lookUp(client, shop, first)), ...(await lookUp(client, shop, second))];
+    const data = thrown instanceof PlatformError ? thrown.partial?.data : undefined;
+    if (data === undefined || Object.keys(data).length === 0) throw thrown;
+    cycles = data as typeof cycles;
   }
+  return addresses.map((_, index) => ({ status: "fulfilled", value: cycles[`c${index}`] ?? null }));
 }
 
 /** @throws SdsError `bad_record` */

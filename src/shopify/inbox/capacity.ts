@@ -1,5 +1,6 @@
 import { addTo } from "../../lib/slots.ts";
 import type { InboxQueue } from "../../store/port/inbox.ts";
+import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
  * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of one shop share
@@ -24,6 +25,14 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
+  /** How many subjects of a shop in a row the platform could not answer completely. */
+  const incomplete = new Map<number, number>();
+
+  function noteFailure(shopId: number): void {
+    const before = rests.get(shopId);
+    const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
+    rests.set(shopId, { endsAt: clock() + durationMs, durationMs });
+  }
 
   return {
     /** Whether another subject of the queue may start now. */
@@ -45,13 +54,16 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
     /** Notes that the shop's platform answered. */
     noteSuccess(shopId: number): void {
       rests.delete(shopId);
+      incomplete.delete(shopId);
+    },
+    /** Notes that the platform could not answer about one subject. Many in a row count as a failure. */
+    noteIncomplete(shopId: number): void {
+      const inARow = (incomplete.get(shopId) ?? 0) + 1;
+      incomplete.set(shopId, inARow);
+      if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
     /** Notes that the platform failed. After its rest, the shop gets one subject at a time until an answer. */
-    noteFailure(shopId: number): void {
-      const before = rests.get(shopId);
-      const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
-      rests.set(shopId, { endsAt: clock() + durationMs, durationMs });
-    },
+    noteFailure,
   };
 }
 

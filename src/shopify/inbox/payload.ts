@@ -21,6 +21,7 @@ export type Intent =
   /** The webhook names `orders`. They are read with the contract. */
   | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
+  | { do: "read_customer"; customer: string }
   /** Two customers became one. Some payloads do not say which customer is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
   | { do: "read_plan"; subscription: AppSubscription }
@@ -46,6 +47,9 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
       return { subject: intent.contract, needsPlatform: true };
     case "read_order":
       return { subject: intent.order, needsPlatform: true };
+    // Not the subject of the customer's other webhooks, which do not need the platform.
+    case "read_customer":
+      return { subject: `reading of ${intent.customer}`, needsPlatform: true };
     case "merge_customers":
       return { subject: `merge of ${intent.kept}`, needsPlatform: true };
     case "read_plan":
@@ -59,10 +63,19 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** Makes a webhook like the platform's, for a contract or an order that cannot be read now. The inbox retries it. */
-export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
-  const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
-  return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
+/** In a webhook that we made: the payload has no data, so the object must be read. */
+const MUST_READ = "sds_must_read";
+const CHANGE_TOPICS = {
+  contract: "subscription_contracts/update",
+  order: "orders/updated",
+  customer: "customers/update",
+};
+
+/** Makes a webhook like the platform's, for an object that cannot be read now. The inbox retries it. */
+export function changeWebhook(of: keyof typeof CHANGE_TOPICS, gid: string) {
+  const topic = CHANGE_TOPICS[of];
+  const body = JSON.stringify({ admin_graphql_api_id: gid, ...(of === "customer" && { [MUST_READ]: true }) });
+  return { topic, body, subject: orderingOf(readWebhook({ topic, text: body, triggeredAt: 0 })).subject };
 }
 
 /** Reads a platform webhook, with any topic and any payload. Pure. */
@@ -103,7 +116,10 @@ const USES: Record<TopicUse, PayloadReader> = {
     );
   },
   cycle: (payload) => readContract(payload["subscription_contract_id"]),
-  customer: (payload, triggeredAt) => apply(customerRecord(payload), changeTime(payload["updated_at"], triggeredAt)),
+  customer: (payload, triggeredAt) =>
+    payload[MUST_READ] === true
+      ? withGid("Customer", payload["admin_graphql_api_id"], (customer) => ({ do: "read_customer", customer }))
+      : apply(customerRecord(payload), changeTime(payload["updated_at"], triggeredAt)),
   customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
     if (payload["status"] === "failed") return ignore("the merge failed");

@@ -8,7 +8,7 @@ import type { Sleep } from "../../lib/waits.ts";
 import type { InboxItem, InboxQueue, InboxStore } from "../../store/port/inbox.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
-import { PlatformError } from "../api/platform-error.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
@@ -186,7 +186,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     } catch (thrown) {
       // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
       if (isStopping() || !membership.mayBegin(shopId)) return;
-      if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
+      if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
+      else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, items, thrown);
     }
   };

@@ -153,6 +153,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
   switch (intent.do) {
     case "read_contract":
     case "read_order":
+    case "read_customer":
     case "merge_customers":
       // Without a connection, nothing is lost: when the shop is connected again, a load reads everything.
       if (!(await isConnected(services, shop))) {
@@ -160,6 +161,8 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
       }
       if (intent.do === "read_contract") await contracts.refreshUnlessKnown(shop, intent.contract, hintOf(intent));
       if (intent.do === "read_order") await readOrder(services, shop, intent);
+      if (intent.do === "read_customer")
+        await submit(services, shop, await readCustomer(services, shop, intent.customer), []);
       if (intent.do === "merge_customers") await mergeCustomers(services, shop, intent);
       return;
     case "read_plan":
@@ -210,14 +213,19 @@ async function readOrder(
     await contracts.refreshUnlessKnown(shop, contract, hint);
 }
 
+/** @returns no records for a customer that the platform does not have @throws PlatformError */
+async function readCustomer({ client }: HandlerServices, shop: Shop, gid: string): Promise<MirrorRecord[]> {
+  const { customer } = await client.query(shop, CUSTOMER_BY_ID, { id: gid });
+  return customer === null ? [] : [customerRecord(customer)];
+}
+
 /** Reads the kept customer, and redacts the other. Each contract that moves has its own platform webhook. */
 async function mergeCustomers(
   services: HandlerServices,
   shop: Shop,
   { kept, gone, triggeredAt }: Extract<OpenIntent, { do: "merge_customers" }>,
 ): Promise<void> {
-  const { customer } = await services.client.query(shop, CUSTOMER_BY_ID, { id: kept });
-  const records: MirrorRecord[] = customer === null ? [] : [customerRecord(customer)];
+  const records = await readCustomer(services, shop, kept);
   if (gone !== undefined) records.push({ type: "redaction", shopifyId: gone, asOf: triggeredAt });
   await submit(services, shop, records, []);
 }

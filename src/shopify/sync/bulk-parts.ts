@@ -8,7 +8,7 @@ import { customersBulkQuery, ordersBulkQuery } from "../api/operations/bulk.ts";
 import { OLDEST_CONTRACT } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { ORDERS_COUNT } from "../api/operations/orders.ts";
-import { PlatformError } from "../api/platform-error.ts";
+import { isTemporary, PlatformError } from "../api/platform-error.ts";
 import { BulkFailure, type FileServices } from "../bulk/file-bytes.ts";
 import type { BulkServices } from "../bulk/operations.ts";
 import { OtherLoad, readBulkPart } from "./bulk-part-reader.ts";
@@ -50,7 +50,7 @@ async function orderCount(client: GraphqlClient, shop: Shop, query: string): Pro
   try {
     return (await client.query(shop, ORDERS_COUNT, { query })).ordersCount?.count ?? 0;
   } catch (thrown) {
-    if (thrown instanceof PlatformError && thrown.reason !== "unavailable") return 0;
+    if (thrown instanceof PlatformError && !isTemporary(thrown)) return 0;
     throw thrown;
   }
 }
@@ -67,7 +67,7 @@ export async function loadBulkCustomers(services: BulkLoadServices & Loader, act
     async store(_, { objects }) {
       // The cast is safe, because the bulk query asks for the fields of `CustomerNode`.
       const nodes = objects as unknown as CustomerNode[];
-      const counts = await loadCustomers(services, shop, nodes, run.counts.skipped);
+      const counts = await loadCustomers(services, shop, { nodes }, run.counts.skipped);
       run.counts = addCounts(run.counts, counts);
       return objects.length;
     },

@@ -23,7 +23,7 @@ import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./p
 export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
   orderStages: OrderStageStore;
-  inbox: Pick<InboxStore, "receive" | "waitingSubjects">;
+  inbox: Pick<InboxStore, "receive" | "retryAbout" | "waitingSubjects">;
 }
 
 export interface LoadOptions {
@@ -61,7 +61,7 @@ export async function runFullSync(
   if (run.stage === "customers") {
     if (!(await loadBulkCustomers(services, active))) await loadCustomerPages(services, active);
     logSkippedCustomers(services, shop, run.counts.skipped);
-    await active.save({ stage: "orders", cursor: null });
+    await active.save({ stage: "orders", cursor: null, list: undefined });
   }
   if (run.stage === "orders") {
     await stageOrders(services, active);
@@ -83,17 +83,17 @@ async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean)
 }
 
 async function loadCustomerPages(services: LoadServices, { shop, run, save, onProgress }: ActiveRun): Promise<void> {
-  const start = { after: run.cursor, onRestart: () => forgetCustomers(run) };
-  for await (const page of readPages(services.client, shop, ALL_CUSTOMERS, start, services.now)) {
-    const counts = await loadCustomers(services, shop, page.nodes, run.counts.skipped);
-    await save({ cursor: page.endCursor, counts: addCounts(run.counts, counts) });
+  const start = { after: run.cursor, list: run.list, onRestart: () => forgetCustomers(run) };
+  for await (const page of readPages(services, shop, ALL_CUSTOMERS, start)) {
+    const counts = await loadCustomers(services, shop, page, run.counts.skipped);
+    await save({ cursor: page.endCursor, list: page.list, counts: addCounts(run.counts, counts) });
     const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
     onProgress({ counts: run.counts, stage: run.stage, done });
   }
 }
 
 async function loadContractPages(services: LoadServices, { shop, run, save, onProgress }: ActiveRun): Promise<void> {
-  const { client, inbox, now } = services;
+  const { client, inbox } = services;
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
@@ -106,10 +106,10 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const onRestart = () => {
     run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
   };
-  const pages = readPages(client, shop, ALL_CONTRACTS, { after: run.cursor, onRestart }, now);
+  const pages = readPages(services, shop, ALL_CONTRACTS, { after: run.cursor, list: run.list, onRestart });
   const work = (page: ReadPage<ContractWithAttempts>) => loadContracts(services, shop, page, eventsOf);
-  await workOnTwo(pages, work, async ({ nodes, endCursor }, counts) => {
-    await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
+  await workOnTwo(pages, work, async ({ nodes, endCursor, list }, counts) => {
+    await save({ cursor: endCursor, list, counts: addCounts(run.counts, counts) });
     // Without this, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");

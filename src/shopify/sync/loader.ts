@@ -4,19 +4,20 @@ import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
 import type { InboxStore } from "../../store/port/inbox.ts";
+import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import type { ChangeHint, ContractPage, ContractRefresher, EventScope } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { changeWebhook } from "../inbox/payload.ts";
+import type { PageSource, UnreadObject } from "./pages.ts";
 import { addCounts } from "./progress.ts";
 
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and the sync goes on. */
-export interface Loader {
+export interface Loader extends PageSource {
   contracts: ContractRefresher;
-  inbox: Pick<InboxStore, "receive">;
-  now: () => number;
+  inbox: Pick<InboxStore, "receive" | "retryAbout">;
   log: Log;
 }
 
@@ -25,11 +26,12 @@ const MAX_CUSTOMER_WARNINGS = 5;
 
 /** @param skipped how many customers the run has skipped before */
 export async function loadCustomers(
-  { contracts, log }: Loader,
+  loader: Loader,
   shop: Shop,
-  nodes: readonly CustomerNode[],
+  { nodes, unread = [] }: { nodes: readonly CustomerNode[]; unread?: readonly UnreadObject[] },
   skipped: number,
 ): Promise<Partial<SyncCounts>> {
+  const { contracts, log } = loader;
   const records: CustomerRecord[] = [];
   let badCount = 0;
   for (const node of nodes) {
@@ -42,7 +44,9 @@ export async function loadCustomers(
       log.warn("a customer of the platform cannot be mirrored", fields);
     }
   }
-  return { customers: records.length, skipped: badCount, ...(await contracts.submit(shop, records)) };
+  for (const { gid, error } of unread) await skip(loader, shop, "customer", gid, error);
+  const counts = { customers: records.length, skipped: badCount + unread.length };
+  return { ...counts, ...(await contracts.submit(shop, records)) };
 }
 
 /** Logs the number of skipped customers that have no log line of their own. */
@@ -58,14 +62,20 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
 export async function loadContracts(
   loader: Loader,
   shop: Shop,
-  page: ContractPage,
+  page: ContractPage & { unread: readonly UnreadObject[] },
   eventsOf: (node: ContractNode) => EventScope,
 ): Promise<SyncCounts> {
   const results = await loader.contracts.loadPage(shop, page, eventsOf);
   const { nodes } = page;
   const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
   const allFailed = nodes.length > 1 && failures.length === nodes.length;
-  const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));
+  const isOutage = allFailed && nodes.length > MAX_FAILURES_IN_A_ROW;
+  const fatal = failures.find(
+    (thrown) =>
+      !isBadData(thrown) ||
+      (allFailed && isPlatformError(thrown, "refused")) ||
+      (isOutage && isPlatformError(thrown, "incomplete")),
+  );
   if (fatal !== undefined) throw fatal;
   let counts = NO_COUNTS;
   for (const [index, result] of results.entries()) {
@@ -76,7 +86,17 @@ export async function loadContracts(
       : await skip(loader, shop, "contract", id, result.reason);
     counts = addCounts(counts, more);
   }
+  for (const { gid } of page.unread) {
+    // Another query may work: the page asks for all attempts of a contract, and this query for its last cycles.
+    const more = await refreshContract(loader, shop, gid, hintNow("contract", loader.now()));
+    counts = addCounts(counts, { subscriptions: 1 - (more.skipped ?? 0), ...more });
+  }
   return counts;
+}
+
+/** A hint that something may have changed up to now. */
+export function hintNow(of: ChangeHint["of"], now: number): ChangeHint {
+  return { of, orders: [], triggeredAt: now };
 }
 
 /** Reads a changed contract again, unless an earlier reading has shown the change. */
@@ -106,7 +126,7 @@ export async function refreshUnconverted(loader: Loader, shop: Shop): Promise<Sy
     const pairs = [...new Set(found.map(({ pair }) => pair))];
     const rates = await Promise.all(pairs.map((pair) => contracts.newestRate(shop, pair)));
     const rated = found.filter(({ pair }) => rates[pairs.indexOf(pair)] !== undefined);
-    const hint: ChangeHint = { of: "contract", orders: [], triggeredAt: now() };
+    const hint = hintNow("contract", now());
     const results = await allDone(rated.map(({ contract }) => refreshContract(loader, shop, contract, hint)));
     counts = results.reduce<SyncCounts>(addCounts, counts);
     after = found.at(-1)?.contract;
@@ -133,20 +153,23 @@ export async function contractsOfOrder(
   }
 }
 
-/** Puts a contract or order with bad data into the inbox, to be retried. @throws errors with another cause */
+const NAMES = { contract: "a contract", order: "an order", customer: "a customer" };
+
+/** Puts an object with bad data into the inbox, to be retried. @throws errors with another cause */
 async function skip(
   { inbox, now, log }: Loader,
   shop: Shop,
-  of: ChangeHint["of"],
+  of: keyof typeof NAMES,
   gid: string,
   thrown: unknown,
 ): Promise<Partial<SyncCounts>> {
   if (!isBadData(thrown)) throw thrown;
   const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
-  const what = of === "contract" ? "a contract" : "an order";
-  log.warn(`${what} of the platform cannot be mirrored now; the inbox will retry it`, fields);
-  const webhook = { ...changeWebhook(of, gid), webhookId: null, triggeredAt: now() };
-  await inbox.receive([{ shopId: shop.id, subject: gid, needsPlatform: true, ...webhook }], now());
+  log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
+  const { subject, ...webhook } = changeWebhook(of, gid);
+  const receipt = { shopId: shop.id, subject, needsPlatform: true, webhookId: null, triggeredAt: now(), ...webhook };
+  // An object that always fails has one item in the inbox, not one for each run that finds it.
+  if (!(await inbox.retryAbout(shop.id, subject, now()))) await inbox.receive([receipt], now());
   return { skipped: 1 };
 }
 
@@ -161,5 +184,6 @@ function reasonOf(thrown: unknown): string {
 /** Whether the cause is bad data of one item, such as a missing part. Otherwise the request or the database failed. */
 function isBadData(thrown: unknown): boolean {
   if (thrown instanceof SdsError) return thrown.code === "bad_record";
-  return thrown instanceof TypeError || isPlatformError(thrown, "refused");
+  const isOfPart = isPlatformError(thrown, "refused") || isPlatformError(thrown, "incomplete");
+  return thrown instanceof TypeError || isOfPart;
 }

@@ -1,78 +1,232 @@
+import type { ListPosition } from "../../domain/platform/sync.ts";
 import type { ShopAddress } from "../api/address.ts";
+import { type BatchSizes, MAX_FAILURES_IN_A_ROW, settledItems } from "../api/batches.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import type { ListOperation, PageVariables } from "../api/operations/operation.ts";
+import { type ListOperation, MAX_PAGE_SIZE } from "../api/operations/operation.ts";
 import { type NodePage, nextCursor } from "../api/paging.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 
-/** A page, and the cursor to continue after it. */
+/** A page, and the position to continue after it. */
 export interface ReadPage<T> {
   nodes: T[];
+  /** Objects that the platform cannot answer completely. All others of the page are in `nodes`. */
+  unread: UnreadObject[];
   endCursor: string | null;
+  /** The list that `endCursor` belongs to. */
+  list: ListPosition;
   /** When the page was requested, epoch milliseconds. This can be long ago, because pages are requested in advance. */
   requestedAt: number;
 }
 
-interface Start extends Partial<PageVariables> {
+export interface UnreadObject {
+  gid: string;
+  error: PlatformError;
+}
+
+/** Where pages come from. */
+export interface PageSource {
+  client: GraphqlClient;
+  sizes: BatchSizes;
+  /** The platform's time. */
+  now: () => number;
+}
+
+interface Start {
+  after?: string | null;
+  /** In the platform's search syntax, about the value by which the list is sorted; null for everything. */
+  query?: string | null;
+  /** The list that `after` belongs to; without it, the list of `query`. */
+  list?: ListPosition | undefined;
   /** Called before reading restarts at the first page, although an earlier run has read some pages. */
   onRestart?: () => void;
 }
 
 /** Limit for empty pages in a row. Without it, an error of the platform could make us read for ever. */
 const MAX_EMPTY_PAGES = 100;
+/** The platform ends a list after 25,000 rows. After this many rows, a filter for the later rows begins a new list. */
+const MAX_ROWS = 20_000;
 
 /**
- * Reads all pages. The next page is requested while the caller works on the current one. @throws PlatformError
- * @param start `query` is in the platform's search syntax. If the platform refuses `after`, all pages are read.
+ * Reads all pages. The next page is requested while the caller works on the current one. If the platform refuses
+ * `after`, all pages are read. @throws PlatformError
  */
-export async function* readPages<T>(
-  client: GraphqlClient,
+export async function* readPages<T extends object>(
+  source: PageSource,
   shop: ShopAddress,
   operation: ListOperation<T>,
-  { after = null, query = null, onRestart = () => {} }: Start,
-  now: () => number,
+  { after = null, query = null, list = { filter: query, rowCount: 0 }, onRestart = () => {} }: Start,
 ): AsyncGenerator<ReadPage<T>> {
-  async function request(cursor: string | null): Promise<{ page: NodePage<T>; requestedAt: number }> {
-    const askedAt = now();
-    const data = await client.query(shop, operation, { after: cursor, query });
-    // Our clock may be ahead, and only the answer corrects it.
-    const requestedAt = Math.min(askedAt, now());
-    const { nodes, pageInfo }: Partial<NodePage<T>> = data[operation.field] ?? {};
-    if (!Array.isArray(nodes) || pageInfo === undefined) {
-      throw new PlatformError("refused", `the platform's answer has no list of ${operation.field}`);
-    }
-    // The platform may send null for a node that it cannot read.
-    const objects = nodes.filter((node) => typeof node === "object" && node !== null);
-    return { page: { nodes: objects, pageInfo }, requestedAt };
-  }
-
-  let current = after;
+  const request = createPageRequest(source, shop, operation);
+  const chain = createChain(operation, list.rowCount);
+  let position: RowPosition = { after, query: list.filter };
 
   /** Requests the first page if the stored cursor is refused: the platform's data may have changed since. */
   function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
-    current = null;
+    position = { after: null, query };
+    chain.restart();
     onRestart();
-    return request(null);
+    return request(position);
   }
 
   const passed = new Set<string>();
   let emptyPages = 0;
-  let pending: ReturnType<typeof request> | undefined = request(current).catch(requestAll);
+  let pending: ReturnType<typeof request> | undefined = request(position).catch(requestAll);
   while (pending !== undefined) {
-    const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
-    const next = nextCursor(page, current);
-    if (next !== undefined && passed.has(next)) {
+    const read: Awaited<ReturnType<typeof request>> = await pending;
+    const end = nextCursor(read.page, position.after);
+    if (end !== undefined && passed.has(end)) {
       throw new PlatformError("refused", "the platform's pages go round in a circle");
     }
-    passed.add(next ?? "");
-    emptyPages = page.nodes.length === 0 ? emptyPages + 1 : 0;
+    passed.add(end ?? "");
+    emptyPages = read.page.nodes.length + read.unread.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > MAX_EMPTY_PAGES) throw new PlatformError("refused", "the platform's empty pages do not end");
-    pending = next === undefined ? undefined : request(next);
+    const current = position;
+    const nodes = chain.newNodes(read.page.nodes);
+    const currentList = { filter: current.query, rowCount: chain.rowCount() };
+    position = chain.next({ after: end ?? null, query: current.query });
+    if (position.query !== current.query) passed.clear();
+    pending = end === undefined ? undefined : request(position);
     // The next round awaits the request. If the caller fails before, this prevents an unhandled rejection.
     pending?.catch(() => undefined);
-    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
-    current = next ?? null;
+    const { unread, requestedAt } = read;
+    yield { nodes, unread, endCursor: read.page.pageInfo.endCursor, list: currentList, requestedAt };
   }
+}
+
+interface RowPosition {
+  after: string | null;
+  query: string | null;
+}
+
+/**
+ * Follows a list, and begins a new one before the platform ends it.
+ * @param readBefore how many rows an earlier run read
+ */
+function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBefore: number) {
+  let rowCount = readBefore;
+  /** The filter for the last row, and the rows that this filter finds again. */
+  let last: { filter: string | null; ids: Set<unknown> } = { filter: null, ids: new Set() };
+  let known: ReadonlySet<unknown> = new Set();
+  return {
+    rowCount: () => rowCount,
+    restart() {
+      rowCount = 0;
+    },
+    /** Counts rows, and leaves out those that the former list had at its end. */
+    newNodes(nodes: T[]): T[] {
+      rowCount += nodes.length;
+      for (const node of nodes) {
+        const filter = filterFrom(node) ?? null;
+        if (filter !== last.filter) last = { filter, ids: new Set() };
+        if ("id" in node) last.ids.add(node.id);
+      }
+      return nodes.filter((node) => !("id" in node && known.has(node.id)));
+    },
+    next(position: RowPosition): RowPosition {
+      if (rowCount < MAX_ROWS || last.filter === null || last.filter === position.query) return position;
+      rowCount = 0;
+      known = last.ids;
+      return { after: null, query: last.filter };
+    },
+  };
+}
+
+interface PageAnswer<T> {
+  page: NodePage<T>;
+  unread: UnreadObject[];
+  requestedAt: number;
+}
+
+/**
+ * Makes a function that requests pages. It halves a page that the platform refuses, because the page costs too many
+ * points or because of one object, until that object is alone. Then only the object's gid is read.
+ */
+function createPageRequest<T extends object>(
+  { client, sizes, now }: PageSource,
+  shop: ShopAddress,
+  operation: ListOperation<T>,
+): (position: RowPosition) => Promise<PageAnswer<T>> {
+  /** How many of the next rows have a bad one among them; 0 if no bad row is known. */
+  let suspectCount = 0;
+  let unreadInARow = 0;
+
+  async function ask(position: RowPosition, first: number): Promise<PageAnswer<T>> {
+    const askedAt = now();
+    const { page, unread } = await client.query(shop, operation, { ...position, first }).then(
+      (data) => ({ page: listOf(data, operation), unread: [] }),
+      (thrown: unknown) => answeredPart(thrown, operation),
+    );
+    // Our clock may be ahead, and only the answer corrects it.
+    return { page, unread, requestedAt: Math.min(askedAt, now()) };
+  }
+
+  async function askForGid(position: RowPosition, error: PlatformError): Promise<PageAnswer<T>> {
+    const data = await client.query(shop, operation.gids, { ...position, first: 1 });
+    const { nodes, pageInfo } = listOf(data, operation);
+    const gids = nodes.flatMap((node) => operation.gidOf(node) ?? []);
+    return { page: { nodes: [], pageInfo }, unread: gids.map((gid) => ({ gid, error })), requestedAt: now() };
+  }
+
+  async function askHalving(position: RowPosition): Promise<PageAnswer<T>> {
+    for (;;) {
+      const size = sizes.of(shop, operation.name, MAX_PAGE_SIZE);
+      const first = suspectCount === 0 ? size : Math.min(size, Math.ceil(suspectCount / 2));
+      try {
+        const answer = await ask(position, first);
+        suspectCount = Math.max(0, suspectCount - first);
+        return answer;
+      } catch (thrown) {
+        if (!(thrown instanceof PlatformError)) throw thrown;
+        if (thrown.isTooCostly && first > 1) {
+          sizes.halve(shop, operation.name, first);
+          continue;
+        }
+        if (thrown.reason !== "incomplete") throw thrown;
+        suspectCount = first > 1 ? first : 0;
+        if (first === 1) return askForGid(position, thrown);
+      }
+    }
+  }
+
+  return async (position) => {
+    const answer = await askHalving(position);
+    const { page, unread } = answer;
+    unreadInARow = page.nodes.length > 0 ? 0 : unreadInARow + unread.length;
+    const [first] = unread;
+    if (first !== undefined && unreadInARow > MAX_FAILURES_IN_A_ROW) throw first.error;
+    return answer;
+  };
+}
+
+/** @throws PlatformError if the answer does not have the list */
+function listOf<T>(data: Record<string, NodePage<T> | null>, { field }: { field: string }): NodePage<T> {
+  const { nodes, pageInfo }: Partial<NodePage<T>> = data[field] ?? {};
+  if (!Array.isArray(nodes) || pageInfo === undefined) {
+    throw new PlatformError("refused", `the platform's answer has no list of ${field}`);
+  }
+  // The platform may send null for a node that it cannot read.
+  return { nodes: nodes.filter((node) => typeof node === "object" && node !== null), pageInfo };
+}
+
+/** Divides an incomplete page into complete nodes and others. @throws the error, if a failed node has no gid */
+function answeredPart<T extends object>(
+  thrown: unknown,
+  operation: ListOperation<T>,
+): { page: NodePage<T>; unread: UnreadObject[] } {
+  if (!isPlatformError(thrown, "incomplete")) throw thrown;
+  const data = thrown.partial?.data as Record<string, NodePage<T | null> | null> | undefined;
+  const page = data?.[operation.field];
+  const results = settledItems<T | null>(thrown, operation.field, "nodes");
+  if (results === undefined || page?.pageInfo === undefined) throw thrown;
+  const unread = results.flatMap((result, index) => {
+    if (result.status === "fulfilled") return [];
+    const gid = operation.gidOf(page.nodes[index] ?? {});
+    if (gid === undefined) throw thrown;
+    return [{ gid, error: result.reason as PlatformError }];
+  });
+  const nodes = results.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
+  return { page: { nodes, pageInfo: page.pageInfo }, unread };
 }
 
 /**

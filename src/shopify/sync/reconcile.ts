@@ -3,7 +3,6 @@ import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../d
 import type { Shop } from "../../domain/shop.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
-import type { GraphqlClient } from "../api/graphql-client.ts";
 import { ATTEMPTS, type ContractAttempt } from "../api/operations/attempts.ts";
 import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
@@ -13,17 +12,17 @@ import type { ChangeHint } from "../contracts/refresher.ts";
 import {
   allDone,
   contractsOfOrder,
+  hintNow,
   type Loader,
   loadCustomers,
   logSkippedCustomers,
   refreshContract,
   refreshUnconverted,
 } from "./loader.ts";
-import { readPages } from "./pages.ts";
+import { type ReadPage, readPages } from "./pages.ts";
 import { type ActiveRun, addCounts, type OnProgress } from "./progress.ts";
 
 interface ReconcileServices extends Loader {
-  client: GraphqlClient;
   syncs: SyncStore;
 }
 
@@ -102,37 +101,46 @@ async function runStages(services: ReconcileServices, active: ActiveRun): Promis
   const from = isoUtc(run.from ?? 0);
   const updated = `updated_at:>='${from}'`;
   const created = `created_at:>='${from}'`;
-  await runStage(services, active, "customers", CUSTOMERS, updated, (nodes) =>
-    loadCustomers(services, shop, nodes, run.counts.skipped),
+  await runStage(services, active, "customers", CUSTOMERS, updated, (page) =>
+    loadCustomers(services, shop, page, run.counts.skipped),
   );
-  await runStage(services, active, "subscriptions", CHANGED_CONTRACTS, updated, async (nodes) => {
+  await runStage(services, active, "subscriptions", CHANGED_CONTRACTS, updated, async (page) => {
+    const nodes = changedNodes(page, services.now());
     const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
     return { ...(await refreshAll(services, shop, new Map(changes))), subscriptions: nodes.length };
   });
-  await runStage(services, active, "orders", CHANGED_ORDERS, updated, (nodes) => refreshOrders(services, shop, nodes));
-  await runStage(services, active, "attempts", ATTEMPTS, created, (nodes) =>
-    refreshAll(services, shop, lastEnds(nodes)),
+  await runStage(services, active, "orders", CHANGED_ORDERS, updated, (page) =>
+    refreshOrders(services, shop, changedNodes(page, services.now())),
   );
+  await runStage(services, active, "attempts", ATTEMPTS, created, ({ nodes, unread }) => {
+    const unseen = unread.map(({ gid }): [string, ChangeHint] => [gid, hintNow("contract", services.now())]);
+    return refreshAll(services, shop, new Map([...lastEnds(nodes), ...unseen]));
+  });
+}
+
+/** Returns the objects of a page. An object without a readable time of change counts as changed now. */
+function changedNodes({ nodes, unread }: Pick<ReadPage<ChangedNode>, "nodes" | "unread">, now: number): ChangedNode[] {
+  return [...nodes, ...unread.map(({ gid }) => ({ id: gid, updatedAt: isoUtc(now) }))];
 }
 
 /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
-async function runStage<T>(
+async function runStage<T extends object>(
   services: ReconcileServices,
   { shop, run, save, onProgress }: ActiveRun,
   stage: SyncRun["stage"],
   operation: ListOperation<T>,
   query: string,
-  read: (nodes: readonly T[]) => Promise<Partial<SyncCounts>>,
+  read: (page: ReadPage<T>) => Promise<Partial<SyncCounts>>,
 ): Promise<void> {
   if (STAGES.indexOf(stage) < STAGES.indexOf(run.stage)) return;
-  if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
+  if (stage !== run.stage) Object.assign(run, { stage, cursor: null, list: undefined });
   const onRestart = () => {
     run.counts = { ...run.counts, [stage]: 0 };
   };
-  const start = { query, after: run.cursor, onRestart };
-  for await (const { nodes, endCursor } of readPages(services.client, shop, operation, start, services.now)) {
-    const counts = addCounts(run.counts, await read(nodes));
-    await save({ counts, cursor: endCursor });
+  const start = { query, after: run.cursor, list: run.list, onRestart };
+  for await (const page of readPages(services, shop, operation, start)) {
+    const counts = addCounts(run.counts, await read(page));
+    await save({ counts, cursor: page.endCursor, list: page.list });
     onProgress({ counts, stage, done: undefined });
   }
   if (stage === "customers") logSkippedCustomers(services, shop, run.counts.skipped);

@@ -98,6 +98,8 @@ export interface InboxItems {
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries an item by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
+  /** Makes the failed items about a subject wait again. @returns whether the inbox has items about the subject */
+  retryAbout(shopId: number, subject: string, now: number): Promise<boolean>;
   /** Retries all failed items. @returns how many */
   retryFailed(shopId: number, now: number): Promise<number>;
   /** Forgets the ids of webhooks received before a time, in steps. After an interruption the next call continues. */

@@ -42,6 +42,19 @@ export function inboxItems(db: QuietDatabase): InboxItems {
         throw new SdsError("not_found", `there is no platform webhook with the id ${number} in the inbox`);
     },
 
+    async retryAbout(shopId, subject, now) {
+      const waiting = await db.get<{ found: number }>(
+        sql`SELECT 1 AS found FROM inbox
+          WHERE shop_id = ${shopId} AND subject = ${subject} AND next_attempt_at IS NOT NULL LIMIT 1`,
+      );
+      if (waiting !== undefined) return true;
+      const retried = await db.run(
+        sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
+          WHERE shop_id = ${shopId} AND subject = ${subject} AND status = 'failed'`,
+      );
+      return retried > 0;
+    },
+
     async retryFailed(shopId, now) {
       return db.run(
         sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
@@ -57,7 +70,9 @@ export function inboxItems(db: QuietDatabase): InboxItems {
   };
 }
 
-function inboxReads(db: QuietDatabase): Omit<InboxItems, "postpone" | "retry" | "retryFailed" | "forgetReceipts"> {
+function inboxReads(
+  db: QuietDatabase,
+): Omit<InboxItems, "postpone" | "retry" | "retryAbout" | "retryFailed" | "forgetReceipts"> {
   return {
     async waitingSubjects(shopId) {
       const found = await db.all<{ subject: string }>(

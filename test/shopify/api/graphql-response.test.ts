@@ -26,8 +26,8 @@ describe("an error response", () => {
     ["empty data", response({ body: { data: null } }), { reason: "refused" }],
     ["an error", withErrors(undefined), { reason: "refused", message: "the platform answered: message of undefined" }],
     ["denied data", withErrors("ACCESS_DENIED"), { reason: "unauthorized", status: 200, needsMerchant: false }],
-    ["a defect", withErrors("INTERNAL_SERVER_ERROR"), { reason: "unavailable" }],
-    ["a timeout", withErrors("ACCESS_DENIED", "TIMEOUT"), { reason: "unavailable" }],
+    ["a defect", withErrors("INTERNAL_SERVER_ERROR"), { reason: "incomplete" }],
+    ["a timeout", withErrors("ACCESS_DENIED", "TIMEOUT"), { reason: "incomplete" }],
     ["too few points", withErrors("ACCESS_DENIED", "THROTTLED"), { reason: "unavailable", retryAfterMs: 1000 }],
   ])("with %s says whether it may pass", (_title, answer, expected) => {
     expect(() => readGraphqlData(answer)).toThrow(expect.objectContaining({ name: "PlatformError", ...expected }));

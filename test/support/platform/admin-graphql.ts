@@ -116,8 +116,12 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
   });
   const actual = Math.min(requested, costs.of(operation, result.data ?? null));
   bucket.giveBack(requested - actual);
-  const denied = result.errors?.filter(({ extensions }) => extensions["code"] === "ACCESS_DENIED") ?? [];
-  for (const error of result.errors ?? []) if (!denied.includes(error)) unknown(error.message);
-  const outcome = result.errors === undefined ? "ok" : denied.length > 0 ? "denied" : "error";
-  return { outcome, cost: requested, body: { ...result, extensions: costOf(actual) } };
+  const codes = result.errors?.map(({ extensions }) => extensions["code"]) ?? [];
+  for (const { message, extensions } of result.errors ?? []) if (extensions["code"] === undefined) unknown(message);
+  const outcome = result.errors === undefined ? "ok" : codes.includes("ACCESS_DENIED") ? "denied" : "error";
+  const body = { ...result, extensions: costOf(actual) };
+  if (shop.errorPaths || !codes.includes("INTERNAL_SERVER_ERROR")) return { outcome, cost: requested, body };
+  // Some defects of the platform take the whole answer, and name no field.
+  const defect = { message: "Internal error.", extensions: { code: "INTERNAL_SERVER_ERROR" } };
+  return { outcome, cost: requested, body: { errors: [defect], extensions: costOf(actual) } };
 }

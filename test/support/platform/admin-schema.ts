@@ -30,6 +30,14 @@ const SCOPE: Record<string, string> = {
   SubscriptionBillingAttempt: "read_own_subscription_contracts",
   SubscriptionBillingCycle: "read_own_subscription_contracts",
 };
+/** The types whose fields tests can break. */
+const BREAKABLE_TYPES = [
+  ...Object.values(TYPE_NAME),
+  "LineItem",
+  "SubscriptionLine",
+  "SubscriptionBillingCycle",
+  "SubscriptionBillingCycleEditedContract",
+];
 const COUNTED: Record<string, string> = { customersCount: "Customer", ordersCount: "Order" };
 const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `SubscriptionBillingAttempt${sort}Error`);
 
@@ -96,7 +104,26 @@ function load(): GraphQLSchema {
       if (scope !== undefined) field.resolve = withScope(scope, field.resolve ?? plainField);
     }
   }
+  for (const name of BREAKABLE_TYPES) {
+    const type = schema.getType(name);
+    if (!isObjectType(type)) throw new Error(`the schema has no type ${name}`);
+    for (const field of Object.values(type.getFields()))
+      field.resolve = withFault(`${name}.${field.name}`, field.resolve ?? plainField);
+  }
   return schema;
+}
+
+/** Fails where a test broke the field. */
+function withFault(
+  field: string,
+  resolve: GraphQLFieldResolver<unknown, Context>,
+): GraphQLFieldResolver<unknown, Context> {
+  return (source, args, context, info) => {
+    const code = context.shop.faultOf(source, field);
+    if (code === undefined) return resolve(source, args, context, info);
+    const message = code === "ACCESS_DENIED" ? `Access denied for ${info.fieldName} field.` : "Internal error.";
+    throw new GraphQLError(message, { extensions: { code } });
+  };
 }
 
 function withScope(

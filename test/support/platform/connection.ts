@@ -91,20 +91,22 @@ export function rowsPage<K extends Kind>(
   const sortKey = args.sortKey ?? "ID";
   const sorted = shop.inOrder(kind, sortKey);
   if (sorted === undefined) throw new GraphQLError(`the stand-in cannot sort by ${sortKey}`);
-  const conditions = readSearch(args.query ?? "", unknown);
+  const conditions = readSearch(args.query ?? "", unknown, shop.firstId);
   const { rows } = sorted;
   const reverse = args.reverse ?? false;
   let from = 0;
   let to = rows.length;
-  if (typeof args.after === "string") {
-    const position = readCursor(args.after, sortKey);
-    if (reverse) to = sorted.countBefore(position);
-    else from = sorted.countBefore(position, true);
-  }
   for (const { sortKey: key, comparison, value } of conditions) {
     if (key !== sortKey) continue;
     if (comparison.startsWith(">")) from = Math.max(from, sorted.countBefore({ value, n: -1 }));
     if (comparison.startsWith("<")) to = Math.min(to, sorted.countBefore({ value, n: Number.POSITIVE_INFINITY }));
+  }
+  if (reverse) from = Math.max(from, to - shop.maxRows);
+  else to = Math.min(to, from + shop.maxRows);
+  if (typeof args.after === "string") {
+    const position = readCursor(args.after, sortKey);
+    if (reverse) to = Math.min(to, sorted.countBefore(position));
+    else from = Math.max(from, sorted.countBefore(position, true));
   }
   function* matching(): Generator<Row> {
     for (let step = from; step < to; step++) {

@@ -4,7 +4,7 @@ import type { Consent, CustomerInput } from "./customer-changes.ts";
 import type { FinancialStatus, Kind } from "./rows.ts";
 import type { Seeding } from "./seed.ts";
 import type { PlatformShop } from "./shop.ts";
-import type { ShopOptions } from "./shop-rows.ts";
+import type { FieldFaultCode, ShopOptions } from "./shop-rows.ts";
 import type { StandIn } from "./stand-in.ts";
 
 /** The fields of all changes. Nothing is checked, because the caller is a test or a bench. */
@@ -22,6 +22,9 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   access: PlatformShop["access"];
   planHandle: string | null;
   webhook: boolean;
+  field: string;
+  errorPaths: boolean;
+  maxRows: number;
   code: string;
   scopes: string[];
   name: string;
@@ -67,6 +70,9 @@ const CHANGES = new Map<string, Change>([
     setRates: (shop, { rates }) => shop.setRates(rates),
     setAccess: (shop, { access }) => shop.setAccess(access),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
+    breakField: (shop, { id, field, code }) => shop.breakField(id, field, code as FieldFaultCode),
+    setErrorPaths: (shop, { errorPaths }) => void Object.assign(shop, { errorPaths }),
+    setMaxRows: (shop, { maxRows }) => void Object.assign(shop, { maxRows }),
     seed: (shop, given) => shop.seed(given),
   } satisfies Record<string, Change>),
 ]);
@@ -88,6 +94,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
     standIn.webhooksTo = given["url"] as string | undefined;
     return null;
   }
+  if (what === "setMaxQueryCost") return void standIn.setMaxQueryCost(given["maxQueryCost"] as number);
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);

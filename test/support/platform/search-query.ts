@@ -17,9 +17,9 @@ const TIMES: Record<string, string> = {
 
 /**
  * Parses the part of the platform's search syntax that tests need. Ignores unknown terms as the platform does, but
- * reports them to `unknown`.
+ * reports them to `unknown`. @param firstId see `ShopRows.firstId`
  */
-export function readSearch(query: string, unknown: (term: string) => void): Condition[] {
+export function readSearch(query: string, unknown: (term: string) => void, firstId = 0n): Condition[] {
   return [...query.matchAll(/'[^']*'|"[^"]*"|[^\s:]+:(?:[<>]=?)?(?:'[^']*'|"[^"]*"|\S*)|\S+/g)].flatMap(([term]) => {
     if (term === "AND") return [];
     const [, field = "", comparison = "", quoted = ""] = /^(\w+):([<>]=?)?(.*)$/.exec(term) ?? [];
@@ -28,6 +28,8 @@ export function readSearch(query: string, unknown: (term: string) => void): Cond
     const time = Date.parse(text);
     if (sortKey !== undefined && !Number.isNaN(time))
       return { sortKey, comparison: isComparison(comparison) ? comparison : "=", value: time };
+    if (field === "id" && isComparison(comparison) && /^\d+$/.test(text))
+      return { sortKey: "ID", comparison, value: Number(BigInt(text) - firstId) };
     if (field === "status" && comparison === "")
       return { sortKey: "STATUS", comparison: "=", value: text.toUpperCase() };
     unknown(term);

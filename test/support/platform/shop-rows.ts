@@ -21,6 +21,8 @@ export interface ShopOptions {
   bulk?: Partial<BulkBehaviour>;
 }
 
+export type FieldFaultCode = "INTERNAL_SERVER_ERROR" | "ACCESS_DENIED";
+
 export interface ShopDependencies {
   now: () => number;
   tokenLife: number | undefined;
@@ -73,6 +75,12 @@ export class ShopRows {
   installed = true;
   /** `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. */
   access: "open" | "frozen" | "blocked" = "open";
+  /** See `breakField`. Codes by the number of the row and the name of the field. */
+  private readonly brokenFields = new Map<string, FieldFaultCode>();
+  /** Whether an answer with a broken field names the field, and has all other data. Otherwise it has no data. */
+  errorPaths = true;
+  /** The most rows that a chain of pages reaches. The chain then ends as if there were no more rows. */
+  maxRows = Number.POSITIVE_INFINITY;
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
   private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
@@ -104,6 +112,26 @@ export class ShopRows {
   protected newAppSubscription({ name, status, planHandle }: AppSubscriptionInput): AppSubscription {
     const handle = planHandle === undefined ? name.toLowerCase().replaceAll(" ", "-") : planHandle;
     return { n: this.reserve(1), name, status, planHandle: handle, createdAt: this.now() };
+  }
+
+  /**
+   * Makes a field of an object always fail, also the fields of its parts, such as `LineItem.contract` of an order.
+   * @param field with the name of its type, such as `SubscriptionContract.status`
+   * @param code null ends the fault
+   */
+  breakField(id: string, field: string, code: FieldFaultCode | null = "INTERNAL_SERVER_ERROR"): void {
+    const row = this.findAny(id);
+    if (row === undefined) throw new Error(`the stand-in has no ${id}`);
+    if (code === null) this.brokenFields.delete(`${row.n} ${field}`);
+    else this.brokenFields.set(`${row.n} ${field}`, code);
+  }
+
+  /** The code with which a field fails; undefined if it works. @param source the row, or a part of a row */
+  faultOf(source: unknown, field: string): string | undefined {
+    if (this.brokenFields.size === 0) return undefined;
+    const { kind, order, contract } = source as { kind?: string; order?: Row; contract?: Row };
+    const owner = kind === undefined ? (order ?? contract) : (source as Row);
+    return this.brokenFields.get(`${owner?.n} ${field}`);
   }
 
   /** The time in whole seconds, like all times of the platform. */

@@ -139,6 +139,11 @@ export class StandIn {
     return shop;
   }
 
+  /** The most points that a query may cost from now on. */
+  setMaxQueryCost(points: number): void {
+    this.options.maxQueryCost = points;
+  }
+
   shop(domain: string): PlatformShop {
     const shop = this.shops.get(domain);
     if (shop === undefined) throw new Error(`the stand-in has no shop ${domain}`);

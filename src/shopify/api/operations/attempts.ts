@@ -42,4 +42,5 @@ export const ATTEMPTS = listOperation<ContractAttempt>(
   "subscriptionBillingAttempts",
   "CREATED_AT",
   "createdAt completedAt subscriptionContract { id }",
+  "subscriptionContract",
 );

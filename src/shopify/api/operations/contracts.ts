@@ -96,4 +96,7 @@ export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {
       __typename ... on SubscriptionContract { ${CONTRACT_FIELDS} } ... on Order { ${ORDER_FIELDS} } } }`,
+  // The cost does not depend on the number of ids.
+  () => 1,
+  ({ ids }) => ids.length > 1,
 );

@@ -66,7 +66,11 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
     [`n${n}`, index],
   ]);
   return {
-    operation: operation(`query CycleLookup(${declared}) { ${fields.join(" ")} }`, () => addresses.length),
+    operation: operation(
+      `query CycleLookup(${declared}) { ${fields.join(" ")} }`,
+      () => addresses.length,
+      () => addresses.length > 1,
+    ),
     variables: Object.fromEntries(variables),
   };
 }

@@ -6,6 +6,8 @@ export interface Operation<Variables, Data> {
   text: string;
   /** The number of nodes that a query asks for. The cost depends on it. */
   sizeOf(variables: Variables): number;
+  /** Whether the query can be asked for fewer objects. It is then not repeated if a part of the answer fails. */
+  isDivisible(variables: Variables): boolean;
   /** Never set. This field only carries the type. */
   data?: Data;
 }
@@ -14,9 +16,10 @@ export interface Operation<Variables, Data> {
 export function operation<Variables, Data>(
   text: string,
   sizeOf: (variables: Variables) => number = () => 1,
+  isDivisible: (variables: Variables) => boolean = () => false,
 ): Operation<Variables, Data> {
   const name = /(?:query|mutation) (\w+)/.exec(text)?.[1] ?? "";
-  return { name, text: text.replaceAll(/\s+/g, " ").trim(), sizeOf };
+  return { name, text: text.replaceAll(/\s+/g, " ").trim(), sizeOf, isDivisible };
 }
 
 /** The fields of a page of nodes. */
@@ -26,28 +29,58 @@ export function pageOf(nodeFields: string): string {
 
 export type NoVariables = Record<string, never>;
 
-export interface PageVariables {
+interface PageVariables {
+  first: number;
   after: string | null;
   /** A filter in the platform's search syntax; null for everything. */
   query: string | null;
 }
 
+type ListData<Node> = Record<string, NodePage<Node> | null>;
+
 /** A query that reads a root connection page by page. */
-export interface ListOperation<Node> extends Operation<PageVariables, Record<string, NodePage<Node> | null>> {
+export interface ListOperation<Node> extends Operation<PageVariables, ListData<Node>> {
   /** The connection's name in the data. */
   field: string;
+  /** The same query for nothing but gids. It works for objects of which another field fails. */
+  gids: Operation<PageVariables, ListData<Node>>;
+  /** Returns the gid of the object that a node is about; undefined if the node does not have it. */
+  gidOf(node: Partial<Node>): string | undefined;
+  /** Returns a filter for this node and all later nodes of the list; undefined if the node has no value to sort by. */
+  filterFrom(node: Node): string | undefined;
 }
 
-/** Makes the query for a connection. A page has as many nodes as the platform allows. */
-export function listOperation<Node>(
+/** The most nodes that the platform gives on a page. */
+export const MAX_PAGE_SIZE = 250;
+
+const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedAt?: string }) => string | undefined> = {
+  CREATED_AT: ({ createdAt }) => createdAt && `created_at:>='${createdAt}'`,
+  UPDATED_AT: ({ updatedAt }) => updatedAt && `updated_at:>='${updatedAt}'`,
+  ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
+};
+
+/** Makes the query for a connection. @param contractField the field with the contract, if the nodes have no gids */
+export function listOperation<Node extends object>(
   name: string,
   field: string,
-  sortKey: string,
+  sortKey: keyof typeof FILTERS,
   nodeFields: string,
+  contractField?: keyof Node & string,
 ): ListOperation<Node> {
-  const text = `query ${name}($after: String, $query: String) {
-    ${field}(first: 250, after: $after, query: $query, sortKey: ${sortKey}) { ${pageOf(nodeFields)} } }`;
-  return { ...operation(text), field };
+  const listOf = (queryName: string, fields: string) =>
+    operation<PageVariables, ListData<Node>>(
+      `query ${queryName}($first: Int!, $after: String, $query: String) {
+        ${field}(first: $first, after: $after, query: $query, sortKey: ${sortKey}) { ${pageOf(fields)} } }`,
+      ({ first }) => first,
+      ({ first }) => first > 1,
+    );
+  return {
+    ...listOf(name, nodeFields),
+    field,
+    gids: listOf(`${name}Gids`, contractField === undefined ? "id" : `${contractField} { id }`),
+    gidOf: (node) => ((contractField === undefined ? node : node[contractField]) as Partial<Gid> | null)?.id,
+    filterFrom: (node) => FILTERS[sortKey]?.(node),
+  };
 }
 
 export interface Gid {

@@ -1,0 +1,184 @@
+import { describe, expect, test } from "bun:test";
+import { type ConnectedShop, connected, DOMAIN, HOUR_MS, LINE, seeded, seededAndLoaded } from "../support/connected.ts";
+import type { FieldFaultCode } from "../support/platform/shop-rows.ts";
+
+const MINUTE_MS = 60_000;
+
+function reconcile({ test, shop }: ConnectedShop) {
+  return test.app.platform.synchronizer.reconcile(shop.shop);
+}
+
+/** Breaks a field of the fourth contract. */
+function breakContract(all: ConnectedShop, field: string, code?: FieldFaultCode): string {
+  const bad = all.remote.ids("contract")[3] ?? "";
+  all.remote.breakField(bad, field, code);
+  return bad;
+}
+
+async function mirrored(all: ConnectedShop): Promise<unknown[]> {
+  return (await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId);
+}
+
+/** Fields whose error leaves the other data of a page, and fields whose error takes the whole page. */
+const FIELDS = ["SubscriptionContract.nextBillingDate", "SubscriptionContract.status", "SubscriptionLine.title"];
+
+describe.each(FIELDS)("a contract whose %s always fails", (field) => {
+  test.each([true, false])("is left out by a load, which names it; the error has a path: %p", async (errorPaths) => {
+    const all = await seeded({ contracts: 40, linesEach: 1, renewals: 2 });
+    Object.assign(all.remote, { errorPaths });
+    const bad = breakContract(all, field);
+    expect(await all.load()).toMatchObject({ customers: 40, subscriptions: 39, skipped: 1 });
+    expect(await mirrored(all)).toHaveLength(39);
+    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting" }]);
+    expect(JSON.stringify(all.logged("cannot be mirrored now"))).toContain(bad);
+    all.remote.breakField(bad, field, null);
+    await all.processedAfter(MINUTE_MS);
+    expect(await mirrored(all)).toContain(bad);
+    expect(await all.inbox()).toEqual([]);
+  });
+
+  test("does not stop the reconciliation, and has one item in the inbox after many", async () => {
+    const all = await seededAndLoaded({ contracts: 40, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, field);
+    const other = all.remote.ids("contract")[30] ?? "";
+    for (let hour = 0; hour < 3; hour += 1) {
+      all.remote.updateContract(bad, { lines: [LINE] });
+      all.remote.failAttempt(all.remote.startAttempt(bad, 2));
+      if (hour === 0) all.remote.pause(other);
+      all.remote.outgoing.length = 0;
+      all.test.clock.ms += HOUR_MS;
+      const counts = await reconcile(all);
+      expect(counts.skipped).toBeGreaterThan(0);
+    }
+    const rows = await all.shop.all("subscriptions");
+    expect(rows.find(({ shopifyId }) => shopifyId === other)).toMatchObject({ status: "PAUSED" });
+    expect(await all.inbox()).toMatchObject([{ subject: bad }]);
+    const { syncs } = all.test.app.store;
+    expect(await syncs.unfinished(all.shop.shop.id, "changes")).toBeUndefined();
+  });
+
+  test("delays no platform webhooks about others", async () => {
+    const all = await seededAndLoaded({ contracts: 40, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, field);
+    const others = all.remote.ids("contract").filter((id) => id !== bad);
+    for (const id of [bad, ...others]) all.remote.pause(id);
+    const begun = all.platform.requests.length;
+    await all.deliverAll();
+    const statuses = (await all.shop.all("subscriptions")).map(({ shopifyId, status }) => [shopifyId, status]);
+    expect(statuses.filter(([, status]) => status === "PAUSED")).toHaveLength(39);
+    expect(new Set((await all.inbox()).map(({ subject }) => subject))).toEqual(new Set([bad]));
+    expect((await all.inbox())[0]?.error).toContain("Internal error");
+    // The others are read together, as if there were no bad contract.
+    const queries = all.operations(begun).filter((operation) => operation === "Nodes");
+    expect(queries.length).toBeLessThan(12);
+  });
+});
+
+test("a contract of which only the page fails is read by its id", async () => {
+  const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
+  breakContract(all, "SubscriptionContract.billingAttempts");
+  expect(await all.load()).toMatchObject({ subscriptions: 5, skipped: 0 });
+  expect(await mirrored(all)).toHaveLength(5);
+});
+
+describe("an object in a list that always fails is left out", () => {
+  test("if a customer fails, and its entry in the inbox reads it later", async () => {
+    const all = await seededAndLoaded({ contracts: 20, linesEach: 1 });
+    const [, bad = "", other = ""] = all.remote.ids("customer");
+    all.remote.breakField(bad, "Customer.lastName");
+    for (const id of [bad, other]) all.remote.updateCustomer(id, { lastName: "Byron" });
+    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+    expect(await all.inbox()).toMatchObject([{ topic: "customers/update", subject: `reading of ${bad}` }]);
+    const names = async () =>
+      (await all.shop.all("customers")).flatMap((row) => (row["lastName"] === "Byron" ? [row["shopifyId"]] : []));
+    expect(await names()).toEqual([other]);
+    all.remote.breakField(bad, "Customer.lastName", null);
+    await all.processedAfter(MINUTE_MS);
+    expect((await names()).toSorted()).toEqual([bad, other].toSorted());
+    expect(await all.inbox()).toEqual([]);
+  });
+
+  test.each(["Order.updatedAt", "Order.displayFinancialStatus"])("if %s of an order fails", async (field) => {
+    const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
+    const bad = all.remote.originOrder(all.remote.ids("contract")[3] ?? "") ?? "";
+    all.remote.breakField(bad, field);
+    all.remote.updateOrder(bad, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.pause(all.remote.ids("contract")[7] ?? "");
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toContainEqual(expect.objectContaining({ status: "PAUSED" }));
+    const isRead = field === "Order.updatedAt";
+    expect(await all.inbox()).toHaveLength(isRead ? 0 : 1);
+    const totals = (await all.shop.all("orders")).map(({ totalCents }) => totalCents);
+    expect(totals.includes(300)).toBe(isRead);
+  });
+
+  test("if an attempt fails, and its contract is read", async () => {
+    const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
+    const attempt = all.remote.startAttempt(all.remote.ids("contract")[3] ?? "", 2);
+    all.remote.breakField(attempt, "SubscriptionBillingAttempt.createdAt");
+    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+    expect(await all.inbox()).toHaveLength(1);
+  });
+});
+
+test("many bad objects among many are found with few queries", async () => {
+  const all = await seeded({ contracts: 500, linesEach: 1, renewals: 0 });
+  const bad = all.remote.ids("contract").filter((_, index) => index % 100 === 50);
+  for (const id of bad) all.remote.breakField(id, "SubscriptionContract.status");
+  expect(await all.load()).toMatchObject({ subscriptions: 495, skipped: 5 });
+  expect((await all.inbox()).map(({ subject }) => subject).toSorted()).toEqual(bad.toSorted());
+  expect(all.operations().filter((name) => name.startsWith("AllContracts")).length).toBeLessThan(100);
+});
+
+test("a field that fails for all contracts ends the load, and fills no inbox", async () => {
+  const all = await seeded({ contracts: 40, linesEach: 1 });
+  for (const id of all.remote.ids("contract")) all.remote.breakField(id, "SubscriptionContract.status");
+  await expect(all.load()).rejects.toThrow("Internal error");
+  expect((await all.inbox()).length).toBeLessThan(11);
+});
+
+describe("a refused field", () => {
+  test("of a line of another app's order hides no order and no contract", async () => {
+    const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const orders = all.remote.ids("contract").map((id) => all.remote.originOrder(id) ?? "");
+    all.remote.breakField(orders[3] ?? "", "LineItem.contract", "ACCESS_DENIED");
+    expect(await all.load({ pages: true })).toMatchObject({ subscriptions: 5, orders: 10, skipped: 0 });
+    expect(all.logged("has no access to a field")).toHaveLength(1);
+  });
+
+  test.each(["LineItem.quantity", "Order.createdAt"])("%s counts the order as one that is not shown", async (field) => {
+    const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const order = all.remote.originOrder(all.remote.ids("contract")[3] ?? "") ?? "";
+    all.remote.breakField(order, field, "ACCESS_DENIED");
+    expect(await all.load({ pages: true })).toMatchObject({ subscriptions: 5, orders: 9, skipped: 0 });
+  });
+
+  test("of a contract leaves out this contract alone", async () => {
+    const all = await seeded({ contracts: 20, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, "SubscriptionContract.customer", "ACCESS_DENIED");
+    expect(await all.load()).toMatchObject({ subscriptions: 19, skipped: 1 });
+    expect(await all.inbox()).toMatchObject([{ subject: bad }]);
+    expect(all.platform.bucket(DOMAIN).spent).toBeLessThan(1_000);
+  });
+});
+
+describe("a query that costs more than the platform allows", () => {
+  test("is asked for smaller pages, and the size is kept for the shop", async () => {
+    const all = await connected({}, { maxQueryCost: 60 });
+    all.remote.seed({ contracts: 60, linesEach: 1, renewals: 2 });
+    all.test.clock.ms += HOUR_MS;
+    expect(await all.load()).toMatchObject({ customers: 60, subscriptions: 60, orders: 180, skipped: 0 });
+    const refused = () => all.platform.requests.filter(({ outcome }) => outcome === "too costly").length;
+    const before = refused();
+    expect(before).toBeGreaterThan(0);
+    expect(await all.load()).toMatchObject({ subscriptions: 60, changed: 0 });
+    expect(refused()).toBe(before);
+  });
+
+  test("ends the load if even one object costs too much", async () => {
+    const all = await connected({}, { maxQueryCost: 20 });
+    all.remote.seed({ contracts: 3 });
+    await expect(all.load()).rejects.toThrow("exceeds the single query max cost limit");
+  });
+});
