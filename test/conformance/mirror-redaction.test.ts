@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { customerId } from "../../src/domain/ids.ts";
+import type { LineItem } from "../../src/domain/resources.ts";
 import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
-import { customer, gid, order, reward, subscription } from "../support/records.ts";
+import { customer, gid, line, order, reward, subscription } from "../support/records.ts";
 import { applySearched } from "../support/searched.ts";
-import { TABLE_NAMES } from "../support/tables.ts";
+import { type Row, TABLE_NAMES } from "../support/tables.ts";
 import { claim, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { commit, HOUR, receipt, receiveAll, shopWithEvents, URL } from "./fixtures.ts";
@@ -41,6 +42,39 @@ describe.each(engines())("$name: a redaction", (engine) => {
       id: sent?.["id"],
       data: { contact: null, gift: { to: [null, null], cents: 5 } },
     });
+  });
+
+  test("finds the full name and address in titles and reasons, and leaves other rows as they are", async () => {
+    const opened = await storeWithEvents(engine);
+    const { store, rows, shop } = opened;
+    const lines = [
+      { ...line, title: "Mug for ADA LOVELACE" },
+      { ...line, title: "Ada" },
+    ];
+    const about = { status: "FAILED", lines, reason: `declined for ${ADA}` } as const;
+    const others = [customer(2), subscription(2, { lines }), order(2, 1, about)];
+    await commit(store, shop, [ada, subscription(1, { lines }), order(1, 1, about), order(1, 2), ...others]);
+    const before = [...(await rows("subscriptions")), ...(await rows("orders"))];
+    const { changeCount = 0 } = (await store.pages.list(shop.id, "orders", 1, null)) ?? {};
+
+    expect(await commit(store, shop, [order(1, 3, about), order(2, 1, about), redaction])).toMatchObject({
+      changed: 2,
+    });
+    const texts = (row: Row) => [
+      JSON.parse(String(row["json"])).lines.map(({ title }: LineItem) => title),
+      row["reason"],
+    ];
+    const after = [...(await rows("subscriptions")), ...(await rows("orders"))];
+    const changed = after.filter((row) => Number(row["change_number"]) > changeCount);
+    expect(changed.map(texts)).toEqual([
+      [["Mug for [redacted]", "Ada"], undefined],
+      [["Mug for [redacted]", "Ada"], "declined for [redacted]"],
+      [["Mug for [redacted]", "Ada"], "declined for [redacted]"],
+    ]);
+    const unchanged = after.filter((row) => Number(row["change_number"]) <= changeCount);
+    expect(unchanged).toEqual(before.filter(({ id }) => unchanged.some((row) => row["id"] === id)));
+    expect(unchanged.map(texts)).toContainEqual([["Mug for ADA LOVELACE", "Ada"], about.reason]);
+    expect(unchanged).toHaveLength(3);
   });
 
   test("removes the answers to webhooks that name the person, and keeps no later answer to them", async () => {

@@ -68,15 +68,15 @@ test("a redaction during an import, and a repeat of the import after a kill, bri
   const others = (first: number) => Array.from({ length: 1_000 }, (_, n) => customer(first + n));
   const file = join(temporaryFolder(), "customers.ndjson");
   writeFileSync(file, asLines([...others(1_000), ADA]));
-  const started = async (first: number) => {
+  const importStdin = async <In extends "pipe" | Bun.BunFile>(stdin: In) => {
     const [command = "", ...args] = PROGRAM;
-    const child = Bun.spawn([command, ...args, "import", "-", "--json"], {
-      env: await program.environment(),
-      stdin: "pipe",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const options = { env: await program.environment(), stdout: "pipe", stderr: "pipe" } as const;
+    const child = Bun.spawn([command, ...args, "import", "-", "--json"], { ...options, stdin });
     afterTest(() => child.kill("SIGKILL"));
+    return child;
+  };
+  const started = async (first: number) => {
+    const child = await importStdin("pipe");
     child.stdin.write(asLines(others(first)));
     await child.stdin.flush();
     await eventually(async () => (await program.rows("customers")).length >= first);
@@ -101,6 +101,9 @@ test("a redaction during an import, and a repeat of the import after a kill, bri
   );
   expect(await program.json(["customer", "export", "7"])).toMatchObject(emptied);
   expect(await program.holds("ada@example.com")).toBe(false);
+
+  const redirected = await importStdin(Bun.file(file));
+  expect(JSON.parse(await redirected.stdout.text())).toMatchObject({ changed: 0, leftOut: 1 });
 
   writeFileSync(file, asLines([ADA]));
   expect(await program.json(["import", file])).toEqual({ read: 1, changed: 1, events: 0 });

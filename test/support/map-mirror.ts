@@ -33,7 +33,7 @@ export class MapMirror implements MirrorView {
   order = (id: string) => this.rows.get(id) as OrderRow | undefined;
   fields = WITHOUT_FIELDS.fields;
   fieldValues = WITHOUT_FIELDS.fieldValues;
-  subscriptionsWithFields = WITHOUT_FIELDS.subscriptionsWithFields;
+  rowsOf = WITHOUT_FIELDS.rowsOf;
   hasOccurrence = (type: string, id: string) => this.rows.has(`${type} ${id}`);
 
   theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;

@@ -79,6 +79,15 @@ export class MemoryMirror {
 
   private load(keys: CommitKeys): LoadedRows {
     const loaded = noRows();
+    for (const row of this.rows.values()) {
+      const ofPerson = Array.from(keys.redactedPeople, (gid) => keys.ids.customer(gid));
+      if (row.kind === "order" && ofPerson.includes(row.resource.customerId)) keys.orders.add(row.resource.id);
+      if (row.kind === "subscription" && ofPerson.includes(row.resource.customerId)) {
+        keys.subscriptions.add(row.resource.id);
+        keys.customFields.add(row.resource.id);
+      }
+    }
+    for (const id of keys.customFields) loaded.fieldValues.set(id, {});
     const load = (id: string) => loaded.rows.set(id, this.rows.get(id) ?? null);
     for (const ids of [keys.subscriptions, keys.orders, keys.customers]) for (const id of ids) load(id);
     for (const id of missingCustomers(loaded)) load(id);

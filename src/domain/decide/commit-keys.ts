@@ -15,8 +15,8 @@ export interface CommitKeys {
   /** Subscriptions whose custom fields are loaded. */
   customFields: Set<string>;
   /**
-   * Gids of people to redact. The commit also loads the stored texts that mention these people, and the people's
-   * subscriptions with custom fields.
+   * Gids of people to redact. The commit also loads the stored texts that mention these people. Engines add these
+   * people's subscriptions, with custom fields, and orders to the keys.
    */
   redactedPeople: Set<string>;
 }

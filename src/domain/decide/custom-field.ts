@@ -26,23 +26,15 @@ export function decideCustomField(mirror: MirrorView, record: CustomFieldRecord)
   return { rows: [contract], events: [], customFields: [fieldsOf(contract, values)] };
 }
 
-/** Removes the values of personal fields from a customer's subscriptions. @param customerId internal id */
-export function withoutPersonalFields(
-  mirror: MirrorView,
-  customerId: string,
-): { rows: SubscriptionRow[]; customFields: CustomFieldsRow[] } {
+/** Removes the values of personal fields. @returns undefined for a subscription without such values */
+export function withoutPersonalFields(mirror: MirrorView, contract: SubscriptionRow): CustomFieldsRow | undefined {
   const personal = new Set(mirror.fields.filter((field) => field.personal).map(({ key }) => key));
-  const changed = mirror
-    .subscriptionsWithFields(customerId)
-    .filter(({ resource }) => Object.keys(mirror.fieldValues(resource.id)).some((key) => personal.has(key)));
-  const customFields = changed.map((contract) => {
-    const before = mirror.fieldValues(contract.resource.id);
-    return fieldsOf(
-      contract,
-      ordered(mirror.fields, (key) => (personal.has(key) ? null : storedValue(before, key))),
-    );
-  });
-  return { rows: changed, customFields };
+  const before = mirror.fieldValues(contract.resource.id);
+  if (!Object.keys(before).some((key) => personal.has(key))) return undefined;
+  return fieldsOf(
+    contract,
+    ordered(mirror.fields, (key) => (personal.has(key) ? null : storedValue(before, key))),
+  );
 }
 
 /** Notes which fields have values from now on. @returns null if nothing changes */

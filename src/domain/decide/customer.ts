@@ -1,8 +1,9 @@
 import { isoUtc } from "../../lib/time.ts";
 import type { ShopIds } from "../ids.ts";
+import { type KnownPerson, knownPerson, withoutIdentity } from "../people/person.ts";
 import type { RedactionRecord } from "../records/platform-records.ts";
 import type { CustomerRecord } from "../records/record-schemas.ts";
-import type { CustomerRow } from "../rows.ts";
+import type { CustomerRow, CustomFieldsRow, OrderRow, Row, SubscriptionRow } from "../rows.ts";
 import { withoutPersonalFields } from "./custom-field.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
@@ -84,8 +85,8 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
 }
 
 /**
- * Empties the customer's own row, and removes the values of personal fields from their subscriptions. `redactionOf`
- * covers the texts that name the customer.
+ * Empties the customer's own row, and removes personal fields and texts from their subscriptions and orders.
+ * `redactionOf` covers the other texts that name the customer.
  */
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
@@ -99,6 +100,21 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
     redactedAt: Math.max(now, base.redactedAt ?? 0),
     redactedAfter: mirror.changeCount,
   };
-  const { rows, customFields } = withoutPersonalFields(mirror, resource.id);
-  return { rows: differs(before, after) ? [after, ...rows] : rows, events: [], customFields };
+  const person = knownPerson(before?.resource, record.contacts);
+  const rows: Row[] = [after];
+  const customFields: CustomFieldsRow[] = [];
+  for (const row of mirror.rowsOf(resource.id)) {
+    const redacted = withoutTexts(row, person);
+    const fields = row.kind === "subscription" ? withoutPersonalFields(mirror, row) : undefined;
+    if (fields !== undefined) customFields.push(fields);
+    if (fields !== undefined || differs(row, redacted)) rows.push(redacted);
+  }
+  return { rows, events: [], customFields };
+}
+
+function withoutTexts(row: SubscriptionRow | OrderRow, person: KnownPerson): SubscriptionRow | OrderRow {
+  const lines = row.resource.lines.map((line) => ({ ...line, title: withoutIdentity(line.title, person) }));
+  if (row.kind === "subscription") return { ...row, resource: { ...row.resource, lines } };
+  const reason = row.reason === null ? null : withoutIdentity(row.reason, person);
+  return { ...row, resource: { ...row.resource, lines }, reason };
 }

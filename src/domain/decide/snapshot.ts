@@ -19,8 +19,8 @@ export interface MirrorView {
   fields: readonly FieldDefinition[];
   /** @param id of the subscription */
   fieldValues(id: string): FieldValues;
-  /** Returns a customer's subscriptions with custom fields. @param id of the customer */
-  subscriptionsWithFields(id: string): SubscriptionRow[];
+  /** Returns a customer's subscriptions and orders, if the commit redacts the customer. @param id of the customer */
+  rowsOf(id: string): (SubscriptionRow | OrderRow)[];
 }
 
 /**
@@ -35,7 +35,7 @@ export const NOTHING: Decision = { rows: [], events: [] };
 export const WITHOUT_FIELDS = {
   fields: [],
   fieldValues: () => ({}),
-  subscriptionsWithFields: () => [],
+  rowsOf: () => [],
 } satisfies Partial<MirrorView>;
 
 /** Returns the stored value if the field is absent. */
@@ -133,9 +133,10 @@ export class ShopSnapshot implements MirrorView {
     return changed?.values ?? loadedValue(this.loaded.fieldValues, id);
   }
 
-  subscriptionsWithFields(customerId: string): SubscriptionRow[] {
-    return [...this.loaded.fieldValues.keys()]
-      .flatMap((id) => this.subscription(id) ?? [])
+  rowsOf(customerId: string): (SubscriptionRow | OrderRow)[] {
+    return [...this.loaded.rows.keys()]
+      .flatMap((id) => this.row(id) ?? [])
+      .filter((row) => row.kind === "subscription" || row.kind === "order")
       .filter(({ resource }) => resource.customerId === customerId);
   }
 

@@ -11,8 +11,8 @@ const REMOVED = "[redacted]";
 /** A shorter number inside a text is not taken for a telephone number. */
 export const MIN_PHONE_DIGITS = 7;
 const MAX_PHONE_DIGITS = 20;
-/** Between the words of a name. The maximum keeps the search short in hostile texts. */
-const NAME_GAP = "(?:[\\s,._+/-]|%20){1,5}";
+/** Between the words of a name. */
+const NAME_GAP = "(?:[\\s,._+/-]|%20)+";
 /** Between the digits of a telephone number. */
 const PHONE_GAP = "[-+()./\\s]{0,3}";
 const ADDRESS = "[\\p{L}\\p{N}._%+-]{1,64}@[\\p{L}\\p{N}.-]{1,255}";
@@ -118,12 +118,17 @@ export function mentions(value: unknown, gid: string): boolean {
 }
 
 /** @returns null for a text that is the person's data */
-function textWithoutPerson(text: string, { texts, phones, identity, more }: KnownPerson): string | null {
+function textWithoutPerson(text: string, person: KnownPerson): string | null {
   // The digits of a gid can equal a telephone number.
   if (text.startsWith("gid://")) return text;
+  if (person.texts.includes(text.normalize("NFC").trim().toLowerCase())) return null;
+  if (PHONE.test(text) && person.phones.includes(text.replaceAll(/[^0-9]/g, ""))) return null;
+  return withoutIdentity(text, person);
+}
+
+/** Replaces the person's data inside a text that has the `identity`. A single name stays: it can be a product's. */
+export function withoutIdentity(text: string, { identity, more }: KnownPerson): string {
   const normal = text.normalize("NFC");
-  if (texts.includes(normal.trim().toLowerCase())) return null;
-  if (PHONE.test(text) && phones.includes(text.replaceAll(/[^0-9]/g, ""))) return null;
   const without = identity === null ? normal : normal.replace(identity, REMOVED);
   return without === normal ? text : without.replace(more, REMOVED);
 }

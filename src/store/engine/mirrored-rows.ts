@@ -82,7 +82,7 @@ interface StoredCustomer {
   redacted_after: number | null;
 }
 
-export interface StoredSubscription {
+interface StoredSubscription {
   json: string;
   revision: string | null;
   churn_type: SubscriptionRow["churnType"];

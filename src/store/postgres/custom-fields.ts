@@ -1,41 +1,36 @@
 import type { ShopChanges } from "../../domain/decide/commit.ts";
 import { type CommitKeys, needsFields } from "../../domain/decide/commit-keys.ts";
-import { type LoadedRows, noRows } from "../../domain/decide/snapshot.ts";
+import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import type { FieldValues } from "../../domain/fields/value.ts";
-import { mirroredRow, type StoredSubscription } from "../engine/mirrored-rows.ts";
 import { columnArrays, pipeline, type Queries } from "./database.ts";
-import { joinedTexts, splitTexts, storedColumns } from "./rows.ts";
+import { joinedTexts, splitTexts } from "./rows.ts";
 
-export type LoadedFields = Pick<LoadedRows, "rows" | "fields" | "fieldValues">;
+type LoadedFields = Pick<LoadedRows, "fields" | "fieldValues">;
 
 /**
- * Loads definitions and values of custom fields. Also loads the subscriptions of redacted people, if they have values.
- * Runs in the caller's transaction, after the statements that lock the shops. Sends all statements without waiting for
- * answers.
+ * Loads definitions and values of custom fields. Runs in the caller's transaction, after the statements that lock the
+ * shops. Sends all statements without waiting for answers.
  * @returns what to add to the loaded rows, by shop id
  */
 export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promise<Map<number, LoadedFields>> {
   const keys = all.filter(needsFields);
-  const loaded = new Map(keys.map(({ shop }): [number, LoadedFields] => [shop.id, noRows()]));
+  const loaded = new Map(
+    keys.map(({ shop }): [number, LoadedFields] => [shop.id, { fields: [], fieldValues: new Map() }]),
+  );
   if (keys.length === 0) return loaded;
-  const [definitions, values, redacted] = await pipeline([
+  const [definitions, values] = await pipeline([
     tx.all<{ shopId: number; definitions: string }>(
       `SELECT shop_id::float8 AS "shopId", definitions FROM custom_fields WHERE shop_id = ANY($1::bigint[])`,
       [keys.map(({ shop }) => shop.id)],
     ),
     valuesOf(tx, keys),
-    subscriptionsOfRedacted(tx, keys),
   ]);
   for (const each of definitions)
     loaded.get(each.shopId)?.fields.push(...(JSON.parse(each.definitions) as FieldDefinition[]));
   for (const { shop, customFields } of keys)
     for (const id of customFields) loaded.get(shop.id)?.fieldValues.set(id, {});
   for (const { shopId, id, json } of values) loaded.get(shopId)?.fieldValues.set(id, JSON.parse(json) as FieldValues);
-  for (const { shopId, id, fields, ...row } of redacted) {
-    loaded.get(shopId)?.rows.set(id, mirroredRow("subscriptions", row));
-    loaded.get(shopId)?.fieldValues.set(id, JSON.parse(fields) as FieldValues);
-  }
   return loaded;
 }
 
@@ -53,30 +48,6 @@ async function valuesOf(
        WHERE fields.shop_id = wanted.shop_id AND fields.id = wanted.id LIMIT 1
      ) AS found`,
     columnArrays(wanted, ({ shopId, id }) => [shopId, id]),
-  );
-}
-
-async function subscriptionsOfRedacted(
-  tx: Queries,
-  keys: readonly CommitKeys[],
-): Promise<(StoredSubscription & { shopId: number; id: string; fields: string })[]> {
-  const people = keys.flatMap(({ shop, ids, redactedPeople }) =>
-    Array.from(redactedPeople, (gid) => ({ shopId: shop.id, id: ids.customer(gid) })),
-  );
-  if (people.length === 0) return [];
-  return tx.all(
-    `SELECT wanted.shop_id::float8 AS "shopId", found.*
-     FROM unnest($1::bigint[], $2::text[]) AS wanted (shop_id, customer)
-     CROSS JOIN LATERAL (
-       SELECT subscriptions.id, fields.json AS fields, ${storedColumns("subscriptions")}
-       FROM subscriptions CROSS JOIN LATERAL (
-         SELECT json FROM subscription_fields
-         WHERE subscription_fields.shop_id = subscriptions.shop_id AND subscription_fields.id = subscriptions.id
-         LIMIT 1
-       ) AS fields
-       WHERE subscriptions.shop_id = wanted.shop_id AND customer_id = wanted.customer
-     ) AS found`,
-    columnArrays(people, ({ shopId, id }) => [shopId, id]),
   );
 }
 

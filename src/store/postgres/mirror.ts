@@ -6,7 +6,6 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
-import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
@@ -16,11 +15,11 @@ import { contractOrders } from "../engine/contract-orders.ts";
 import { stateOf } from "../engine/mirrored-rows.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, contractsWithoutRate, newestRate, noteReads } from "./contract-reads.ts";
-import { type LoadedFields, loadFields, writeFields } from "./custom-fields.ts";
+import { loadFields, writeFields } from "./custom-fields.ts";
 import { columnArrays, type Database, pipeline, type Queries } from "./database.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
-import { joinedTexts, loadRows, splitTexts, writeRows } from "./rows.ts";
+import { addRedacted, joinedTexts, loadRows, splitTexts, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
 import { removeAnswers, writeTexts } from "./texts.ts";
 
@@ -126,7 +125,8 @@ async function allowIdle(tx: Queries): Promise<void> {
 
 /**
  * Locks the shops of the submissions and loads their data. Sends all statements at once, except the one for customers
- * of loaded contracts. The result lacks shops whose removal began since the caller found them.
+ * of loaded contracts, and the search for rows of redacted people. The result lacks shops whose removal began since the
+ * caller found them.
  */
 async function load(
   tx: Queries,
@@ -135,6 +135,8 @@ async function load(
 ): Promise<CommitInput> {
   const keys = keysOf(submissions);
   const ids = keys.map(({ shop }) => shop.id);
+  if (keys.some(({ redactedPeople }) => redactedPeople.size > 0))
+    await pipeline([lockShops(tx, ids), addRedacted(tx, keys)]);
   const [states, rows, fields, texts, reads] = await pipeline([
     lockShops(tx, ids),
     loadRows(tx, keys),
@@ -148,17 +150,10 @@ async function load(
     const [state, loaded] = [states.get(id), rows.get(id)];
     if (state === undefined || loaded === undefined) continue;
     loaded.texts = texts[index] ?? [];
-    const more = fields.get(id);
-    if (more !== undefined) addFields(loaded, more);
+    Object.assign(loaded, fields.get(id));
     shops.set(id, { keys: shopKeys, state: stateOf(state), rows: loaded });
   }
   return { shops, reads: new Map(ids.map((id, index) => [id, reads[index] ?? new Map()])) };
-}
-
-function addFields(loaded: LoadedRows, { rows, fields, fieldValues }: LoadedFields): void {
-  for (const [rowId, row] of rows) loaded.rows.set(rowId, row);
-  loaded.fields = fields;
-  loaded.fieldValues = fieldValues;
 }
 
 function contractsRead(submissions: readonly Submission[], shopId: number): string[] {

@@ -51,6 +51,32 @@ export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promis
   return loaded;
 }
 
+/** Adds the subscriptions and orders of redacted people to the keys, after the statements that lock the shops. */
+export async function addRedacted(tx: Queries, keys: readonly CommitKeys[]): Promise<void> {
+  const people = keys.flatMap((each) =>
+    Array.from(each.redactedPeople, (gid) => ({ each, id: each.ids.customer(gid) })),
+  );
+  const tables = ["subscriptions", "orders"] as const;
+  const found = await pipeline(
+    tables.map((table) =>
+      tx.all<{ place: number; id: string }>(
+        `SELECT place::int4 AS place, found.id
+         FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS wanted (shop_id, customer, place)
+         CROSS JOIN LATERAL (
+           SELECT id FROM ${table} WHERE ${table}.shop_id = wanted.shop_id AND customer_id = wanted.customer
+         ) AS found`,
+        columnArrays(people, ({ each, id }) => [each.shop.id, id]),
+      ),
+    ),
+  );
+  for (const [index, table] of tables.entries()) {
+    for (const { place, id } of found[index] ?? []) {
+      people[place - 1]?.each[table].add(id);
+      if (table === "subscriptions") people[place - 1]?.each.customFields.add(id);
+    }
+  }
+}
+
 /** Inserts rows, or replaces rows with the same id. */
 export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Promise<void> {
   const byTable = new Map<MirrorTable, MirrorValue[][]>();
@@ -114,7 +140,7 @@ async function loadOccurrences(
 }
 
 /** Returns SQL of the columns of a `StoredRow`. */
-export function storedColumns(table: Resource): string {
+function storedColumns(table: Resource): string {
   const columns: readonly string[] = MIRROR_COLUMNS[table].values;
   return columns.map((column) => `${table}.${column}${typeOf(column) === "bigint" ? "::float8" : ""}`).join(", ");
 }

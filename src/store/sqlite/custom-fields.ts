@@ -4,7 +4,6 @@ import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import type { FieldValues } from "../../domain/fields/value.ts";
-import { MIRROR_COLUMNS, mirroredRow, type StoredSubscription } from "../engine/mirrored-rows.ts";
 
 /** Reads and writes custom fields in the caller's transaction. */
 export function customFields(db: Database) {
@@ -13,15 +12,6 @@ export function customFields(db: Database) {
   );
   const values = db.prepare<{ json: string }, [number, number, string]>(
     "SELECT json FROM subscription_fields WHERE shop_id = ? AND started_at = ? AND id = ?",
-  );
-  const ofCustomer = db.prepare<StoredSubscription & { id: string }, [number, string]>(
-    `SELECT link.id, ${MIRROR_COLUMNS.subscriptions.values.map((column) => `subscriptions.${column}`)}
-     FROM customer_subscriptions AS link
-     CROSS JOIN subscription_fields AS fields
-       ON fields.shop_id = link.shop_id AND fields.started_at = link.started_at AND fields.id = link.id
-     CROSS JOIN subscriptions ON subscriptions.shop_id = link.shop_id
-       AND subscriptions.started_at = link.started_at AND subscriptions.id = link.id
-     WHERE link.shop_id = +?1 AND link.customer_id = +?2`,
   );
   const writeValues = db.prepare<unknown, [number, number, string, string]>(
     `INSERT INTO subscription_fields (shop_id, started_at, id, json) VALUES (?, ?, ?, ?)
@@ -33,17 +23,10 @@ export function customFields(db: Database) {
   const writeFields = db.prepare("UPDATE custom_fields SET definitions = ? WHERE shop_id = ?");
 
   return {
-    /** Loads definitions and values. Also loads the subscriptions of redacted people, if they have values. */
-    load(keys: CommitKeys, { rows, fields, fieldValues }: LoadedRows): void {
-      const { shop, ids, customFields, redactedPeople } = keys;
+    /** Loads definitions and values. */
+    load({ shop, customFields }: CommitKeys, { rows, fields, fieldValues }: LoadedRows): void {
       const stored = definitions.get(shop.id);
       if (stored !== null) fields.push(...(JSON.parse(stored.definitions) as FieldDefinition[]));
-      for (const gid of redactedPeople) {
-        for (const { id, ...row } of ofCustomer.all(shop.id, ids.customer(gid))) {
-          rows.set(id, mirroredRow("subscriptions", row));
-          customFields.add(id);
-        }
-      }
       for (const id of customFields) {
         const row = rows.get(id);
         const startedAt = row?.kind === "subscription" ? Date.parse(row.resource.startedAt) : 0;

@@ -81,6 +81,7 @@ export function createCommitWriter(
       const { shop } = shopKeys;
       const stored = statements.shopState.get(shop.id);
       if (stored === null) continue;
+      rows.addRedacted(shopKeys);
       const loaded = rows.load(shopKeys);
       if (needsFields(shopKeys)) fields.load(shopKeys, loaded);
       if (shopKeys.redactedPeople.size > 0) loaded.texts = texts.read(searchesOf(shopKeys, searches));

@@ -48,6 +48,8 @@ export function mirrorRows(db: Database) {
   }
 
   return {
+    addRedacted: redactedAdder(db),
+
     /** Loads the rows of one shop that a commit needs, and the customers of loaded contracts. Does not load texts. */
     load({ shop, ...keys }: CommitKeys): LoadedRows {
       const loaded = noRows();
@@ -83,6 +85,23 @@ export function mirrorRows(db: Database) {
       // SQLite's cache. Then an import would read a quarter more.
       for (const { row, isNew, changeNumber } of rows) if (isNew) list(shopId, row, changeNumber);
     },
+  };
+}
+
+/** Makes a function that adds the subscriptions and orders of redacted people to the keys. */
+function redactedAdder(db: Database): (keys: CommitKeys) => void {
+  const idsIn = (table: string) =>
+    db.prepare<{ id: string }, [number, string]>(`SELECT id FROM ${table} WHERE shop_id = ? AND customer_id = ?`);
+  const ofCustomer = { subscriptions: idsIn("customer_subscriptions"), orders: idsIn("customer_orders") };
+  return ({ shop, ids, subscriptions, orders, customFields, redactedPeople }) => {
+    for (const gid of redactedPeople) {
+      const customer = ids.customer(gid);
+      for (const { id } of ofCustomer.orders.all(shop.id, customer)) orders.add(id);
+      for (const { id } of ofCustomer.subscriptions.all(shop.id, customer)) {
+        subscriptions.add(id);
+        customFields.add(id);
+      }
+    }
   };
 }
 

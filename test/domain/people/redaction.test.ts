@@ -65,6 +65,7 @@ test.each([
 test.each([
   ["Well done, Ada Lovelace!", "Well done, [redacted]!"],
   ["WELL DONE ADA\u00a0 LOVELACE", "WELL DONE [redacted]"],
+  ["Ada         Lovelace", "[redacted]"],
   ["for LOVELACE, Ada", "for [redacted]"],
   ["Ada Lovelace: Ada's gift", "[redacted]: [redacted]'s gift"],
   ["ada", null],
