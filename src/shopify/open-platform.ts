@@ -186,6 +186,7 @@ function openWebhookHandler(services: PlatformServices): WebhookHandler {
     readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
     installations,
     recordWriter,
+    inbox: store.inbox,
     onRemovalBegun,
     now,
     log,

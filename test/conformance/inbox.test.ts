@@ -97,6 +97,17 @@ describe.each(engines())("$name: retrying inbox items by hand", (engine) => {
     expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
   });
 
+  test("gives an item the content of several items", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const [a = 0, b = 0, c = 0] = await receive(store, shop, ["a", "a", "c"]);
+    const [d = 0] = await receive(store, other, ["d"]);
+    const merged = { number: a, topic: "subscription_contracts/update", body: '{"n":1}', triggeredAt: START + 9 };
+    await store.inbox.merge(shop.id, merged, [b, d]);
+    expect(await store.inbox.read(shop.id, [a, b])).toMatchObject([{ ...merged, subject: "a", attempts: 0 }]);
+    expect((await store.inbox.list(shop.id, { limit: 9 })).map(({ number }) => number)).toEqual([c, a]);
+    expect(await store.inbox.count(other.id)).toEqual({ waiting: 1, failed: 0 });
+  });
+
   test("makes failed items about one subject due now, and tells whether the subject has items", async () => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
     const [failed, , , another] = await receive(store, shop, ["a", "b", "c", "a"]);

@@ -66,11 +66,45 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
     await all.deliverAll();
     const statuses = (await all.shop.all("subscriptions")).map(({ shopifyId, status }) => [shopifyId, status]);
     expect(statuses.filter(([, status]) => status === "PAUSED")).toHaveLength(39);
-    expect(new Set((await all.inbox()).map(({ subject }) => subject))).toEqual(new Set([bad]));
+    expect(await all.inbox()).toMatchObject([{ subject: bad, attempts: 1, status: "waiting" }]);
     expect((await all.inbox())[0]?.error).toContain("Internal error");
     // The others are read together, as if there were no bad contract.
     const queries = all.operations(begun).filter((operation) => operation === "Nodes");
     expect(queries.length).toBeLessThan(12);
+  });
+});
+
+describe("an object that never answers has one item in the inbox", () => {
+  test("after many webhooks about it and its orders, and all orders are read at last", async () => {
+    const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, "SubscriptionContract.status");
+    const checkout = all.remote.originOrder(bad) ?? "";
+    all.remote.pause(bad);
+    all.remote.activate(bad);
+    const renewal = all.remote.succeedAttempt(all.remote.startAttempt(bad, 2));
+    all.remote.updateOrder(checkout, { lines: [{ title: "Tea", price: "3.00" }] });
+    await all.deliverAll();
+    for (let n = 0; n < 3; n += 1) await all.processedAfter(MINUTE_MS);
+    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting" }]);
+    all.remote.breakField(bad, "SubscriptionContract.status", null);
+    await all.processedAfter(HOUR_MS);
+    expect(await all.inbox()).toEqual([]);
+    const orders = (await all.shop.all("orders")).map(({ shopifyId, totalCents }) => [shopifyId, totalCents]);
+    expect(orders).toContainEqual([checkout, 300]);
+    expect(orders.map(([id]) => id)).toContain(renewal);
+  });
+
+  test("also after it failed for good and changed again", async () => {
+    const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, "SubscriptionContract.status");
+    all.remote.pause(bad);
+    await all.deliverAll();
+    for (let hour = 0; hour < 40; hour += 1) await all.processedAfter(HOUR_MS);
+    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "failed" }]);
+    all.remote.activate(bad);
+    await all.deliverAll();
+    await all.processedAfter(MINUTE_MS);
+    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting" }]);
   });
 });
 

@@ -65,17 +65,38 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
 
 /** In a webhook that we made: the payload has no data, so the object must be read. */
 const MUST_READ = "sds_must_read";
+/** In a webhook that we made: gids of the orders that other webhooks named. */
+const ORDERS = "sds_orders";
 const CHANGE_TOPICS = {
   contract: "subscription_contracts/update",
   order: "orders/updated",
   customer: "customers/update",
 };
 
-/** Makes a webhook like the platform's, for an object that cannot be read now. The inbox retries it. */
-export function changeWebhook(of: keyof typeof CHANGE_TOPICS, gid: string) {
+/**
+ * Makes a webhook like the platform's, for an object that cannot be read now. The inbox retries it.
+ * @param orders gids of orders to read with a contract
+ */
+export function changeWebhook(of: keyof typeof CHANGE_TOPICS, gid: string, orders: readonly string[] = []) {
   const topic = CHANGE_TOPICS[of];
-  const body = JSON.stringify({ admin_graphql_api_id: gid, ...(of === "customer" && { [MUST_READ]: true }) });
+  const own = { ...(of === "customer" && { [MUST_READ]: true }), ...(orders.length > 0 && { [ORDERS]: orders }) };
+  const body = JSON.stringify({ admin_graphql_api_id: gid, ...own });
   return { topic, body, subject: orderingOf(readWebhook({ topic, text: body, triggeredAt: 0 })).subject };
+}
+
+/** Makes one webhook of several that ask for the same reading; undefined if they ask for something else. */
+export function mergedWebhook(
+  webhooks: readonly { topic: string; body: string }[],
+): ReturnType<typeof changeWebhook> | undefined {
+  const intents = webhooks.map(({ topic, body }) => readWebhook({ topic, text: body, triggeredAt: 0 }));
+  const contracts = intents.flatMap((intent) => (intent.do === "read_contract" ? [intent] : []));
+  const orders = intents.flatMap((intent) => (intent.do === "read_order" ? [intent.order] : []));
+  const [contract] = contracts;
+  const [order] = orders;
+  if (contract !== undefined && contracts.length === intents.length) {
+    return changeWebhook("contract", contract.contract, [...new Set(contracts.flatMap((each) => each.orders))]);
+  }
+  return order !== undefined && orders.length === intents.length ? changeWebhook("order", order) : undefined;
 }
 
 /** Reads a platform webhook, with any topic and any payload. Pure. */
@@ -107,7 +128,11 @@ const COMPLIANCE: Record<string, PayloadReader> = {
 };
 
 const USES: Record<TopicUse, PayloadReader> = {
-  contract: (payload) => readContract(payload["admin_graphql_api_id"] ?? payload["id"]),
+  contract: (payload) => {
+    const orders = payload[ORDERS];
+    const gids = Array.isArray(orders) ? orders.filter((gid) => isGid("Order", gid)) : [];
+    return readContract(payload["admin_graphql_api_id"] ?? payload["id"], gids);
+  },
   attempt: (payload) => {
     const order = payload["admin_graphql_api_order_id"];
     return readContract(

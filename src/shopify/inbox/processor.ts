@@ -11,6 +11,7 @@ import { failureFields } from "../../store/port/store-error.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
+import { mergedWebhook } from "./payload.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
 
 const MINUTE_MS = 60_000;
@@ -25,7 +26,7 @@ const FIRST_READ_LIMIT = 500;
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
-  inbox: Pick<InboxStore, "dueQueues" | "due" | "waitingAbout" | "postpone" | "bringForward">;
+  inbox: Pick<InboxStore, "dueQueues" | "due" | "waitingAbout" | "postpone" | "merge" | "retryAbout" | "bringForward">;
   shops: Pick<ShopStore, "byId">;
   handle: WebhookHandler;
   /** Whether the shop's platform answers slowly. */
@@ -175,6 +176,20 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
+  /** Makes one item of the items about an object that may never answer. Also failed items are retried with it. */
+  async function merge(shop: Shop, items: InboxItem[]): Promise<InboxItem[]> {
+    const [first] = items.toSorted((a, b) => a.attempts - b.attempts);
+    if (first === undefined) return items;
+    await inbox.retryAbout(shop.id, first.subject, now());
+    const webhook = items.length > 1 ? mergedWebhook(items) : undefined;
+    if (webhook === undefined) return items;
+    const triggeredAt = Math.max(...items.map((item) => item.triggeredAt));
+    const merged = { ...first, topic: webhook.topic, body: webhook.body, triggeredAt };
+    const others = items.filter((item) => item !== first).map(({ number }) => number);
+    await inbox.merge(shop.id, merged, others);
+    return [merged];
+  }
+
   return async (queue: InboxQueue, subject: string): Promise<void> => {
     const { shopId, needsPlatform } = queue;
     const shop = await shops.byId(shopId);
@@ -188,7 +203,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       if (isStopping() || !membership.mayBegin(shopId)) return;
       if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
       else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
-      await postpone(shop, items, thrown);
+      await postpone(shop, isPlatformError(thrown, "incomplete") ? await merge(shop, items) : items, thrown);
     }
   };
 }

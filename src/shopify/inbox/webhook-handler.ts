@@ -6,16 +6,16 @@ import type { Log } from "../../lib/log.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
-import type { InboxItem } from "../../store/port/inbox.ts";
+import type { InboxItem, InboxStore } from "../../store/port/inbox.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
-import { PlatformError } from "../api/platform-error.ts";
-import { priorityOf, type WebhookPriority } from "../api/topics.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { LONGEST_BURST_MS, priorityOf, type WebhookPriority } from "../api/topics.ts";
 import type { ChangeHint, ContractRefresher } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
-import { type Intent, readWebhook } from "./payload.ts";
+import { changeWebhook, type Intent, readWebhook } from "./payload.ts";
 
 /** Processes webhooks of one subject, oldest first, and removes them. @throws PlatformError; SdsError `bad_record` */
 export type WebhookHandler = (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
@@ -32,6 +32,7 @@ interface Dependencies {
   /** Readers of the platform, by how urgent their requests are. */
   readers: Record<WebhookPriority, PlatformReader>;
   recordWriter: Pick<RecordWriter, "submit">;
+  inbox: Pick<InboxStore, "receive">;
   /** Called when the removal of a shop began. */
   onRemovalBegun: () => void;
   now: () => number;
@@ -204,13 +205,21 @@ function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contrac
 
 /** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
 async function readOrder(
-  { contracts }: HandlerServices,
+  { contracts, inbox, now }: HandlerServices,
   shop: Shop,
   { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
 ): Promise<void> {
   const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
-  for (const contract of await contracts.contractsOfOrder(shop, gid))
-    await contracts.refreshUnlessKnown(shop, contract, hint);
+  for (const contract of await contracts.contractsOfOrder(shop, gid)) {
+    try {
+      await contracts.refreshUnlessKnown(shop, contract, hint);
+    } catch (thrown) {
+      if (!isPlatformError(thrown, "incomplete")) throw thrown;
+      // The contract waits, not the order: one item for a contract is enough, however many of its orders change.
+      const webhook = { ...changeWebhook("contract", contract, [gid]), webhookId: null, triggeredAt };
+      await inbox.receive([{ shopId: shop.id, needsPlatform: true, waitMs: LONGEST_BURST_MS, ...webhook }], now());
+    }
+  }
 }
 
 /** @returns no records for a customer that the platform does not have @throws PlatformError */

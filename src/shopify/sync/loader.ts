@@ -109,7 +109,7 @@ export async function refreshContract(
   try {
     return await loader.contracts.refreshUnlessKnown(shop, contractGid, hint);
   } catch (thrown) {
-    return skip(loader, shop, "contract", contractGid, thrown);
+    return skip(loader, shop, "contract", contractGid, thrown, hint.orders);
   }
 }
 
@@ -162,14 +162,17 @@ async function skip(
   of: keyof typeof NAMES,
   gid: string,
   thrown: unknown,
+  orders: readonly string[] = [],
 ): Promise<Partial<SyncCounts>> {
   if (!isBadData(thrown)) throw thrown;
   const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
   log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
-  const { subject, ...webhook } = changeWebhook(of, gid);
+  const { subject, ...webhook } = changeWebhook(of, gid, orders);
   const receipt = { shopId: shop.id, subject, needsPlatform: true, webhookId: null, triggeredAt: now(), ...webhook };
-  // An object that always fails has one item in the inbox, not one for each run that finds it.
-  if (!(await inbox.retryAbout(shop.id, subject, now()))) await inbox.receive([receipt], now());
+  // An object that always fails has one item in the inbox, not one for each run that finds it. An item with orders is
+  // merged when it fails.
+  const isKnown = await inbox.retryAbout(shop.id, subject, now());
+  if (!isKnown || orders.length > 0) await inbox.receive([receipt], now());
   return { skipped: 1 };
 }
 

@@ -41,6 +41,9 @@ export interface InboxItem {
   attempts: number;
 }
 
+/** The new content of an item that stands for several items. */
+export type MergedItem = Pick<InboxItem, "number" | "topic" | "body" | "triggeredAt">;
+
 /** A due item of a queue. */
 export interface DueItem {
   number: number;
@@ -98,6 +101,8 @@ export interface InboxItems {
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries an item by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
+  /** Gives an item another content, and removes other items that the content stands for too. */
+  merge(shopId: number, item: MergedItem, others: readonly number[]): Promise<void>;
   /** Makes the failed items about a subject wait again. @returns whether the inbox has items about the subject */
   retryAbout(shopId: number, subject: string, now: number): Promise<boolean>;
   /** Retries all failed items. @returns how many */

@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import type { InboxEntry, InboxItem, InboxItems } from "../port/inbox.ts";
+import type { InboxEntry, InboxItem, InboxItems, MergedItem } from "../port/inbox.ts";
 import {
   either,
   lockFor,
@@ -42,17 +42,21 @@ export function inboxItems(db: QuietDatabase): InboxItems {
         throw new SdsError("not_found", `there is no platform webhook with the id ${number} in the inbox`);
     },
 
+    async merge(shopId, item, others) {
+      await db.transaction(() => mergeItems(db, shopId, item, others));
+    },
+
     async retryAbout(shopId, subject, now) {
-      const waiting = await db.get<{ found: number }>(
-        sql`SELECT 1 AS found FROM inbox
-          WHERE shop_id = ${shopId} AND subject = ${subject} AND next_attempt_at IS NOT NULL LIMIT 1`,
-      );
-      if (waiting !== undefined) return true;
       const retried = await db.run(
         sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
           WHERE shop_id = ${shopId} AND subject = ${subject} AND status = 'failed'`,
       );
-      return retried > 0;
+      if (retried > 0) return true;
+      const waiting = await db.get<{ found: number }>(
+        sql`SELECT 1 AS found FROM inbox
+          WHERE shop_id = ${shopId} AND subject = ${subject} AND next_attempt_at IS NOT NULL LIMIT 1`,
+      );
+      return waiting !== undefined;
     },
 
     async retryFailed(shopId, now) {
@@ -72,7 +76,7 @@ export function inboxItems(db: QuietDatabase): InboxItems {
 
 function inboxReads(
   db: QuietDatabase,
-): Omit<InboxItems, "postpone" | "retry" | "retryAbout" | "retryFailed" | "forgetReceipts"> {
+): Pick<InboxItems, "waitingSubjects" | "read" | "list" | "count" | "lastReceivedAt"> {
   return {
     async waitingSubjects(shopId) {
       const found = await db.all<{ subject: string }>(
@@ -118,6 +122,21 @@ function inboxReads(
       return found?.at ?? null;
     },
   };
+}
+
+function* mergeItems(
+  db: QuietDatabase,
+  shopId: number,
+  { number, topic, body, triggeredAt }: MergedItem,
+  others: readonly number[],
+): TransactionWork<void> {
+  yield* tx.run(
+    sql`UPDATE inbox SET topic = ${topic}, body = ${body}, triggered_at = ${triggeredAt}
+      WHERE shop_id = ${shopId} AND number = ${number}`,
+  );
+  yield* tx.run(
+    sql`DELETE FROM inbox WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numberTable(db, others)})`,
+  );
 }
 
 /** Forgets some ids. @returns how many */
