@@ -69,6 +69,19 @@ describe("a contract in another currency than the shop's", () => {
     ]);
   });
 
+  test("is read with the same queries and points as a contract in the shop's currency", async () => {
+    const all = await dollarShop();
+    const spent: unknown[] = [];
+    for (const contract of [all.createContract(), yen(all)]) {
+      await all.deliverAll();
+      const before = all.platform.requests.length;
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+      await all.deliverAll();
+      spent.push(all.platform.requests.slice(before).map(({ operation, cost }) => [operation, cost]));
+    }
+    expect(spent[1]).toEqual(spent[0]);
+  });
+
   test("has the expected amount of an edited cycle in the shop's currency", async () => {
     const all = await dollarShop();
     const contract = yen(all);

@@ -67,6 +67,11 @@ const CHANGES: ((remote: PlatformShop, n: number) => void)[] = [
   (remote, n) => remote.cancel(one(remote, "contract", n)),
   (remote) => void remote.placeOrder(),
   (remote, n) => {
+    remote.setRates({ JPY: 0.006 + n / 10_000 });
+    createContract(remote, { currency: "JPY", lines: [{ ...LINE, price: "3000" }], originOrder: n % 3 > 0 });
+  },
+  (remote, n) => remote.editOrder(one(remote, "order", n), [n % 3]),
+  (remote, n) => {
     const attempt = remote.startAttempt(one(remote, "contract", n), 1);
     if (n % 3 === 0) return void remote.failAttempt(attempt, "CARD_DECLINED");
     remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] });
