@@ -8,6 +8,15 @@ import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
 
+/** Fields that can fail. The platform then answers the other fields, or a whole list not at all. */
+const BREAKABLE = [
+  "SubscriptionContract.nextBillingDate",
+  "SubscriptionContract.status",
+  "SubscriptionContract.updatedAt",
+  "SubscriptionBillingCycle.status",
+  "SubscriptionContract.billingAttempts",
+];
+
 /** The changes at the platform. The number chooses the contract or customer, modulo how many there are. */
 const CHANGES = {
   sign_up: (remote: PlatformShop, n: number) => {
@@ -35,6 +44,12 @@ const CHANGES = {
   skip: (remote, n) => withOne(remote, "contract", n, (id) => remote.skipCycle(id, (n % 3) + 1)),
   unskip: (remote, n) => withOne(remote, "contract", n, (id) => remote.unskipCycle(id, (n % 3) + 1)),
   buy_once: (remote) => void remote.placeOrder(),
+  break_field: (remote, n) =>
+    withOne(remote, "contract", n, (id) => {
+      remote.errorPaths = n % 2 === 0;
+      remote.breakField(id, BREAKABLE[n % BREAKABLE.length] ?? "", n % 5 === 0 ? "ACCESS_DENIED" : undefined);
+    }),
+  mend_fields: (remote) => remote.mendFields(),
 } satisfies Record<string, (remote: PlatformShop, n: number) => void>;
 
 function withOne(
@@ -74,6 +89,7 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("deliver" as const), n: fc.nat(1000) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), n: fc.nat(30) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("reconcile" as const), n: fc.constant(0) }) },
 );
 
 /** Delivers some webhooks, out of order, and a few of them twice. The others are lost. */
@@ -150,6 +166,13 @@ async function checkEvents(all: ConnectedShop): Promise<void> {
   }
 }
 
+/** Checks that the inbox has one item for each object that does not answer. */
+async function checkInbox(all: ConnectedShop): Promise<void> {
+  await all.processedAfter(HOUR_MS);
+  const subjects = (await all.inbox()).map(({ subject }) => subject);
+  expect(subjects).toEqual([...new Set(subjects)]);
+}
+
 test("webhooks in any order and reconciling give the platform's state, and one event for each change", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
@@ -164,10 +187,15 @@ test("webhooks in any order and reconciling give the platform's state, and one e
         for (const { do: what, n } of steps) {
           test.clock.ms += 1_000;
           if (what === "wait") test.clock.ms += n * 60_000;
+          else if (what === "reconcile") await test.app.platform.synchronizer.reconcile(shop.shop);
           else if (what === "deliver") await deliverSome(all, remote.outgoing.splice(0), n);
           else CHANGES[what](remote, n);
         }
         test.clock.ms += 60_000;
+        await test.app.platform.synchronizer.reconcile(shop.shop);
+        await checkInbox(all);
+        remote.mendFields();
+        await all.processedAfter(HOUR_MS);
         await test.app.platform.synchronizer.reconcile(shop.shop);
         const fresh = await connectedTo(platform, {}, test.clock.ms);
         await fresh.load();

@@ -71,6 +71,7 @@ const CHANGES = new Map<string, Change>([
     setAccess: (shop, { access }) => shop.setAccess(access),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
     breakField: (shop, { id, field, code }) => shop.breakField(id, field, code as FieldFaultCode),
+    mendFields: (shop) => shop.mendFields(),
     setErrorPaths: (shop, { errorPaths }) => void Object.assign(shop, { errorPaths }),
     setMaxRows: (shop, { maxRows }) => void Object.assign(shop, { maxRows }),
     seed: (shop, given) => shop.seed(given),

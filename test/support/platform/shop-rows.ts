@@ -126,6 +126,10 @@ export class ShopRows {
     else this.brokenFields.set(`${row.n} ${field}`, code);
   }
 
+  mendFields(): void {
+    this.brokenFields.clear();
+  }
+
   /** The code with which a field fails; undefined if it works. @param source the row, or a part of a row */
   faultOf(source: unknown, field: string): string | undefined {
     if (this.brokenFields.size === 0) return undefined;
