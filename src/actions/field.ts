@@ -16,7 +16,8 @@ interface DefinitionsRequest {
 }
 
 /**
- * Adds, changes or brings back custom fields. To archive one, no plan is needed, so callers ask the store.
+ * Adds, changes or brings back custom fields. Archiving needs no plan, so callers archive a field directly in the
+ * store.
  * @throws SdsError `plan_required` for a merchant, and what `change` throws; then nothing changes
  */
 export async function changeFields(

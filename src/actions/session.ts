@@ -19,7 +19,7 @@ export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }
 
-/** Computes the token that every form of a session contains. Another site can neither read nor compute this token. */
+/** Computes the token that every HTML form of a session contains. Another site cannot get this token. */
 export function csrfToken(session: string): string {
   return base64url(new CryptoHasher("sha256").update(`csrf ${session}`).digest());
 }

@@ -25,9 +25,10 @@ interface RemoverDependencies {
 }
 
 /**
- * Removes the shops whose removal began. The shops take turns, one step each. A removal's mark stays in the database,
- * and every turn looks for marks. So a locked database, a full disk or a crash only delays a removal. After a failed
- * step the turn continues with the other shops, and fails at its end.
+ * Removes the shops whose removal began. Each turn makes one step for each shop, again and again until all shops are
+ * removed. The shops are marked in the database, and every turn looks for the marks. So a locked database, a full disk
+ * or a crash only delays a removal. If a step fails, the turn continues with the other shops, and then throws the
+ * error.
  */
 export function createShopRemover({ shops, membership, sleep, log }: RemoverDependencies): ShopRemover {
   const loop = createTurnLoop({

@@ -7,7 +7,9 @@ import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 import { warn } from "./print.ts";
 
-/** How long a command waits for a lock. If wait and commit took longer than SPAN_MS, readers would miss changes. */
+/**
+ * How long a command waits for a lock. Readers would miss changes if wait and commit took longer than SPAN_MS, 30 s.
+ */
 const BUSY_TIMEOUT_MS = 25_000;
 
 /** The configuration from `--data`, the command's own options and the environment. */

@@ -2,7 +2,10 @@ import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
-/** The window in which speed is measured for the time left. A load slows down once its saved query points are spent. */
+/**
+ * The time left is computed from the speed in this window, because a load becomes slower when its saved points are
+ * spent.
+ */
 const WINDOW_MS = 60_000;
 
 interface ProgressBar {
@@ -40,7 +43,7 @@ export function createProgressBar(stream: NodeJS.WriteStream, clock = () => perf
   };
 }
 
-/** Formats the progress and the time left. @param elapsed seconds since `done` was `from` */
+/** Formats the progress and the time left. @param elapsed seconds since `done` had the value `from` */
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;
   const part = Math.min(done, 1);

@@ -66,7 +66,9 @@ async function introduction(address: string, { data, database, publicUrl }: Conf
   ].join("\n");
 }
 
-/** Ends the program on an unhandled error, but not on a shortage of descriptors: that failed work is retried. */
+/**
+ * Ends the program on an unhandled error, except a shortage of descriptors: work that fails by a shortage is retried.
+ */
 function endOnUncaught(log: Log): void {
   const onThrown = (thrown: unknown) => {
     const fields = { error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined };

@@ -56,8 +56,8 @@ async function readStatus(store: Store) {
 }
 
 /**
- * Finds why the cluster cannot take work. Only nodes on this machine are asked, because the addresses of others may not
- * lead to them from here. So it also checks the database, as `/readyz` of each node does.
+ * Finds why the cluster cannot take work. Asks only nodes on this machine, because other nodes may be unreachable from
+ * here. Checks the database in their place, as their `/readyz` does.
  */
 async function findClusterProblem(store: Store, nodes: readonly NodeStatus[]): Promise<string | null> {
   const alive = nodes.filter(({ isAlive }) => isAlive);
@@ -84,7 +84,7 @@ async function findProblem(address: string | undefined): Promise<string | null> 
   }
 }
 
-/** Reads the message of an error's body. Another program's answer has none. */
+/** Reads the message in the body of an error. The answer of another program has no such message. */
 function reasonIn(body: string): string {
   try {
     return (JSON.parse(body) as { error: { message: string } }).error.message;

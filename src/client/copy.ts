@@ -121,10 +121,11 @@ async function bringUpToDate<Row>(
   }
 
   if (state === undefined || state.cursor !== null) {
-    // A refused cursor does not tell a restore from another shop, but a refused checkpoint does.
+    // Checks the checkpoint before the cursor is used. Only a checkpoint's refusal tells a restore from a wrong shop.
     if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
-    // Rows can change during the walk. Only the first page's checkpoint is older than all these changes.
+    // Rows can change during the walk. So this keeps the first page's checkpoint, which is older than all these
+    // changes.
     for await (const page of reader.pages(query))
       await save(page, { checkpoint: state?.checkpoint ?? page.checkpoint, cursor: page.nextCursor });
   }

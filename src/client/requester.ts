@@ -13,7 +13,7 @@ export interface ClientOptions {
   deadlineMs?: number;
   /** Allows `http:` to another machine. Everybody between the two machines can then read the key. */
   allowHttp?: boolean;
-  /** Called when an attempt failed and another one follows after a wait, for a log. */
+  /** For a log: called when an attempt failed and another attempt follows after `waitMs`. */
   onRetry?: (error: ApiError | ConnectionError, waitMs: number) => void;
   /** Replaces the global `fetch`. */
   fetch?: Fetch;
@@ -197,7 +197,7 @@ function messageOf(thrown: unknown): string {
   return ADDRESS_ERRORS[String((reason as { code?: unknown }).code)] ?? reason.message;
 }
 
-/** A page has 8 MiB at most, unless a single row is larger. */
+/** Four times the most bytes of a page (8 MiB), so a larger answer cannot come from `sds`. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 

@@ -30,7 +30,10 @@ export interface ConcurrencyLimiter {
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
-/** How many attempts of untried and slow endpoints, and of recovering ones, may begin together: all may time out. */
+/**
+ * How many attempts may begin in one turn, because all may hang: of untried and slow endpoints together, and the same
+ * number of recovering endpoints.
+ */
 const BEGIN_TOGETHER = 32;
 
 interface RunningAttempt extends AttemptTarget {
@@ -41,7 +44,7 @@ interface RunningAttempt extends AttemptTarget {
 
 interface LimiterState {
   total: number;
-  /** Slots that are kept for the first slot of quick and untried endpoints. */
+  /** How many slots are reserved for the first attempts of quick and untried endpoints. */
   keptForFirst: number;
   now: () => number;
   paces: Paces;
@@ -140,7 +143,7 @@ function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: Runni
 
 /**
  * Adds slots to `shares` in rounds: one for each queue without a slot, then one for each with one slot, and so on.
- * @param most the most slots of a queue, if it has more of its own
+ * @param most the most slots of each queue. The queue's pace may limit them further
  * @returns the number of added slots
  */
 function shareInTurn(

@@ -27,9 +27,9 @@ const MAX_ADDRESSES = 4;
 /** After this time without a connection, the next address is tried too. RFC 8305 recommends this delay. */
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
- * Limit for abandoned connections: they are closed, but the operating system still waits for their address. At the
- * limit, each address is checked first with a connection that can be canceled. So each attempt adds at most one
- * abandoned connection above this limit.
+ * Limit for abandoned connections: they are closed, but their TCP handshake still waits for the address. At the limit,
+ * each address is checked first with a connection that can be canceled. So each attempt adds at most one abandoned
+ * connection above this limit.
  */
 const MAX_ABANDONED = 64;
 /** The number of names whose good address is remembered. */
@@ -110,8 +110,8 @@ function openFirst({ open }: Opener, target: Target): Try {
 }
 
 /**
- * Checks with a cancelable connection whether the address accepts. Then opens the real connection. It is opened also if
- * no descriptor was free for the check: the reserve has a descriptor for the real connection.
+ * Checks with a cancelable connection whether the address accepts. Then opens the real connection. If no descriptor is
+ * free for the check, skips the check: the reserve has a descriptor for the real connection only.
  */
 function reachAndOpen(opener: Opener, target: Target): Try {
   const reaching = reach(target);

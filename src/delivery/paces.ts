@@ -33,8 +33,8 @@ export function queueKey({ shopId, kind }: SendQueue): number {
 
 /**
  * Learns from attempts how many slots each queue has, by additive increase and multiplicative decrease. A queue begins
- * with one. A quick attempt adds one, an attempt that runs for a second takes half, and a timeout takes all. Times come
- * from a clock that only goes forward.
+ * with one slot. A quick attempt adds one slot, an attempt that runs for a second takes half, and a timeout takes all.
+ * Times come from a clock that only goes forward.
  * @param perQueue the most slots of a queue
  */
 export function createPaces(perQueue: number) {
@@ -74,8 +74,8 @@ export function createPaces(perQueue: number) {
       state.slots = changed[sign];
     },
     /**
-     * Returns the pace to store; undefined for an endpoint that the shop had before. The pace does not count the
-     * minutes after a timeout, because the time of the last timeout is stored too.
+     * Returns the pace to store; undefined if the shop has another endpoint now. A recovering endpoint is stored as
+     * quick, because the stored time of its last timeout shows that it is recovering.
      */
     toStore(target: AttemptTarget): Pace | undefined {
       const state = states.get(queueKey(target));

@@ -59,7 +59,9 @@ const GATHER_ROUNDS = 20;
 /** A turn also stops waiting after this many rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
-/** An attempt that ended. Its wall time is set when it is recorded, because the wall clock may have been set since. */
+/**
+ * An attempt that ended. Its start by the wall clock is computed when it is recorded: the clock may be set until then.
+ */
 type EndedAttempt = Pick<AttemptResult, "claim" | "outcome" | "duration"> & {
   /** By the clock that only goes forward. */
   beganMs: number;
@@ -139,7 +141,7 @@ async function makeTurn(state: SenderState): Promise<void> {
     const { recorded, claimed, claimMs } = await recordAndClaim(state, ended);
     for (const result of recorded) logFailure(result);
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // After a late claim no attempt begins. Attempts under way continue, and their results need the new lease.
+    // After a late claim no attempt begins. Only attempts under way take their new claim: their results need its lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;
@@ -198,7 +200,9 @@ async function restorePaces(state: SenderState, at: number): Promise<void> {
   state.isRestored = true;
 }
 
-/** Makes deliveries due that a wrong clock planned too late: at the first turn, and after the clock was set back. */
+/**
+ * Corrects times that a wrong clock wrote too far into the future: at the first turn, and after the clock was set back.
+ */
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);

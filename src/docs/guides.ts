@@ -25,7 +25,7 @@ export interface Guide {
   text: string;
 }
 
-/** A section of a guide with a topic of its own, because many readers look for it. */
+/** A section that has its own topic for `sds docs TOPIC`, because many readers look for this section. */
 export interface GuideSection {
   topic: string;
   name: string;

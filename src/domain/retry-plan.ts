@@ -22,8 +22,8 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * Returns the next retry after a declined attempt. An attempt that failed for missing stock uses up no wait of the
- * plan. The last wait is then repeated; after the first attempt, the first wait begins.
+ * Returns the next retry after a declined attempt. Only declined payments advance the plan. After an attempt that
+ * failed for missing stock, the wait before the attempt is repeated, or the first wait if no wait came before.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

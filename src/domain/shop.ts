@@ -19,8 +19,8 @@ export interface Shop extends ShopRef {
 }
 
 /**
- * Number of partitions of shops. Nodes share out partitions instead of shops, so the stored data about them does not
- * grow with the shops. The number must never change: nodes of two versions would disagree.
+ * Number of partitions of shops. The nodes divide partitions among themselves, not shops. So the database has at most
+ * this many leases, however many shops there are. The number must never change: nodes of two versions would disagree.
  */
 export const PARTITIONS = 256;
 

@@ -121,8 +121,8 @@ export function createDescriptorReserve({
 }
 
 /**
- * Slows the event loop down. While a client waits that Bun cannot accept, each round of the loop begins at once and
- * tries again in vain, which costs a whole core.
+ * Slows the event loop down. Without a free descriptor, Bun cannot accept a waiting client, and tries again in each
+ * round of the loop. Without a pause these rounds would use a whole core.
  */
 function brakeUntil(end: number): void {
   if (performance.now() > end) return;

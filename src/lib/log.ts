@@ -5,11 +5,11 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** API keys, each with its fingerprint, signing and intake secrets, and access tokens of the platform. */
+/** API keys (the first group is the fingerprint), signing secrets, intake secrets, the platform's access tokens. */
 const SECRETS = /(cad_pk_[0-9a-f]{8})\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+/g;
 const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
-/** Hides secrets in a message: a person may type a key in the wrong place, or a server may repeat it. */
+/** Hides secrets in a message: a person may type a key in the wrong place, or a server may repeat a key. */
 export function masked(text: string): string {
   return text.replaceAll(SECRETS, (_secret, fingerprint = "") => `${fingerprint}[hidden]`);
 }

@@ -46,7 +46,7 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   /** Points of requests that have no response yet. The server may have taken these points already. */
   let reserved = 0;
   let serving = false;
-  /** The caller whose points are being saved, and how to interrupt the wait. */
+  /** The caller for whom the limiter waits until the server has restored enough points. `interrupt` ends this wait. */
   let savingFor: { caller: Caller; interrupt: () => void } | undefined;
 
   function waitFor({ cost, priority, sparePart }: Caller): number {
@@ -60,7 +60,7 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
     return Math.min(Math.ceil(((needed - available) / restoreRate) * 1000), MAX_WAIT_MS);
   }
 
-  /** Waits for the points of a caller. @returns whether the wait was interrupted by a more urgent caller */
+  /** Waits until a caller's points are restored. @returns whether the wait was interrupted by a more urgent caller */
   async function save(caller: Caller): Promise<boolean> {
     const waitMs = waitFor(caller);
     if (waitMs === 0) return false;

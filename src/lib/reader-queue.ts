@@ -41,8 +41,8 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 }
 
 /**
- * While work is urgent, the next reader runs only after this many turns of the event loop. A commit waits for two quiet
- * turns, so a reader in each turn would double the time until an event arrives.
+ * While work is urgent, this many turns of the event loop run without a reader before the next reader. A commit waits
+ * for two quiet turns. A reader in each turn would make these turns longer, and double the time until an event arrives.
  */
 const MAX_FREE_TURNS = 8;
 

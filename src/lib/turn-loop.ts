@@ -85,7 +85,8 @@ class Loop implements TurnLoop {
   private async run(): Promise<void> {
     while (this.isWanted) {
       await this.pause;
-      // At the end, finish() makes one last turn itself: a turn that keeps failing must not delay the stop.
+      // After the abort only `finish` makes a turn, the last one. A turn that fails again and again would delay the
+      // stop.
       if (this.end.signal.aborted) break;
       // All work that ends in this round of the event loop shares one turn.
       await nextTurn();

@@ -18,7 +18,7 @@ import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 interface ServerOptions {
   /** Address of the database. May hold a password. */
   url: string;
-  /** The file with `url`; default null: it is not in a file. */
+  /** The file that has the address; null, the default, if the address is not in a file. */
   file?: string | null;
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;

@@ -46,7 +46,8 @@ export function createPullOutput(
   return {
     begin: () => stdout.write(format.header),
     async write(rows, state) {
-      // If this write fails, the reader may not have read the earlier rows either. So their state is dropped too.
+      // If this write fails, the pipe's reader may lack the earlier rows too. So the state of these rows must not be
+      // saved.
       unsaved = undefined;
       await stdout.write(rows.map(format.textOf).join(""));
       unsaved = state;

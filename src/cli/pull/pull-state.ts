@@ -53,7 +53,10 @@ export interface StateFile {
 
 const LARGEST_BYTES = 64 * 1024;
 
-/** A reservation syncs the file. This many are a tenth of a second, so the numbers stay near the time. */
+/**
+ * How many numbers are reserved with one sync of the file. Numbers begin at the time in microseconds. This many are a
+ * tenth of a second, so the numbers stay near the time.
+ */
 const RESERVED_NUMBERS = 100_000;
 
 /**
@@ -72,7 +75,7 @@ export function openStateFile(
   const state = anew || found?.checkpoint === undefined ? undefined : found;
   let stored = found;
   let reserved = found?.sequence ?? 0;
-  // The time lets the numbers grow also after the file was lost.
+  // If the file was lost, the time (in microseconds) is larger than the numbers of earlier runs.
   let last = Math.max(reserved, now * 1_000);
 
   function replace(next: StateContent): void {

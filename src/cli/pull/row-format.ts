@@ -63,8 +63,8 @@ function customValues(row: Record<string, unknown>, { fieldKeys, onFieldWithoutC
 }
 
 /**
- * Adds the keys of a row's custom fields to the columns. Rows list their keys in the order of the fields, but a row
- * may lack some keys. So a new key goes after the key before it in the row.
+ * Adds the keys of a row's custom fields to the columns. Rows list their keys in the order of the fields, but a row may
+ * lack some keys. So a new key is inserted behind its predecessor in the row.
  */
 export function addFieldKeys(keys: string[], row: Record<string, unknown>): void {
   let behind = 0;

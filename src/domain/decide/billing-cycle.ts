@@ -11,8 +11,8 @@ import { isOlder } from "./subscription.ts";
 const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
- * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle. The mirror knows the
- * number of attempts from any source; the attempts beyond this number are new.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle. The mirror has counted
+ * the attempts that the platform or the intake reported before. Only the attempts beyond this count are new.
  */
 export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
@@ -205,8 +205,8 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
- * active again. If the intake gave no value, an order that is abandoned now gets false: `openStatus` knows abandoned
- * orders by this value.
+ * active again. If this is unknown, an order that becomes uncollectible gets false. So `openStatus` sees that the order
+ * may go on with its contract.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,

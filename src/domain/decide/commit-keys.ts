@@ -15,8 +15,8 @@ export interface CommitKeys {
   /** Subscriptions whose custom fields are loaded. */
   customFields: Set<string>;
   /**
-   * Gids of people to redact. The commit also loads the stored texts that mention these people. Engines add these
-   * people's subscriptions, with custom fields, and orders to the keys.
+   * Gids of people to redact. The commit also loads the stored texts that mention these people. Engines add the keys of
+   * these people's subscriptions, custom fields and orders.
    */
   redactedPeople: Set<string>;
 }
@@ -37,8 +37,8 @@ export function keysOf(submissions: readonly { shop: ShopRef; records: readonly 
     byShop.set(shop.id, keys);
     for (const record of records) addKeys(keys, record);
   }
-  // A contract can move to a redacted customer in the same commit. So the custom fields of all its contracts are
-  // loaded.
+  // A commit can move a contract to a customer whom it then redacts. So the custom fields of all contracts in the
+  // commit are loaded.
   for (const { redactedPeople, subscriptions, customFields } of byShop.values())
     if (redactedPeople.size > 0) for (const id of subscriptions) customFields.add(id);
   return [...byShop.values()];

@@ -21,7 +21,7 @@ export interface Submission {
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** The complete readings of contracts that gave the records. The same commit notes them, and this changes no row. */
+  /** The readings of whole contracts that gave the records. The same commit notes them beside the rows. */
   reads?: readonly ContractRead[];
   /** Data requests that the same platform webhooks brought. A data request that is already stored changes nothing. */
   dataRequests?: readonly DataRequest[];
@@ -30,7 +30,10 @@ export interface Submission {
    * queues no event. An event without a time of its source counts as happening now.
    */
   eventsSince?: number;
-  /** Where old data comes from. Personal data of people who were redacted since is left out. */
+  /**
+   * Where an import reads old records. Personal data is left out if the person was redacted after the records were
+   * written.
+   */
   source?: RecordSource;
   /**
    * Whether to refuse the commit if another node has taken over the shop's work. Otherwise a node that was paused could
@@ -63,7 +66,7 @@ export interface ShopState extends EventTargets {
   changeCount: number;
   /** The last span in `change_spans`, counted since 1970; 0 if there is no span yet. */
   spanNumber: number;
-  /** The change count after the last commit by a version that notes spans. */
+  /** The change count after the last commit, except commits by an older version that notes no spans. */
   previousSpanCount: number;
   counts: ResourceCounts;
 }
@@ -231,7 +234,8 @@ class ShopDraft {
       const written = isReward(row) ? (redactedRewards.get(row) ?? row) : row;
       return { row: written, isNew, changeNumber: changeCount + index + 1 };
     });
-    // After the clock was set back, changes count for the last noted span, although its time is still ahead.
+    // After the clock was set back, the current span is earlier than the last noted span. Then changes belong to the
+    // last noted span.
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > spanNumber;
     const redacted = this.redactedTexts();
@@ -243,7 +247,7 @@ class ShopDraft {
       fields: withFirstValues(this.snapshot.fields, customFields),
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
-      // Changes before the first noted span count for that span.
+      // No change comes before the first noted span: earlier changes belong to this span too.
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),

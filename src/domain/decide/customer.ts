@@ -64,14 +64,14 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** The most that a stored time is ahead of our clock: the platform's clock may be ahead this far. */
+/** A stored time is at most this far ahead of our clock, because the platform's clock may be ahead of ours. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
 /** A time further ahead than this is wrong, and counts as now. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a future time of the platform's data. Otherwise this data would block later data until that time. A wrong time
- * counts as now, so that it does not block the changes of the next hour.
+ * Limits a future time of the platform's data. Data with an earlier time is refused, so a future time would block newer
+ * data until then. A wrong time counts as now, so that it blocks no data.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;

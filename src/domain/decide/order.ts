@@ -95,8 +95,8 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
 }
 
 /**
- * Returns the number of attempts before this record, for a source that does not count attempts. A recovery follows at
- * least one failure.
+ * Returns the number of attempts before this record, for a source that does not count attempts. A recovered order had
+ * one failed attempt at least.
  */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);

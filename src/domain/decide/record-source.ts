@@ -14,8 +14,8 @@ export interface RecordSource {
 }
 
 /**
- * Leaves out personal data of a person who was redacted since the source was made. Needs the rows that `decide` needs.
- * @returns the record itself if nothing is left out, undefined if nothing is left of it
+ * Leaves out personal data of a person who was redacted after the source was made. Reads the same rows as `decide`.
+ * @returns the same record if it has no such data; undefined if it has only such data
  */
 export function withoutRedactedSince(
   mirror: MirrorView,
@@ -45,8 +45,8 @@ export function withoutRedactedSince(
 }
 
 /**
- * Leaves out all texts of the sender, and replaces the id by its hash. Any text may have the person's name, and the
- * redaction removed the name to search for.
+ * Leaves out all texts of the sender, and replaces the id by its hash. Any text may contain the person's name. A search
+ * for the name is impossible, because the redaction removed the name from the mirror.
  */
 function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): RewardRecord {
   const kept = Object.entries(own).filter(
@@ -58,6 +58,7 @@ function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): Rew
 function isRedactedSince(row: CustomerRow | undefined, { changeCount, changedAt }: RecordSource): boolean {
   const { redactedAt = null, redactedAfter = null } = row ?? {};
   if (redactedAt === null || redactedAfter === null) return false;
-  // Numbers of changes, because clocks can differ or be set, and a redaction can wait for the lock of the database.
+  // Change counts are compared too, because clocks can differ or be set, and a redaction can wait for a lock after its
+  // time was taken.
   return redactedAfter >= changeCount || (changedAt !== null && changedAt <= redactedAt);
 }

@@ -123,7 +123,7 @@ function checked(field: FieldDefinition): FieldDefinition {
   return field;
 }
 
-/** Whether a text has 1 to 80 characters, counted in code points, that are not all spaces and not invisible. */
+/** Whether a text has 1 to 80 code points, no invisible character, and not only spaces. */
 function isShort(text: string): boolean {
   return isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT && !/[\p{Cc}\p{Cf}]/u.test(text);
 }

@@ -35,7 +35,7 @@ export interface Checkpoints {
 interface Dependencies {
   /** Random bytes that only the database has. */
   epoch: Uint8Array;
-  /** Those of the database before its restores. */
+  /** The epochs that the database had before its restores. */
   formerEpochs: readonly Uint8Array[];
   /** Returns the ids of all shops. */
   shopIds: () => Promise<number[]>;
@@ -43,7 +43,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** After so many shops, a search for the shop of a checkpoint lets other work run. */
+/** A search for the shop of a checkpoint lets other work run after this many shops. */
 const SHOPS_IN_A_TURN = 500;
 
 export function createCheckpoints({ epoch, formerEpochs, shopIds, now }: Dependencies): Checkpoints {

@@ -21,7 +21,7 @@ const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}]/u;
 
 /** The known data of a person, to find it in any field. */
 export interface KnownPerson {
-  /** E-mail addresses and names, each in lower case: a text that equals one is the person's. */
+  /** E-mail addresses and names, each in lower case. A text that equals such an entry is the person's data. */
   texts: string[];
   /** Telephone numbers, digits only. */
   phones: string[];
@@ -70,7 +70,10 @@ function fullNames(names: readonly string[]): string[] {
   return [...(isUnspaced ? together : together.map(asWord)), ...several];
 }
 
-/** Without the characters of a gap, because words that can be gaps would make the search of a text slow. */
+/**
+ * Returns the pattern of a name, with NAME_GAP for every gap. No word of the pattern has a gap character, because a
+ * pattern in which words can match as gaps is slow.
+ */
 function wordsOf(name: string): string {
   return name
     .split(new RegExp(NAME_GAP))

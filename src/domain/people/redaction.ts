@@ -55,7 +55,8 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 
 /**
  * Removes one person's data from a text. Returns the same object if the text does not name the person. The key of a
- * reward can change. Answers to a webhook that names the person can hold personal data, even if its body has none.
+ * reward can change. A webhook that names the person gives a new object, even if it has no personal data. Then the
+ * caller removes the answers to the webhook, because answers can have personal data.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 

@@ -6,7 +6,7 @@ export interface ContractRead {
   beganAt: number;
   /** Gids of the orders that were read too. A charged order is read again only if the platform changed it. */
   orders: readonly string[];
-  /** null for a contract in the shop's currency. By default, what is stored stays. */
+  /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
 }
 
@@ -26,7 +26,7 @@ export interface ContractCurrency {
   ratedAt: number | null;
 }
 
-/** Returns the one with the newer order of the contract. `next` wins if it has other currencies, or an equal time. */
+/** Returns the value with the newer order's rate; `next` if the times are equal or the currencies differ. */
 export function newerCurrency(
   next: ContractCurrency | null,
   before: ContractCurrency | null | undefined,

@@ -6,7 +6,7 @@ import { StyleRefusal } from "./tokens.ts";
 export const PREFIX = "sds-";
 
 const LINKS_PAGE = "it gives elements names that the whole page uses";
-/** Properties by their name without a vendor prefix, with the reason. */
+/** The reason for each refused property. The names have no vendor prefix. */
 const REFUSED_PROPERTIES = new Map([
   ["behavior", "it can load files"],
   ["binding", "it can load files"],

@@ -13,8 +13,9 @@ import { readTokens, StyleRefusal, TOO_LARGE } from "./tokens.ts";
 const MAX_SCOPED_CHARACTERS = 262_144;
 
 /**
- * Keeps what the widget paints inside its box, and counters and quotes in its subtree. These declarations stand in a
- * layer: a merchant's rules override them, except those with `!important`.
+ * Confines the widget: it paints only inside its box, and its counters and quotes work only in its subtree. These
+ * declarations stand in a layer, so a merchant's rules override them. Those with `!important` here cannot be
+ * overridden.
  */
 const BOX = "display:flow-root;contain:paint style!important;overflow-clip-margin:24px!important";
 const CONTAINMENT = `@layer{@scope (.sds-widget){${WIDGET}{${BOX}}}}`;

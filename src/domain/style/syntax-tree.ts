@@ -157,8 +157,8 @@ function parsePiece(
       offset: start,
       parseCustomProperty: true,
       onParseError(error, fallback) {
-        // In a condition, `fallback` is null if css-tree tries another form next. Its last form is a node that we
-        // refuse below.
+        // In a condition, css-tree tries several forms, and `fallback` is null if another form follows. If all forms
+        // fail, css-tree makes a node that `refuseUnparsed` refuses.
         if (fallback !== null) throw error;
       },
     });

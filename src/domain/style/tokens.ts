@@ -2,7 +2,7 @@ import { ident, string, tokenize, tokenTypes, url } from "css-tree/dist/csstree.
 
 /** More open brackets than this could exhaust the stack of a parser. */
 const MAX_DEPTH = 16;
-/** With MAX_ITEMS, this bounds the time of a style. Real styles of 64 KiB have up to 20,000. */
+/** The most tokens of a style, to bound the time of its checks. Real styles of 64 KiB have up to 20,000 tokens. */
 const MAX_TOKENS = 30_000;
 
 export const TOO_LARGE = "This style is too large.";
@@ -107,8 +107,8 @@ export function isBlank({ type }: StyleToken): boolean {
  */
 export function readTokens(source: string, isScoped = false): StyleToken[] {
   checkCharacters(source);
-  // This line end shows what is open at the end of the source. It makes an open string a bad token. An open comment,
-  // url() or escape contains it.
+  // The added line end shows which token is still open at the end of the source. It makes an open string a bad token.
+  // It becomes a part of an open comment, url() or escape.
   const text = `${source}\n`;
   const tokens: StyleToken[] = [];
   tokenize(text, (type, start, end) => {

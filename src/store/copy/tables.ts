@@ -3,7 +3,7 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /** Another table of this engine that holds these columns. It is copied first; the key finds its rows. */
+  /** The table of this engine that has these columns. That table is copied first, and the key finds its rows. */
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
@@ -75,8 +75,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // If `noted_count` differs from `change_count`, an older version made the last change. SQLite has no
-      // `noted_count`. So the copy sets `change_span` to 0, as for a shop without noted spans.
+      // If `noted_count` differs from `change_count`, an older version made the last change, and its span is unknown.
+      // SQLite has no `noted_count` to show this. So the copy sets `change_span` to 0: the shop has no noted span.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },

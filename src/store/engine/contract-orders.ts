@@ -6,13 +6,13 @@ export const MAX_GAP = 12;
 /** Number of cycles in the first read: enough for most contracts. Each cycle costs a hash and a look-up. */
 const FIRST_READ = 16;
 
-/** A range of cycles. `ids` maps the internal id that an order of a cycle would have to that cycle. */
+/** The cycles before `end`. The keys of `ids` are internal ids of orders, and its values are their cycle numbers. */
 interface CycleRange {
   ids: Map<string, number>;
   end: number;
 }
 
-/** Returns the internal ids of a contract's orders in the cycles from `start`. Cycle 0 is the checkout. */
+/** Computes the internal ids of a contract's orders for `count` cycles from `start`. Cycle 0 is the checkout. */
 function orderIdsOf(
   domain: string,
   contractGid: string,

@@ -6,13 +6,13 @@ import {
 } from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/** Maximum of orders noted for a contract: a renewal and its retries have few. A dropped order is only read again. */
+/** Maximum of orders noted for a contract. A renewal has fewer. An order that is not noted is only read once more. */
 const MAX_ORDERS = 8;
 
 /**
- * Returns the state to store after a reading. The last commit wins, even if its reading began first, because the mirror
- * has its data. That commit may have replaced newer orders by older ones. So orders that were read after its reading
- * began are dropped.
+ * Returns the state to store after a reading. Replaces the stored reading even if the new reading began first, because
+ * the mirror has the new reading's data now. This data may have replaced newer orders. So stored readings of orders
+ * that began later are dropped, and these orders are read again.
  */
 export function afterRead({ beganAt, orders, currency }: ContractRead, before: StoredRead | undefined): StoredRead {
   const now = Object.fromEntries(orders.map((gid) => [gid, beganAt]));

@@ -2,7 +2,7 @@ import type { Log } from "../../lib/log.ts";
 
 /** Time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure. While the database is silent, calls fail at shorter intervals. */
+/** An outage ends after this time without a failure. While the database is silent, calls fail more often than this. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */

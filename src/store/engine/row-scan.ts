@@ -22,13 +22,14 @@ export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
-/** How many of the wanted texts a row must contain: all of the first ones, and one of the others. */
+/** A row must contain all of the first three wanted texts, and one of the others, which are statuses. */
 const REQUIRED_TEXTS = 3;
 const STATUS_TEXTS = Math.max(...Object.values(STATUSES).map((values) => values.length));
 
 /**
- * Returns the texts that the JSON of a matching row contains, always as many. Without its filter, a text is empty. Each
- * text occurs only in its own field: quotes in strings are escaped, and line items have other fields.
+ * Returns the texts that the JSON of a matching row contains. Returns the same number of texts for every filter: a
+ * missing part of the filter gives an empty text. Each text occurs only in its own field: quotes in strings are
+ * escaped, and line items have other fields.
  */
 export function wantedTexts({ id, orderGid, customerId, contractId, statuses }: RowFilter): (string | null)[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
@@ -55,7 +56,10 @@ export function wantedCondition(contains: (parameter: number) => string): string
 
 /** A scanned row. */
 export interface ScannedRow extends Position {
-  /** null: the scan stopped at this row, and more may follow. If the row matches, the entry before has its JSON. */
+  /**
+   * null: the scan stopped at this row, and more may follow. If the row matches, it is also the entry before, with
+   * JSON.
+   */
   json: string | null;
 }
 

@@ -3,11 +3,13 @@ import { codeOf, messageOf } from "../../domain/error.ts";
 import { bytesText } from "../../lib/text.ts";
 import { StoreError } from "../port/store-error.ts";
 
-/** With less than this, a disk is full. SQLite reports an I/O error if it cannot grow the index of its log. */
+/**
+ * A disk with less free space counts as full. SQLite may report this as an I/O error, if its log's index cannot grow.
+ */
 const LITTLE_BYTES = 1024 * 1024;
 
 /**
- * Describes a full disk, for messages: which one, and how much is free.
+ * Describes a full disk for messages, with its folder and its free space.
  * @param thrown an error of SQLite or the system, after a write to the folder
  * @returns undefined for other errors
  */
@@ -25,8 +27,8 @@ function fullDiskText(folder: string, free: number | undefined): string {
 }
 
 /**
- * Fails if the disk of a folder is almost full. There a small write can succeed in the space of the log, while most
- * others fail.
+ * Fails if the disk of a folder is almost full. On such a disk a small write can succeed, because it fits into the
+ * space of the log. So a successful write does not prove enough space.
  * @throws StoreError `lost`
  */
 export function checkSpace(folder: string): void {

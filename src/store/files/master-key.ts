@@ -58,8 +58,8 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   } catch (thrown) {
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  // Without hard links, a killed process can leave an empty file. It is not replaced: that could hide the loss of a
-  // used key.
+  // Without hard links, a killed process can leave an empty file. This makes no new key in its place, because a used
+  // key may have been lost.
   if (text === "")
     throw new SdsError(
       "failed",

@@ -14,7 +14,7 @@ export interface Vault {
   seal(secret: string, purpose: string): Promise<Uint8Array>;
   /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
-  /** Like `open`, but caches the last secret of each purpose: comparing costs less than decrypting. */
+  /** Like `open`, but caches the last secret of each purpose: comparing the sealed bytes costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 

@@ -120,9 +120,9 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes deliveries due now, if a clock that was ahead planned them too late. These are plans and leases after
-   * `latest`, and first attempts after now. Works in steps: after an interruption the next call continues.
-   * @param latest the latest time that a correct clock can have planned
+   * Makes deliveries due now that a clock planned while it was ahead: attempts after `latest`, leases that end after
+   * `latest`, and first attempts after `now`. Works in steps: after an interruption the next call continues.
+   * @param latest a correct clock cannot have planned a later time
    * @returns the number of deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;

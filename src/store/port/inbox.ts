@@ -74,9 +74,9 @@ export interface InboxQueues {
   /** Returns due items of a queue: urgent ones first, then those that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes items due now, if a clock that was ahead planned them too late. Works in steps.
-   * @param latest the latest times that a correct clock can have planned: `first` for first attempts, `further` for
-   *   later attempts
+   * Makes items due now that a clock planned while it was ahead. Works in steps.
+   * @param latest a correct clock cannot have planned a first attempt after `first`, or a further attempt after
+   *   `further`
    * @returns the number of items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;

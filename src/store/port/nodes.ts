@@ -23,7 +23,7 @@ export interface NodeStatus extends NodeDescription {
 export interface LeaseChange {
   /** Partitions to renew, or to take after another node's lease ended. */
   wanted: readonly number[];
-  /** Partitions whose leases are renewed only: this node does not take them back from another node. */
+  /** Partitions whose leases are only renewed. If another node has taken the lease, this node does not take it back. */
   held: readonly number[];
   released: readonly number[];
 }

@@ -21,7 +21,10 @@ export const EPOCH_BYTES = 32;
 export const FORMER_EPOCHS = "former_epochs";
 const MAX_FORMER_EPOCHS = 20;
 
-/** Returns the value of FORMER_EPOCHS. @param lists epochs, newest first, each one as stored or a stored list */
+/**
+ * Returns the value of FORMER_EPOCHS.
+ * @param lists epochs in hexadecimal, or lists of them with commas, newest first
+ */
 export function formerEpochsText(...lists: readonly (string | undefined | null)[]): string {
   const epochs = lists.flatMap((list) => list?.split(",") ?? []).filter((epoch) => epoch !== "");
   return [...new Set(epochs)].slice(0, MAX_FORMER_EPOCHS).join(",");

@@ -38,7 +38,10 @@ export interface DatabaseOptions extends ConnectionOptions {
 
 /** Maximum of attempts of a transaction that conflicts with others. */
 const MAX_RUNS = 6;
-/** Maximum of attempts with a refused login. One meets the lost connection, one the old password, one reads the new. */
+/**
+ * Maximum of attempts if the server refuses the login. If the password was changed, the first attempt may find its
+ * connection lost, and the second may still use the old password.
+ */
 const MAX_LOGINS = 3;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;

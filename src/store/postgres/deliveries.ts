@@ -84,7 +84,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Reads the next deliveries of a queue's plan, and makes due those that are planned too late. */
+/** Reads the next planned deliveries of a queue. Makes due now those that `DeliveryQueue.bringForward` describes. */
 function bringSomeForward(
   db: Database,
   { shopId, kind }: SendQueue,

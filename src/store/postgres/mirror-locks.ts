@@ -45,8 +45,8 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows are locked and exist, so this inserts none. It is an upsert because then the server finds each row by its
-  // key.
+  // The rows are locked and exist, so this statement only updates. As an upsert, it makes the server find each row by
+  // its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
@@ -67,7 +67,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   );
 }
 
-/** Notes the number of changes before each new span. Keeps a lower number from `sds copy` (copy/tables.ts). */
+/** Notes the number of changes before each new span. A lower number that `sds copy` brought stays (copy/tables.ts). */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

@@ -186,7 +186,7 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // Comes before `writeTexts`, because it locks the same deliveries in a fixed order.
+      // Comes before `writeTexts`, which locks deliveries in any order: here they are locked in a fixed order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),

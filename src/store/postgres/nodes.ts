@@ -22,7 +22,7 @@ export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<bo
 export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
   if (shopIds.length === 0) return;
   const partitions = [...new Set(shopIds.map(partitionOf))];
-  // The query ignores when a lease ends: if the lease still names this node, no other node has begun to work.
+  // Does not check whether a lease has ended: while it names this node, no other node has begun to work.
   const leased = await tx.get<{ n: number }>(
     "SELECT count(*)::float8 AS n FROM work_leases WHERE partition = ANY($1::bigint[]) AND node = $2::text",
     [partitions, node],

@@ -147,8 +147,8 @@ function storeOf(
 }
 
 /**
- * Writes to the disk, so it fails on a full disk. The row is written in place, which needs no new space. So the rows of
- * a function, more than the memory for them, go to a temporary file on the database's disk.
+ * Fails on a full disk, because it writes. The update of the row alone would not fail, because it needs no new space.
+ * So a function also makes more rows than fit into `work_mem`, and the server writes them to a temporary file.
  */
 async function checkWrites(checks: Database): Promise<void> {
   await checks.transaction(async (tx) => {

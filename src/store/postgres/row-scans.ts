@@ -14,7 +14,7 @@ import {
 import { MAX_PAGE_BYTES, type RowForm, resourceOf, type Snapshot } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 
-/** Returns SQL of the columns of a snapshot, that of the statement. The shop is $1. */
+/** Returns SQL of the columns of a `Snapshot`, which a statement reads together with its rows. The shop is $1. */
 export function snapshotOf(resource: Resource): string {
   return `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8 AS "changeCount",
     coalesce(

@@ -9,7 +9,7 @@ import { sendScript } from "./queries.ts";
 const MIN_VERSION = 150_000;
 /** Maximum difference from the server's clock: a node compares other nodes' leases with its own clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
-/** How often the clock is read before it counts as wrong. One answer may be late. */
+/** The clock counts as wrong only after this many readings, because a single answer may be late. */
 const CLOCK_READINGS = 3;
 /** How often the server processes of two connections are compared. */
 const ROUNDS = 4;

@@ -21,7 +21,7 @@ interface TextHits extends SearchSnapshot {
   keys: Record<TextPlace, Set<TextKey>>;
 }
 
-/** Maximum of texts in a statement. A platform webhook may have megabytes. */
+/** Maximum of texts in a statement. It is lower for the inbox, because a platform webhook may have megabytes. */
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**

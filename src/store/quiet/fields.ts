@@ -46,8 +46,8 @@ function* update(
   shopId: number,
   change: (fields: FieldDefinition[]) => FieldDefinition[],
 ): TransactionWork<FieldDefinition[]> {
-  // Commits of the shop wait for this lock, so none runs beside this change. They take their locks in the same order,
-  // which prevents a deadlock.
+  // Commits of the shop wait for this lock, so no commit runs beside this change. Commits and this change take their
+  // locks in the same order, which prevents a deadlock.
   if (db.engine === "postgres")
     yield* tx.get(sql`SELECT 1 AS one FROM shop_changes WHERE shop_id = ${shopId} FOR NO KEY UPDATE`);
   const shop = yield* tx.get(
@@ -68,7 +68,10 @@ function* update(
   return fields;
 }
 
-/** Raises the shop's change count, although no row changes. So kept answers with other fields end. */
+/**
+ * Raises the shop's change count, although no row changes. Otherwise cached answers would go on showing the former
+ * fields.
+ */
 function countChange(db: QuietDatabase, shopId: number) {
   return either(db, {
     sqlite: sql`UPDATE shops SET change_count = change_count + 1 WHERE id = ${shopId}`,

@@ -77,7 +77,10 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
 }
 
-/** Makes the export, without texts about others. @param texts rows in the order of ids, the others of numbers */
+/**
+ * Makes the export, without texts about others. @param texts rows sorted by id, deliveries and inbox items sorted by
+ * number
+ */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
   const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);

@@ -5,8 +5,8 @@ import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } fr
 /** After this many wrong tokens within WRONG_TOKENS_WITHIN_MS, a network has to wait. */
 const MAX_WRONG_TOKENS = 5;
 /**
- * How long a wrong token counts. If the clock was ahead, a token's time may be in the future. Such a token also counts,
- * if its time is less than this away.
+ * A wrong token counts if its time differs from now by less than this. If the clock was ahead, the time may be in the
+ * future.
  */
 const WRONG_TOKENS_WITHIN_MS = 60_000;
 

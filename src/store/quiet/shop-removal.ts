@@ -68,7 +68,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
       name: "platform_webhooks",
       key: "id",
       text: "id",
-      // An id has no topic. But an id and its inbox item are stored in one transaction, so both have the same time.
+      // The id has no topic, but it has the same time as its inbox item: one transaction stored both.
       isKept: (shopId) =>
         sql`received_at IN (SELECT received_at FROM inbox WHERE shop_id = ${shopId} AND topic = ${REMOVAL_TOPIC})`,
     },

@@ -116,7 +116,7 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Syncs a file that this process has open nowhere else: closing it here would release a connection's locks. */
+/** Syncs a file that no connection of this process has open: closing it here would release the connection's locks. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

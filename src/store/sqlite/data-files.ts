@@ -121,7 +121,7 @@ export function hasDatabase(folder: string): boolean {
 
 /**
  * Shares the lock of a data folder. Finishes an interrupted restore first.
- * @param isServe whether to share it as `serve`, which a folder has once
+ * @param isServe whether to share the lock as the folder's only `serve`
  * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, a copy is unfinished, or
  *   another `serve` runs
  */

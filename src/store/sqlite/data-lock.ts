@@ -9,8 +9,8 @@ import { makeOwnedFile } from "../files/file-owner.ts";
  * exclusively. Otherwise a process could write the old file's log beside the new file.
  *
  * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive one takes it.
- * SQLite allows one write transaction beside others that read: it is for `serve`, which a folder has once. So the lock
- * ends with its process, even if the process is killed.
+ * SQLite allows one write transaction beside read transactions. `serve` shares the lock by this write transaction, so a
+ * folder has only one `serve`. All these locks end with their process, even if the process is killed.
  */
 export interface DataLock {
   release(): void;
@@ -26,7 +26,7 @@ export function shareDataFolder(folder: string, waitMs: number): DataLock {
 /** Shares the lock as the folder's `serve`. @returns undefined if another `serve` has it for longer than the wait */
 export function shareAsServe(folder: string, waitMs: number): DataLock | undefined {
   const lock = lockWith(folder, waitMs, "BEGIN IMMEDIATE");
-  // A restore refuses commands too, and another `serve` does not.
+  // Throws if a restore or a copy has the lock. Another `serve` only shares the lock, so then this does not throw.
   if (lock === undefined) shareDataFolder(folder, waitMs).release();
   return lock;
 }

@@ -30,7 +30,9 @@ const LOG_PAGES = 256;
 export interface OpenOptions extends UpgradeOptions {
   /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
-  /** Whether to upgrade only while no other process has the database open. An older `serve` could not go on. */
+  /**
+   * Whether to upgrade only while no other process has the database open: an older `serve` cannot use a newer schema.
+   */
   upgradeAlone?: boolean;
   /** Whether such an upgrade keeps a copy of the older database. Default: true. */
   upgradeCopy?: boolean;
@@ -120,8 +122,8 @@ const UPGRADE_WAIT_MS = 2_000;
 const UPGRADE_LOOK_MS = 10;
 
 /**
- * Upgrades an older database if no other process has it open, programs of an older version included. Several programs
- * may try at once. One upgrades the database, and the others find it upgraded.
+ * Upgrades an older database if no other process, not even an older program, has it open. Several programs may try at
+ * once. One upgrades the database, and the others find it upgraded.
  * @throws SdsError `failed` if another process has the database open for longer than the wait
  */
 function migrateAlone(path: string, options: OpenOptions): void {

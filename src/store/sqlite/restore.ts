@@ -113,8 +113,8 @@ function keptFiles(folder: string): string[] {
 }
 
 /**
- * Makes the epoch a former one. With it, checkpoints from after the copy would skip changes. The next start makes a new
- * epoch, so these checkpoints are refused as `restored`.
+ * Makes the epoch of the copy a former epoch. Otherwise checkpoints from after the backup would stay valid, and their
+ * readers would miss changes. The next start makes a new epoch, which refuses these checkpoints as `restored`.
  * @param replaced epochs of the replaced database
  */
 function endEpoch(path: string, replaced: string): void {

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 
 /**
- * Notes the process of this `serve`, for the refusal of a second one. Removes the address of a killed one. Only the
- * `serve` that has the folder's lock may call it. On a full disk `serve` goes on without the note.
+ * Notes the process id of this `serve`, which the refusal of a second `serve` names. Removes a killed `serve`'s
+ * address. Only the `serve` that has the folder's lock may call it. On a full disk `serve` goes on without the note.
  */
 export function noteServe(db: Database, processId: number): void {
   try {
