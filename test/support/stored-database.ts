@@ -76,7 +76,7 @@ export const UNFINISHED_BODY = {
 export async function unpackFiles(files: { database: string; masterKey: string }, data: string): Promise<void> {
   mkdirSync(data, { mode: 0o700 });
   writeFileSync(join(data, "sds.db"), Bun.zstdDecompressSync(await Bun.file(files.database).bytes()));
-  writeFileSync(join(data, "master.key"), await Bun.file(files.masterKey).bytes());
+  writeFileSync(join(data, "master.key"), await Bun.file(files.masterKey).bytes(), { mode: 0o600 });
 }
 
 /** Unpacks a stored database into a new data folder. @returns the old answers */
