@@ -10,7 +10,9 @@ type Feature =
   | "custom fields"
   | "widget style";
 
-/** Who runs an action. A plan limits merchants. Operators may prepare a shop before it has the plan, and are warned. */
+/**
+ * Who runs an action. Merchants need a plan with the feature. Operators may prepare a shop without it, with a warning.
+ */
 export type Actor = "merchant" | "operator";
 
 const SINGULAR: readonly Feature[] = ["API access", "widget style"];

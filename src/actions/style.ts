@@ -25,7 +25,7 @@ export async function saveStyle(
   { shop, source: written, actor }: StyleRequest,
 ): Promise<SavedStyle> {
   const warnings = checkAccess(shop, "widget style", actor);
-  // Browsers post line ends as CRLF.
+  // Browsers post line ends as CRLF, but a style is stored with LF.
   const source = written.replaceAll("\r\n", "\n");
   const scoped = await scopeStyle(source);
   if ("refused" in scoped) return scoped;

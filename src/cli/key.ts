@@ -63,7 +63,7 @@ async function create({ label, json }: KeyFlags, command: Command): Promise<void
     const created = await createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now());
     const { entry, plaintext } = created;
     try {
-      // Not `printLine`: it returns before the key is written, so a failure would not revoke the key.
+      // Not `printLine`, which returns before the key is written: if the write fails, the key must be revoked.
       await writeOut(`${json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext}\n`);
     } catch (thrown) {
       await store.keys.revoke(shop.id, entry.id, Date.now());

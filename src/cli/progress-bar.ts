@@ -2,10 +2,7 @@ import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
-/**
- * The time left is computed from the speed in this window, because a load becomes slower when its saved points are
- * spent.
- */
+/** The time left is computed from the speed in this window: a load slows down when its saved points are spent. */
 const WINDOW_MS = 60_000;
 
 interface ProgressBar {

@@ -14,7 +14,7 @@ import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 
-/** A node waits 2 s for a locked database before it answers. */
+/** Longer than the 2 s that a node waits for a locked database before it answers. */
 const READY_TIMEOUT_MS = 5_000;
 const SHOPS_AT_ONCE = 10;
 

@@ -201,7 +201,7 @@ function messageOf(thrown: unknown): string {
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
-/** Reads a body without `for await`, which Safari lacks. @returns undefined if it is larger than every body of `sds` */
+/** Reads a body without `for await`, which Safari lacks. @returns undefined if it is larger than MAX_BODY_BYTES */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
   const reader = body.getReader();

@@ -52,7 +52,10 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
   stop(): Promise<void>;
 }
 
-/** The most descriptors of a name look-up: it opens a file, and then a socket for each of two name servers. */
+/**
+ * The most descriptors of a name look-up: it opens a file, closes it, and then opens a socket for each of two name
+ * servers.
+ */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests. */

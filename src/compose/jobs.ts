@@ -13,7 +13,7 @@ import type { AppResources, Work } from "./work.ts";
 const DAY_MS = 24 * 3_600_000;
 /**
  * How long the ids of received platform webhooks are kept, to recognise repeats. The platform repeats a webhook for
- * four hours, and sometimes sends a webhook a day late.
+ * four hours, and sometimes sends a webhook a day late. The other days are a margin.
  */
 const RECEIPT_RETENTION_DAYS = 7;
 

@@ -95,8 +95,8 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
 }
 
 /**
- * Returns how many deliveries may run at once: `wanted`, or half of the reserved descriptors if `wanted` would leave
- * too few of them for other uses.
+ * Returns how many deliveries may run at once. This is `wanted`, or half of the reserved descriptors if `wanted`
+ * deliveries would leave too few descriptors for other uses.
  */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;

@@ -50,7 +50,7 @@ interface LimiterState {
   paces: Paces;
   rotations: Record<SlotPace, Rotation>;
   taken: Record<SlotPace, number>;
-  /** By the key of the queue. */
+  /** Slots in use, by `queueKey`. */
   takenByQueue: Map<number, number>;
   /** Attempts that have run for less than a second, the oldest first. */
   recent: Set<RunningAttempt>;

@@ -9,7 +9,7 @@ const RECOVERING_MS = 5 * 60_000;
 /** What an attempt shows: it ended within a second, it has run for a second, or it timed out. */
 type Sign = "quick" | "long" | "timeout";
 
-/** What the slots of an endpoint depend on. A slow endpoint has no slots of its own. */
+/** The pace of an endpoint, which decides how many slots it has and when it gets them. */
 export type SlotPace = "quick" | "untried" | "recovering" | "slow";
 
 /** Where an attempt goes. */

@@ -23,7 +23,8 @@ export function parseRetryDays(text: string): RetryPlan {
 
 /**
  * Returns the next retry after a declined attempt. Only declined payments advance the plan. After an attempt that
- * failed for missing stock, the wait before the attempt is repeated, or the first wait if no wait came before.
+ * failed for missing stock, the wait before this attempt is repeated. A first attempt has no wait before it, so the
+ * first wait of the plan follows.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

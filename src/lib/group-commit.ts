@@ -25,7 +25,7 @@ export interface Overtaking<I> {
   keyOf(item: I): unknown;
 }
 
-/** A commit that takes longer waits for a lock. Without a lock, a commit takes a few milliseconds. */
+/** A commit that takes longer probably waits for a lock: without this wait, a commit takes a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
 /** The most commits that run at once. Locks on a few keys must not take all connections to a database. */

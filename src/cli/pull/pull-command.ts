@@ -109,7 +109,9 @@ async function pull(flags: PullFlags): Promise<void> {
     ]);
 }
 
-/** Reads all rows once. Only that shows which custom fields have values, and so the columns of a CSV. */
+/**
+ * Reads all rows once, because only all rows show which custom fields have values. Each such field is a column in CSV.
+ */
 async function findFieldKeys({ subscriptions }: Client, onPage: (rows: number) => void): Promise<string[]> {
   const keys: string[] = [];
   let rows = 0;

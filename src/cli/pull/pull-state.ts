@@ -60,7 +60,8 @@ const LARGEST_BYTES = 64 * 1024;
 const RESERVED_NUMBERS = 100_000;
 
 /**
- * Reads the state, and checks that it can be saved. @param anew ignores the stored position, even of another server
+ * Reads the state, and checks that it can be saved.
+ * @param anew whether to ignore the stored position, even of another server
  * @param now milliseconds
  * @throws SdsError `invalid` for another file, server or resource; `not_found` if the folder is missing
  */

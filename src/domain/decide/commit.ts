@@ -23,7 +23,9 @@ export interface Submission {
   inboxNumbers?: readonly number[];
   /** The readings of whole contracts that gave the records. The same commit notes them beside the rows. */
   reads?: readonly ContractRead[];
-  /** Data requests that the same platform webhooks brought. A data request that is already stored changes nothing. */
+  /**
+   * Data requests from the platform webhooks of `inboxNumbers`. A data request that is already stored changes nothing.
+   */
   dataRequests?: readonly DataRequest[];
   /**
    * Events before this time are not queued. Epoch milliseconds; by default 0, so that all events are queued. Infinity
@@ -43,8 +45,8 @@ export interface Submission {
 }
 
 /**
- * The result of a submission. `index` is the position of the refused record, counted from 0. `leftOut` counts records
- * without their personal data, if there are any (see `Submission.source`).
+ * The result of a submission. `index` is the position of the refused record, counted from 0. `leftOut` counts the
+ * records that lost personal data, if there are any (see `Submission.source`).
  */
 export type CommitResult =
   | { accepted: number; changed: number; events: number; leftOut?: number }

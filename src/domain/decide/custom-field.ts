@@ -6,8 +6,8 @@ import type { CustomFieldsRow, SubscriptionRow } from "../rows.ts";
 import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 
 /**
- * Sets or clears the value of a custom field. The subscription's row is written again without a change, so that its
- * change number moves.
+ * Sets or clears the value of a custom field. Also writes the unchanged row of the subscription, so that it gets a new
+ * change number: readers of changes then see the new value.
  */
 export function decideCustomField(mirror: MirrorView, record: CustomFieldRecord): Decision {
   const { subscription: gid, key, value, by } = record;

@@ -64,7 +64,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** A stored time is at most this far ahead of our clock, because the platform's clock may be ahead of ours. */
+/** A stored time is at most this far ahead of our clock. The platform's clock may be ahead of ours. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
 /** A time further ahead than this is wrong, and counts as now. */
 const MAX_PLAUSIBLE_MS = 86_400_000;

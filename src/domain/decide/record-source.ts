@@ -58,7 +58,6 @@ function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): Rew
 function isRedactedSince(row: CustomerRow | undefined, { changeCount, changedAt }: RecordSource): boolean {
   const { redactedAt = null, redactedAfter = null } = row ?? {};
   if (redactedAt === null || redactedAfter === null) return false;
-  // Change counts are compared too, because clocks can differ or be set, and a redaction can wait for a lock after its
-  // time was taken.
+  // Compares change counts too: clocks can differ, and a redaction can wait for a lock after its time was taken.
   return redactedAfter >= changeCount || (changedAt !== null && changedAt <= redactedAt);
 }

@@ -26,8 +26,8 @@ export interface Checkpoints {
   /** @returns the number of the change; undefined for any text that `format` did not write */
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
-   * Finds out why `parse` refused a text. Tells only what the text proves: a forged one is `not_issued`, whatever shop
-   * and number it names.
+   * Finds out why `parse` refused a text. Believes only a text that this database or a former epoch authenticated. A
+   * forged text is `not_issued`.
    */
   problemOf(scope: CheckpointScope, text: string): Promise<CursorProblem>;
 }

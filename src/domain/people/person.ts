@@ -71,8 +71,8 @@ function fullNames(names: readonly string[]): string[] {
 }
 
 /**
- * Returns the pattern of a name, with NAME_GAP for every gap. No word of the pattern has a gap character, because a
- * pattern in which words can match as gaps is slow.
+ * Returns the pattern of a name, with NAME_GAP for every gap. A word must have no gap character: if it could also match
+ * as a gap, the search of a text would be slow.
  */
 function wordsOf(name: string): string {
   return name
@@ -102,7 +102,7 @@ export function isPersonalField(name: string): boolean {
 
 /**
  * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields that
- * are named by this data.
+ * have this data as their name.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (isPersonalField(field)) return null;

@@ -91,7 +91,10 @@ const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 /** Texts of the billing system in the data of other topics. */
 const SENDER_TEXTS = ["reason", "reason_id", "offer_type"];
 
-/** Redacts a value except our own fields: they hold no personal data, but their values can equal a person's name. */
+/**
+ * Redacts a value except our own fields. Their values are not personal data, even if such a value equals a person's
+ * name.
+ */
 function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery": {

@@ -20,8 +20,8 @@ const MAX_TEXT_DEPTH = 16;
 /** A text up to this length is parsed unchecked, because parsing it cannot take long. */
 const SHORT_TEXT = 16 * 1024;
 /**
- * The most characters of a record's text, without white space. A text can be longer than its row: the row lacks some
- * fields, but adds ids and writes numbers out.
+ * The most characters of a record's text, without white space. It is above MAX_RECORD_BYTES, because a row lacks some
+ * fields of its record. The row's size is checked later.
  */
 const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
 /** The most bytes of a line item: its title with six bytes a character, its gids and numbers. */

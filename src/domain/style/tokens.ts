@@ -114,7 +114,7 @@ export function readTokens(source: string, isScoped = false): StyleToken[] {
   tokenize(text, (type, start, end) => {
     tokens.push({ type, start, end, closer: -1 });
   });
-  // Scoping adds tokens, but `scopeStylesheet` limits the size of its result itself.
+  // This limit is only for a merchant's text. `scopeStylesheet` limits the size of the scoped text.
   const tooMany = isScoped ? undefined : tokens.filter((token) => !isBlank(token))[MAX_TOKENS];
   if (tooMany !== undefined) throw new StyleRefusal(tooMany.start, TOO_LARGE);
   const open: OpenBracket[] = [];

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * Changes the owner of a file that root made to the owner of the data. Otherwise `serve` could not open files that a
- * command by root made. SQLite does the same for the log beside a database. Only root can change owners.
+ * If root made a file, gives the file to the owner of the data. Otherwise `serve` could not open files that a command
+ * by root made. SQLite does the same for the log beside a database. Only root can change owners.
  * @param beside a file or folder whose owner to copy
  */
 export function giveToOwner(fd: number, beside: Pick<Stats, "uid" | "gid">): void {

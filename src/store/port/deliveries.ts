@@ -75,8 +75,8 @@ export interface SendQueue {
 export interface QueueClaim extends SendQueue {
   count: number;
   /**
-   * The most leased deliveries of the queue in all processes together, because two nodes may believe for a while that
-   * they own a shop. An engine for one machine ignores it.
+   * The most leased deliveries of the queue in all processes together: for a while two nodes may believe that they own
+   * a shop. An engine for one machine ignores this limit.
    */
   limit?: number;
 }

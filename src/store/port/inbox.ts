@@ -101,7 +101,7 @@ export interface InboxItems {
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries an item by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
-  /** Gives an item another content, and removes other items that the content stands for too. */
+  /** Replaces the content of an item. Removes `others`: the new content stands for these items too. */
   merge(shopId: number, item: MergedItem, others: readonly number[]): Promise<void>;
   /** Makes the failed items about a subject wait again. @returns whether the inbox has items about the subject */
   retryAbout(shopId: number, subject: string, now: number): Promise<boolean>;

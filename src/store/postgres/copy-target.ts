@@ -47,7 +47,7 @@ export async function openPostgresTarget(options: CopySourceOptions): Promise<Co
 
 async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> {
   const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
-  // A node may have run on the empty database, and stored the fingerprint of its own key. Removes it.
+  // A node may have run on the empty database, and stored the fingerprint of its own key. Removes this fingerprint.
   const [meta] = COPIED_TABLES;
   await tx.all(`DELETE FROM meta WHERE ${meta?.where}`);
   // An interrupted copy leaves dead rows; TRUNCATE removes them.

@@ -40,7 +40,7 @@ export interface DatabaseOptions extends ConnectionOptions {
 const MAX_RUNS = 6;
 /**
  * Maximum of attempts if the server refuses the login. If the password was changed, the first attempt may find its
- * connection lost, and the second may still use the old password.
+ * connection lost. The second may still use the old password.
  */
 const MAX_LOGINS = 3;
 const FIRST_PAUSE_MS = 4;

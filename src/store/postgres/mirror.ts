@@ -124,9 +124,9 @@ async function allowIdle(tx: Queries): Promise<void> {
 }
 
 /**
- * Locks the shops of the submissions and loads their data. Sends all statements at once, except the one for customers
- * of loaded contracts, and the search for rows of redacted people. The result lacks shops whose removal began since the
- * caller found them.
+ * Locks the shops of the submissions and loads their data. Sends all statements at once, except two: for customers of
+ * loaded contracts, and for rows of redacted people. The result lacks shops whose removal began since the caller found
+ * them.
  */
 async function load(
   tx: Queries,

@@ -91,7 +91,7 @@ export function checkFacts({ version, versionNumber, encoding, readOnly }: Serve
     throw new SdsError("failed", `${name} can only be read, as a replica is: name the server that takes writes`);
 }
 
-/** Compares the clocks. Does not count the time of the round trip as clock error. */
+/** Compares the clocks. A difference that the round trip alone can explain does not count. */
 async function checkClock(connection: SQL, name: string, now: () => number): Promise<void> {
   let difference = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < CLOCK_READINGS; reading += 1) {

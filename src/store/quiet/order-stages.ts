@@ -30,8 +30,8 @@ export function orderStageStore(db: QuietDatabase): OrderStageStore {
     },
 
     async find(shopId, orderGid) {
-      // This is one statement: between two, a removal of the stage could leave an order without lines. A longer gid has
-      // a higher number, so lines are sorted by the length of their gids first.
+      // Reads order and lines in one statement. Between two statements, a removal of the stage could remove the lines.
+      // A longer gid has a higher number, so lines are sorted by the length of their gids first.
       const rows = await db.all<{ order: string; line: string | null }>(
         sql`SELECT staged_orders.json AS "order", staged_order_lines.json AS line FROM staged_orders
           LEFT JOIN staged_order_lines ON staged_order_lines.shop_id = staged_orders.shop_id

@@ -84,7 +84,7 @@ interface SchemaEntry {
   sql: string | null;
 }
 
-/** Tables that SQLite and Litestream add. Without triggers they do nothing. */
+/** Tables that SQLite and Litestream add. A restore accepts them: a table without triggers runs nothing. */
 const ADDED_TABLES = /^(sqlite_|_litestream_)/;
 
 /** Compares a database with the schema of its version. @returns the first difference, for messages */

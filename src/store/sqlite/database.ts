@@ -181,7 +181,8 @@ function inUse(path: string, cause: unknown): SdsError {
 
 /**
  * Moves the write-ahead log into the database file and empties the log. Does nothing while another process uses the
- * database, such as a backup that reads it. For this the connection must have a busy_timeout of 0.
+ * database, such as a backup that reads it. The connection must have a busy_timeout of 0, or this would wait for that
+ * process.
  * @returns whether the log is empty now
  */
 export function checkpoint(db: Database): boolean {
