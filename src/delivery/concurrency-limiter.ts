@@ -31,8 +31,8 @@ export interface ConcurrencyLimiter {
 }
 
 /**
- * How many attempts may begin in one turn, because all may hang: of untried and slow endpoints together, and the same
- * number of recovering endpoints.
+ * Limits the attempts that begin in one turn, because all may hang. It applies to untried and slow endpoints together,
+ * and separately to recovering endpoints.
  */
 const BEGIN_TOGETHER = 32;
 

@@ -36,9 +36,9 @@ export interface HttpConnection {
 }
 
 /**
- * Opens a connection. The cost of an answer is bounded: it reads the socket at most once after the answer is complete
- * or too long. `fetch` has no such limit: it reads all interim answers, chunk extensions and trailers. An attempt takes
- * about as long as with `fetch`: with TLS, 370 to 435 µs were measured, and 417 to 437 µs with `fetch`.
+ * Opens a connection. The cost of an answer is bounded: at most one read of the socket follows after the answer is
+ * complete or too long. `fetch` has no such limit: it reads all interim answers, chunk extensions and trailers. An
+ * attempt takes about as long as with `fetch`: with TLS, 370 to 435 µs were measured, and 417 to 437 µs with `fetch`.
  *
  * Danger: `Bun.connect` cannot be canceled during the TCP handshake, and a silent address delays the handshake for two
  * minutes. So the caller limits how many closed connections are still in their handshake.

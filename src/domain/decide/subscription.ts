@@ -6,7 +6,9 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
-/** Applies a contract, and counts it for its customer. A former customer loses it. Ignores older revisions. */
+/**
+ * Applies a contract. Adds it to its customer's count, and takes it from a former customer's. Ignores older revisions.
+ */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
