@@ -16,27 +16,29 @@ interface OpenCycles {
   following: CycleState;
 }
 
+/** The open cycles of the contracts of a page, by the contracts' gids. */
+export type PageCycles = ReadonlyMap<string, OpenCycles>;
+
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
  * Then two open cycles complete the history: with five attempts and open cycles 6 and 7, the attempts were for 1 to 5.
+ * @param cycles from `readPageCycles`, if they are read already
  * @returns for each contract its records, or why it cannot be read @throws PlatformError
  */
 export async function readContractPage(
   source: ContractSource,
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
+  cycles?: PageCycles,
 ): Promise<PromiseSettledResult<ContractRecords>[]> {
   const { settingsOf, now } = source;
   const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
-  const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
-  const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const open = await readOpenCycles(source, shop, whole.filter(hasOnlySuccesses));
+  const open = cycles ?? (await readPageCycles(source, shop, nodes));
   return Promise.allSettled(
-    checked.map(async (each) => {
-      if (each.status === "rejected") throw each.reason;
-      const node = each.value;
-      const cycles = open.get(node.id);
-      const history = cycles && regularHistory(node, cycles, settledBefore);
+    nodes.map(async (each) => {
+      const node = checkedContract(each);
+      const openCycles = open.get(node.id);
+      const history = openCycles && regularHistory(node, openCycles, settledBefore);
       return history === undefined
         ? readContractFrom(source, shop, node, attemptCount(node))
         : readContractWith(source, shop, node, history);
@@ -44,12 +46,23 @@ export async function readContractPage(
   );
 }
 
+/** Reads the cycles that `readContractPage` needs of most contracts. @throws PlatformError */
+export async function readPageCycles(
+  source: ContractSource,
+  shop: Shop,
+  nodes: readonly ContractWithAttempts[],
+): Promise<PageCycles> {
+  const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
+  const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  return readOpenCycles(source, shop, whole.filter(hasOnlySuccesses));
+}
+
 /** Reads for each contract the two cycles after its attempts. Leaves out a contract if its cycles are refused. */
 async function readOpenCycles(
   { client, sizes }: ContractSource,
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
-): Promise<Map<string, OpenCycles>> {
+): Promise<PageCycles> {
   const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
     { contract: id, index: attempts.length + 1 },
     { contract: id, index: attempts.length + 2 },

@@ -9,7 +9,7 @@ import type { MirrorStore } from "../../store/port/mirror.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { PlatformClock } from "../api/platform-clock.ts";
 import { readContractsOf } from "./orders.ts";
-import { readContractPage } from "./page-reader.ts";
+import { type PageCycles, readContractPage, readPageCycles } from "./page-reader.ts";
 import { type ContractSource, readContract } from "./reader.ts";
 
 /** How many rows changed, and how many events were queued. */
@@ -43,6 +43,8 @@ export interface ContractPage {
   nodes: readonly ContractWithAttempts[];
   /** When the page was requested, epoch milliseconds. */
   requestedAt: number;
+  /** From `pageCycles`, if they are read already. */
+  cycles?: PageCycles;
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
@@ -54,6 +56,8 @@ export interface ContractRefresher {
     hint: ChangeHint,
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
+  /** Reads the cycles of a page in advance. @throws PlatformError */
+  pageCycles(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<PageCycles>;
   /** @returns for each contract its changes and number of orders, or why it cannot be mirrored @throws PlatformError */
   loadPage(
     shop: Shop,
@@ -96,6 +100,7 @@ export function createContractRefresher(dependencies: Dependencies): ContractRef
       const keys = page.nodes.map(({ id }) => keyOf(shop, id));
       return mutex.run(keys, () => loadPage(dependencies, shop, page, eventsOf));
     },
+    pageCycles: (shop, nodes) => readPageCycles(source, shop, nodes),
     async contractsOfOrder(shop, orderGid) {
       const known = await mirror.contractsOfOrder(shop, orderGid);
       return known.length > 0 ? known : readContractsOf(source, shop, orderGid);
@@ -137,10 +142,10 @@ async function alreadyHas(
 async function loadPage(
   dependencies: Dependencies,
   shop: Shop,
-  { nodes, requestedAt }: ContractPage,
+  { nodes, requestedAt, cycles }: ContractPage,
   eventsOf: (node: ContractNode) => EventScope,
 ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]> {
-  const results = await readContractPage(dependencies.source, shop, nodes);
+  const results = await readContractPage(dependencies.source, shop, nodes, cycles);
   return Promise.allSettled(
     nodes.map(async (node, index) => {
       const result = results[index];

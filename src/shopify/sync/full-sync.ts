@@ -12,12 +12,17 @@ import {
 import { ALL_CUSTOMERS, CUSTOMERS_COUNT } from "../api/operations/customers.ts";
 import type { FileServices } from "../bulk/file-bytes.ts";
 import type { BulkServices } from "../bulk/operations.ts";
-import type { EventScope } from "../contracts/refresher.ts";
+import type { ContractPage, EventScope } from "../contracts/refresher.ts";
 import { beginBulkParts } from "./bulk-part-reader.ts";
 import { loadBulkCustomers, planBulk, stageOrders } from "./bulk-parts.ts";
 import { type Loader, loadContracts, loadCustomers, logSkippedCustomers, refreshUnconverted } from "./loader.ts";
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
+
+/** So many contracts take some 10 MB, and their points are what some seconds give. */
+const MAX_PAGES_AHEAD = 8;
+/** Older pages are read again: they would put an older state over what webhooks have brought since. */
+const MAX_AHEAD_MS = 60_000;
 
 /** The services that a load uses. */
 export interface LoadServices extends Loader, BulkServices, FileServices {
@@ -58,6 +63,21 @@ export async function runFullSync(
   };
   await active.save();
   await beginBulkParts(services, active);
+  const contractPages = beginContractPages(services, active);
+  try {
+    await loadBeforeContracts(services, active);
+  } finally {
+    contractPages.endAhead();
+  }
+  await loadContractPages(services, active, contractPages);
+  await orderStages.remove(shop.id);
+  await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
+  return addCounts(run.counts, await refreshUnconverted(services, shop));
+}
+
+/** Loads the customers, and stages the orders. */
+async function loadBeforeContracts(services: LoadServices, active: ActiveRun): Promise<void> {
+  const { shop, run } = active;
   if (run.stage === "customers") {
     if (!(await loadBulkCustomers(services, active))) await loadCustomerPages(services, active);
     logSkippedCustomers(services, shop, run.counts.skipped);
@@ -68,10 +88,6 @@ export async function runFullSync(
     // The first page of contracts saves this stage.
     run.stage = "subscriptions";
   }
-  await loadContractPages(services, active);
-  await orderStages.remove(shop.id);
-  await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
-  return addCounts(run.counts, await refreshUnconverted(services, shop));
 }
 
 async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean): Promise<Omit<SyncRun, "events">> {
@@ -92,7 +108,67 @@ async function loadCustomerPages(services: LoadServices, { shop, run, save, onPr
   }
 }
 
-async function loadContractPages(services: LoadServices, { shop, run, save, onProgress }: ActiveRun): Promise<void> {
+type LoadPage = ReadPage<ContractWithAttempts> & Pick<ContractPage, "cycles">;
+
+/** Pages of contracts, the first of which are read in advance. */
+interface PagesAhead {
+  pages: AsyncIterable<LoadPage>;
+  /** Ends the reading in advance. */
+  endAhead(): void;
+}
+
+/**
+ * Reads some pages while bulk operations run. These cost no points, and the points of that time would be lost.
+ * The pages are kept without a lock on their contracts, because bulk operations can take hours.
+ */
+function beginContractPages({ contracts, ...services }: LoadServices, { shop, run }: ActiveRun): PagesAhead {
+  const isFirst = run.stage !== "subscriptions";
+  const onRestart = () => {
+    run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
+  };
+  const start = isFirst ? {} : { after: run.cursor, list: run.list, onRestart };
+  const newPages = () => readPages(services, shop, ALL_CONTRACTS, start);
+  const pages = newPages();
+  const beganAt = services.clock();
+  const ahead: LoadPage[] = [];
+  let isEnded = !isFirst || Object.keys(run.bulk ?? {}).length === 0;
+
+  async function readAhead(): Promise<void> {
+    while (!isEnded && ahead.length < MAX_PAGES_AHEAD) {
+      const { value: page, done } = await pages.next();
+      if (done) return;
+      ahead.push({ ...page, cycles: await contracts.pageCycles(shop, page.nodes) });
+    }
+  }
+
+  const reading = readAhead();
+  // `all` awaits it. If the run fails before, this prevents an unhandled rejection.
+  reading.catch(() => undefined);
+
+  async function* all(): AsyncGenerator<LoadPage> {
+    await reading;
+    if (ahead.length > 0 && services.clock() - beganAt > MAX_AHEAD_MS) {
+      ahead.length = 0;
+      await pages.return(undefined);
+      return yield* newPages();
+    }
+    for (let page = ahead.shift(); page !== undefined; page = ahead.shift()) yield page;
+    yield* pages;
+  }
+
+  return {
+    pages: all(),
+    endAhead() {
+      isEnded = true;
+    },
+  };
+}
+
+async function loadContractPages(
+  services: LoadServices,
+  { shop, run, save, onProgress }: ActiveRun,
+  { pages }: PagesAhead,
+): Promise<void> {
   const { client, inbox } = services;
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
@@ -103,11 +179,7 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
-  const onRestart = () => {
-    run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
-  };
-  const pages = readPages(services, shop, ALL_CONTRACTS, { after: run.cursor, list: run.list, onRestart });
-  const work = (page: ReadPage<ContractWithAttempts>) => loadContracts(services, shop, page, eventsOf);
+  const work = (page: LoadPage) => loadContracts(services, shop, page, eventsOf);
   await workOnTwo(pages, work, async ({ nodes, endCursor, list }, counts) => {
     await save({ cursor: endCursor, list, counts: addCounts(run.counts, counts) });
     // Without this, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.

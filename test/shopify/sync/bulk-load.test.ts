@@ -12,6 +12,7 @@ import {
   LINE,
   seeded,
 } from "../../support/connected.ts";
+import { eventually } from "../../support/eventually.ts";
 import { seemLarge } from "../../support/large-shop.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { readRows } from "../../support/rows.ts";
@@ -163,6 +164,42 @@ describe("a load with bulk operations", () => {
     expect((await all.shop.all("orders")).find(({ shopifyId }) => shopifyId === order)).toMatchObject({
       totalCents: 300,
     });
+    await expectLoaded(all);
+  });
+});
+
+describe("while bulk operations run, a load reads pages of contracts in advance", () => {
+  async function withPagesAhead() {
+    const all = await largeShop();
+    all.remote.setBulk({ delayMs: null });
+    const loading = all.load();
+    // A failure shows when the test awaits the load.
+    loading.catch(() => undefined);
+    const count = (name: string) => all.operations().filter((operation) => operation.startsWith(name)).length;
+    await eventually(() => count("AllContracts") === 2 && count("CycleLookup") === 4);
+    return { all, loading, count };
+  }
+
+  test("and reads each page once", async () => {
+    const { all, loading, count } = await withPagesAhead();
+    expect(await all.shop.all("subscriptions")).toEqual([]);
+    await all.remote.finishBulkOperations();
+    expect(await loading).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
+    expect([count("AllContracts"), count("CycleLookup")]).toEqual([2, 4]);
+    await expectLoaded(all);
+  });
+
+  test("and reads them again if the operations take longer than a minute", async () => {
+    const { all, loading, count } = await withPagesAhead();
+    const contract = all.remote.ids("contract")[5] ?? "";
+    all.test.clock.ms += HOUR_MS;
+    all.remote.cancel(contract);
+    await all.deliverAll();
+    await all.remote.finishBulkOperations();
+    await loading;
+    expect(count("AllContracts")).toBeGreaterThan(2);
+    const mirrored = (await all.shop.all("subscriptions")).find(({ shopifyId }) => shopifyId === contract);
+    expect(mirrored).toMatchObject({ status: "CANCELLED" });
     await expectLoaded(all);
   });
 });
