@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { invalid, messageOf, SdsError } from "../domain/error.ts";
-import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/platform/connection.ts";
-import { appFiles } from "../shopify/install/app-files.ts";
+import { ASKED_SCOPES, NEEDED_SCOPES, OPTIONAL_SCOPES } from "../domain/platform/connection.ts";
+import { appFiles, appScopes } from "../shopify/install/app-files.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { parseChoice } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
-type AppFilesFlags = JsonFlag & { url: string; without?: string[]; force?: boolean };
+type AppFilesFlags = JsonFlag & { url: string; without?: string[]; with?: string[]; force?: boolean };
 
 export function addPlatformCommands(program: SdsCommand): void {
   const platform = program
@@ -35,15 +35,21 @@ export function addPlatformCommands(program: SdsCommand): void {
         ASKED_SCOPES.join(", "),
       (scope, before: string[] = []) => [...before, parseChoice("--without", scope, ASKED_SCOPES)],
     )
+    .option(
+      "--with <scope>",
+      `also ask for a scope that few need, and its webhooks; again for each: ${OPTIONAL_SCOPES.join(", ")}`,
+      (scope, before: string[] = []) => [...before, parseChoice("--with", scope, OPTIONAL_SCOPES)],
+    )
     .option("--force", "overwrite files that exist")
     .jsonOption()
     .examples("sds platform files my-app --url https://sds.example.com")
     .action(writeAppFiles);
 }
 
-function writeAppFiles(dir: string, { url, without = [], force = false, json }: AppFilesFlags, command: Command): void {
+function writeAppFiles(dir: string, flags: AppFilesFlags, command: Command): void {
+  const { url, without = [], force = false, json } = flags;
   if (dir.trim() === "") throw invalid("say which folder to write into");
-  const files = appFiles(url, configOf(command).platformClientId, without);
+  const files = appFiles(url, configOf(command).platformClientId, appScopes(without, flags.with));
   const paths = Object.keys(files).map((path) => join(dir, path));
   const existing = force ? undefined : paths.find((path) => existsSync(path));
   if (existing !== undefined)

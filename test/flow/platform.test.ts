@@ -207,7 +207,7 @@ test("commands show the inbox and a person's data, and write the files for the p
     "Until the platform grants read_own_subscription_contracts, no shop can be connected.",
   );
   const text = readFileSync(join(folder, "shopify.app.toml"), "utf8");
-  expect(text).toContain('scopes = "read_customers,read_orders,read_products,read_customer_merge"');
+  expect(text).toContain('scopes = "read_customers,read_orders,read_products"');
   expect(text).not.toContain("subscription_contracts/");
   expect(await files("read_everything")).toMatchObject({
     status: 2,

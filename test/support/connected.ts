@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import type { SyncCounts } from "../../src/domain/platform/sync.ts";
 import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
+import { appFiles } from "../../src/shopify/install/app-files.ts";
 import type { LoadOptions } from "../../src/shopify/sync/full-sync.ts";
 import type { SyncProgress } from "../../src/shopify/sync/progress.ts";
 import type { InboxEntry } from "../../src/store/port/inbox.ts";
@@ -159,6 +160,7 @@ export async function connected(
   // The program and the stand-in share this clock, which the test moves.
   let now = () => START;
   const platform = await standIn({ now: () => now(), ...options });
+  platform.app.deploy(appFiles(platform.address, "client")["shopify.app.toml"] ?? "");
   platform.addShop(DOMAIN);
   const all = await connectedTo(platform, env);
   now = all.test.clock.now;

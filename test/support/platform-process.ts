@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { appFiles } from "../../src/shopify/install/app-files.ts";
 import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import type { Spent } from "./platform/control.ts";
@@ -20,7 +21,7 @@ export class PlatformProcess {
 
   /** @param options of the process, such as `--restore-rate` */
   async start(...options: string[]): Promise<this> {
-    writeFileSync(this.secretFile, SECRET);
+    writeFileSync(this.secretFile, SECRET, { mode: 0o600 });
     const main = join(import.meta.dir, "platform/main.ts");
     const points = ["--restore-rate", "10000", "--maximum-available", "10000"];
     const command = [process.execPath, main, "--client-secret-file", this.secretFile, ...points, ...options];
@@ -35,6 +36,7 @@ export class PlatformProcess {
       this.address = found;
       break;
     }
+    await this.tell("deploy", { appFile: appFiles(this.address, "client")["shopify.app.toml"] });
     return this;
   }
 

@@ -16,11 +16,13 @@ export interface Tokens {
 export const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 /** Scopes that include another scope. A write scope always includes its read scope. */
 const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_orders"] };
+/** Scopes that we ask a shop for. The last two let us see orders older than 60 days, and products of order lines. */
+export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products"];
 /**
- * Scopes that we ask a shop for. The last three let us see orders older than 60 days, products of order lines, and
- * merges of customers.
+ * Scopes that we ask for only if the operator wants them. The platform merges no customer who had a subscription, so
+ * merges of customers hardly concern us.
  */
-export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products", "read_customer_merge"];
+export const OPTIONAL_SCOPES = ["read_customer_merge"];
 
 /** Returns the needed scopes that were not granted. */
 export function missingScopes(granted: readonly string[]): string[] {

@@ -36,6 +36,8 @@ type Grant = { grant_type: string; refresh_token?: string };
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
+/** The life of a token whose answer names none, in seconds. Such a token is not permanent. */
+const DEFAULT_LIFE_S = 3_600;
 
 export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now }: Dependencies): TokenEndpoint {
   async function request(domain: string, grant: Grant, isNew = false): Promise<Tokens> {
@@ -49,11 +51,10 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
     });
     const { access_token, refresh_token, expires_in } = response.body ?? {};
     if (response.status !== 200 || !isToken(access_token)) throw refusal(response, isNew);
-    const lifeS = readLife(expires_in);
     return {
       accessToken: access_token,
       refreshToken: isToken(refresh_token) ? refresh_token : (grant.refresh_token ?? null),
-      expiresAt: lifeS === null ? null : now() + lifeS * 1000,
+      expiresAt: now() + readLife(expires_in) * 1000,
     };
   }
 
@@ -73,9 +74,10 @@ function readSecret(read: () => string): string {
   }
 }
 
-/** @returns seconds; null for a token without an end */
-function readLife(expiresIn: unknown): number | null {
-  return typeof expiresIn === "number" && expiresIn > 0 ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : null;
+/** @returns seconds */
+function readLife(expiresIn: unknown): number {
+  const isLife = typeof expiresIn === "number" && expiresIn > 0;
+  return isLife ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : DEFAULT_LIFE_S;
 }
 
 /** Whether a value can be a token. A header may contain only visible ASCII. */

@@ -60,8 +60,11 @@ interface TopicSubscription {
   fields?: readonly string[];
 }
 
-/** `payload.ts` reads only these fields of an order. The other fields are large, and hold personal data. */
-const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
+/**
+ * `payload.ts` reads only the ids of an order. Its other fields are large, and hold personal data. `updated_at` differs
+ * each time: without it, the platform drops later webhooks of an order as duplicates.
+ */
+const ORDER_FIELDS = ["id", "admin_graphql_api_id", "updated_at"] as const;
 
 /** Returns the subscriptions to the topics that an app with these scopes may use. */
 export function topicSubscriptions(scopes: readonly string[]): TopicSubscription[] {

@@ -1,5 +1,5 @@
 import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/events/trigger.ts";
-import { ASKED_SCOPES } from "../../domain/platform/connection.ts";
+import { ASKED_SCOPES, OPTIONAL_SCOPES } from "../../domain/platform/connection.ts";
 import { API_VERSION } from "../api/address.ts";
 import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 
@@ -7,16 +7,25 @@ import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
+ * The scopes that the app asks a shop for.
+ * @param without scopes to leave out, because the platform has not approved them for the app
+ * @param optional scopes to ask for too
+ */
+export function appScopes(without: readonly string[], optional: readonly string[] = []): string[] {
+  const asked = [...ASKED_SCOPES, ...OPTIONAL_SCOPES.filter((scope) => optional.includes(scope))];
+  return asked.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
+}
+
+/**
  * Writes the files for the platform's tool: one with scopes and webhooks, and one for each trigger's extension.
- * @param without scopes to leave out with their topics, because the platform has not approved them for the app
+ * @param scopes that the app asks for; topics of other scopes are left out
  * @returns the texts of the files by path
  */
 export function appFiles(
   address: string,
   clientId: string | null,
-  without: readonly string[] = [],
+  scopes: readonly string[] = ASKED_SCOPES,
 ): Record<string, string> {
-  const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
   const files = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
   return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes), ...Object.fromEntries(files) };
 }

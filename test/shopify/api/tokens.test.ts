@@ -68,6 +68,15 @@ describe("an access token", () => {
     expect(all.platform.tokenRequests).toBe(2);
   });
 
+  test("is renewed within the hour if the platform does not say when it ends", async () => {
+    const { all, tokens, shop } = await recorded();
+    all.remote.tokens.namesLife = false;
+    await connectPair(all);
+    const first = await tokens.get(shop);
+    all.test.clock.ms += HOUR_MS - MARGIN_MS;
+    expect(await tokens.get(shop)).not.toBe(first);
+  });
+
   test("is renewed once for all callers that need it at the same time", async () => {
     const { all, tokens, shop } = await ended();
     const renewed = await Promise.all([tokens.get(shop), tokens.get(shop), tokens.get(shop)]);
@@ -238,8 +247,8 @@ async function endpointWith(status: number, body: unknown, app = {}) {
 
 describe("the platform's answer to a request for a token", () => {
   test.each<[string, object, object]>([
-    ["without a life has no end", {}, { expiresAt: null }],
-    ["with a life of 0 has no end", { expires_in: 0 }, { expiresAt: null }],
+    ["without a life counts for an hour", {}, { expiresAt: HOUR_MS }],
+    ["with a life of 0 counts for an hour", { expires_in: 0 }, { expiresAt: HOUR_MS }],
     ["with a life counts seconds", { expires_in: 1.9 }, { expiresAt: 1_000 }],
     ["counts for 366 days at most", { expires_in: 1e12 }, { expiresAt: 366 * 86_400_000 }],
     ["keeps the refresh token if it has none", {}, { refreshToken: "old" }],

@@ -149,6 +149,23 @@ test("the orders of a renewal need no query after the reading of its contract", 
   expect(await all.shop.all("orders")).toHaveLength(2);
 });
 
+test("the platform sends every change of an order, although it drops webhooks that do not differ", async () => {
+  const { all, contract } = await withMirroredContract();
+  all.test.clock.ms += HOUR_MS;
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+  await all.deliverAll();
+  for (const [price, totalCents] of [
+    ["3.00", 300],
+    ["4.00", 400],
+  ] as const) {
+    all.test.clock.ms += HOUR_MS;
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price }] });
+    await all.deliverAll();
+    const renewed = (await all.shop.all("orders")).find(({ shopifyId }) => shopifyId === order);
+    expect(renewed).toMatchObject({ totalCents });
+  }
+});
+
 test("an order that a reading found needs no query; a charged order that the reading left out needs one", async () => {
   const { all, contract } = await withContract();
   all.remote.skipCycle(contract, 1);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ASKED_SCOPES } from "../../../src/domain/platform/connection.ts";
+import { ASKED_SCOPES, OPTIONAL_SCOPES } from "../../../src/domain/platform/connection.ts";
 import { readWebhook } from "../../../src/shopify/inbox/payload.ts";
-import { appFiles } from "../../../src/shopify/install/app-files.ts";
+import { appFiles, appScopes } from "../../../src/shopify/install/app-files.ts";
 
 interface AppFile {
   access_scopes: { scopes: string };
@@ -17,13 +17,14 @@ const TOPIC_SCOPES = JSON.parse(
   readFileSync(join(import.meta.dir, "../../support/platform-webhooks/index.json"), "utf8"),
 ) as Record<string, { access_scopes: string[] | null }>;
 
-function parsed(without: string[]): AppFile {
-  const { "shopify.app.toml": text = "" } = appFiles("https://sds.example.com", "client", without);
+function parsed(without: string[], optional: string[] = []): AppFile {
+  const scopes = appScopes(without, optional);
+  const { "shopify.app.toml": text = "" } = appFiles("https://sds.example.com", "client", scopes);
   return Bun.TOML.parse(text) as unknown as AppFile;
 }
 
-function appFile(without: string[]): { scopes: string[]; topics: string[] } {
-  const file = parsed(without);
+function appFile(without: string[], optional: string[] = []): { scopes: string[]; topics: string[] } {
+  const file = parsed(without, optional);
   return {
     scopes: file.access_scopes.scopes.split(","),
     topics: file.webhooks.subscriptions.flatMap(({ topics = [], compliance_topics = [] }) => [
@@ -34,13 +35,13 @@ function appFile(without: string[]): { scopes: string[]; topics: string[] } {
 }
 
 describe("the file for the platform", () => {
-  test.each([[[]], ...ASKED_SCOPES.map((scope) => [[scope]]), [["read_products", "read_customer_merge"]]])(
+  test.each([[[]], ...ASKED_SCOPES.map((scope) => [[scope]]), [["read_products", "read_all_orders"]]])(
     "asks for the scope of each topic, without %j",
     (without) => {
-      const { scopes, topics } = appFile(without);
+      const { scopes, topics } = appFile(without, OPTIONAL_SCOPES);
       // Without read_orders, read_all_orders is useless.
       const left = without.includes("read_orders") ? [...without, "read_all_orders"] : without;
-      expect(scopes).toEqual(ASKED_SCOPES.filter((scope) => !left.includes(scope)));
+      expect(scopes).toEqual([...ASKED_SCOPES, ...OPTIONAL_SCOPES].filter((scope) => !left.includes(scope)));
       for (const topic of topics) {
         const access = TOPIC_SCOPES[topic]?.access_scopes;
         expect(access, `the platform has no topic ${topic}`).not.toBeUndefined();
@@ -50,11 +51,13 @@ describe("the file for the platform", () => {
     },
   );
 
-  test("leaves out a topic only with its scope", () => {
-    const { topics } = appFile([]);
+  test("asks for merges of customers only on request, and leaves out a topic only with its scope", () => {
+    const { topics, scopes } = appFile([]);
     expect(topics).toContain("app/scopes_update");
-    const left = topics.filter((topic) => !appFile(["read_customer_merge"]).topics.includes(topic));
-    expect(left).toEqual(["customers/merge"]);
+    expect(scopes).toEqual(ASKED_SCOPES);
+    const optional = appFile([], OPTIONAL_SCOPES);
+    expect(optional.scopes).toEqual([...ASKED_SCOPES, "read_customer_merge"]);
+    expect(optional.topics.filter((topic) => !topics.includes(topic))).toEqual(["customers/merge"]);
     expect(appFile(["read_all_orders"]).topics).toEqual(topics);
   });
 
@@ -64,7 +67,7 @@ describe("the file for the platform", () => {
     expect(new Set(subscriptions.map((each) => each.uri))).toEqual(new Set([uri]));
     const limited = subscriptions.filter(({ include_fields }) => include_fields !== undefined);
     const topics = ["orders/create", "orders/paid", "orders/updated", "orders/cancelled"];
-    expect(limited).toEqual([{ topics, include_fields: ["id", "admin_graphql_api_id"], uri }]);
+    expect(limited).toEqual([{ topics, include_fields: ["id", "admin_graphql_api_id", "updated_at"], uri }]);
     const all = subscriptions.flatMap((each) => each.topics ?? []);
     expect(all.filter((topic) => topic.startsWith("orders/"))).toEqual(topics);
     expect(new Set(all).size).toBe(all.length);
@@ -76,7 +79,7 @@ describe("the file for the platform", () => {
     const fields = parsed([]).webhooks.subscriptions.find(({ topics }) => topics?.includes(topic))?.include_fields;
     const sent = Object.entries(JSON.parse(sample) as object).filter(([field]) => fields?.includes(field));
     const read = (text: string) => readWebhook({ topic, text, triggeredAt: 1 });
-    expect(sent).toHaveLength(2);
+    expect(sent).toHaveLength(3);
     expect(read(JSON.stringify(Object.fromEntries(sent)))).toEqual(read(sample));
     expect(read(sample)).toMatchObject({ do: "read_order" });
   });

@@ -24,6 +24,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   webhook: boolean;
   field: string;
   errorPaths: boolean;
+  namesLife: boolean;
   maxRows: number;
   code: string;
   scopes: string[];
@@ -72,6 +73,7 @@ const CHANGES = new Map<string, Change>([
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
     breakField: (shop, { id, field, code }) => shop.breakField(id, field, code as FieldFaultCode),
     mendFields: (shop) => shop.mendFields(),
+    setNamesLife: (shop, { namesLife }) => void Object.assign(shop.tokens, { namesLife }),
     setErrorPaths: (shop, { errorPaths }) => void Object.assign(shop, { errorPaths }),
     setMaxRows: (shop, { maxRows }) => void Object.assign(shop, { maxRows }),
     seed: (shop, given) => shop.seed(given),
@@ -96,6 +98,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
     return null;
   }
   if (what === "setMaxQueryCost") return void standIn.setMaxQueryCost(given["maxQueryCost"] as number);
+  if (what === "deploy") return void standIn.app.deploy(given["appFile"] as string);
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);

@@ -28,6 +28,8 @@ export interface ShopDependencies {
   tokenLife: number | undefined;
   firstId: bigint;
   shopNumber: number;
+  /** The payload that the app's subscriptions leave; undefined if the platform does not send the webhook. */
+  payloadFor: (topic: string, payload: Exact) => Exact | undefined;
   onWebhook: (webhook: Webhook) => void;
 }
 
@@ -248,7 +250,9 @@ export class ShopRows {
     }
   }
 
-  protected emit(topic: string, payload: Exact): void {
+  protected emit(topic: string, wholePayload: Exact): void {
+    const payload = this.dependencies.payloadFor(topic, wholePayload);
+    if (payload === undefined) return;
     const triggeredAt = `${new Date(this.dependencies.now()).toISOString().slice(0, -1)}000000Z`;
     const eventId = this.eventId ?? crypto.randomUUID();
     const webhook = {

@@ -3,6 +3,7 @@ import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
 import { bulkLines, refuseBulkQuery } from "./bulk-query.ts";
 import { readState, runCommand } from "./control.ts";
+import { DeployedApp } from "./deployed-app.ts";
 import type { Fault, FaultInfo } from "./faults.ts";
 import { FileHost } from "./file-host.ts";
 import { type Answer, asRequest, json, readBody, write } from "./http.ts";
@@ -72,6 +73,7 @@ export class StandIn {
   private readonly buckets = new Map<string, Bucket>();
   private readonly counts = new Map<string, number>();
   private readonly server: Server;
+  readonly app = new DeployedApp();
   /** From where results of bulk operations are downloaded. */
   readonly files = new FileHost((what) => this.invalid.push(what));
   private posting: Promise<unknown> = Promise.resolve();
@@ -126,6 +128,7 @@ export class StandIn {
       tokenLife: this.tokenLife,
       firstId: FIRST_ID + BigInt(index) * IDS_PER_SHOP,
       shopNumber: 548_380_009 + index,
+      payloadFor: (topic, payload) => this.app.payloadFor(topic, payload),
       onWebhook: (webhook) => this.post(webhook),
       bulk: {
         refuse: refuseBulkQuery,

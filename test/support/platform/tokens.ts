@@ -27,6 +27,8 @@ export interface Lifetimes {
 export class Tokens {
   private readonly access = new Map<string, number>();
   private readonly refresh = new Map<string, RefreshToken>();
+  /** Whether answers say how long a token lives. */
+  namesLife = true;
   private readonly now: () => number;
   private readonly lifetimes: Lifetimes;
 
@@ -65,7 +67,8 @@ export class Tokens {
   grant({ grant_type, refresh_token }: TokenRequest, scope: string): TokenAnswer {
     if (grant_type === "client_credentials") {
       const expires_in = this.lifetimes.clientCredentials;
-      return { status: 200, body: { access_token: this.issue(expires_in), scope, expires_in } };
+      const access_token = this.issue(expires_in);
+      return { status: 200, body: { access_token, scope, ...(this.namesLife && { expires_in }) } };
     }
     if (grant_type !== "refresh_token") return { status: 400, body: { error: "unsupported_grant_type" } };
     const used = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
@@ -83,7 +86,7 @@ export class Tokens {
         access_token: accessToken,
         refresh_token: refreshToken,
         scope,
-        expires_in,
+        ...(this.namesLife && { expires_in }),
         refresh_token_expires_in: REFRESH_TOKEN_LIFE_S,
       },
     };
