@@ -207,6 +207,7 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   await inbox.retry(shop.id, number, START);
   await inbox.retryFailed(shop.id, START);
   await inbox.retryAbout(shop.id, item?.subject ?? "", START);
+  await inbox.noteError(shop.id, item?.subject ?? "", "no");
   await inbox.merge(shop.id, { number, topic: "orders/updated", body: "{}", triggeredAt: START }, [number + 1]);
   await inbox.forgetReceipts(START + 1);
 }

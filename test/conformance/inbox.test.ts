@@ -108,6 +108,19 @@ describe.each(engines())("$name: retrying inbox items by hand", (engine) => {
     expect(await store.inbox.count(other.id)).toEqual({ waiting: 1, failed: 0 });
   });
 
+  test("notes why the waiting items about a subject are there", async () => {
+    const { store, shop } = await storeWithTwoShops(engine);
+    const [, failed] = await receive(store, shop, ["a", "a", "b"]);
+    await store.inbox.postpone(shop.id, [Number(failed)], "no", null);
+    await store.inbox.noteError(shop.id, "a", "no field");
+    const entries = await store.inbox.list(shop.id, { limit: 9 });
+    expect(entries.map(({ subject, error, attempts }) => [subject, error, attempts])).toEqual([
+      ["b", null, 0],
+      ["a", "no", 1],
+      ["a", "no field", 0],
+    ]);
+  });
+
   test("makes failed items about one subject due now, and tells whether the subject has items", async () => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
     const [failed, , , another] = await receive(store, shop, ["a", "b", "c", "a"]);

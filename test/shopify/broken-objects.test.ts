@@ -29,7 +29,8 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
     const bad = breakContract(all, field);
     expect(await all.load()).toMatchObject({ customers: 40, subscriptions: 39, skipped: 1 });
     expect(await mirrored(all)).toHaveLength(39);
-    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting" }]);
+    const error = "the platform answered: Internal error.";
+    expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting", attempts: 0, error }]);
     expect(JSON.stringify(all.logged("cannot be mirrored now"))).toContain(bad);
     all.remote.breakField(bad, field, null);
     await all.processedAfter(MINUTE_MS);

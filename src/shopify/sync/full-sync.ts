@@ -28,7 +28,7 @@ const MAX_AHEAD_MS = 60_000;
 export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
   orderStages: OrderStageStore;
-  inbox: Pick<InboxStore, "receive" | "retryAbout" | "waitingSubjects">;
+  inbox: Pick<InboxStore, "receive" | "retryAbout" | "noteError" | "waitingSubjects">;
 }
 
 export interface LoadOptions {

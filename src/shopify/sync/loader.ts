@@ -17,7 +17,7 @@ import { addCounts } from "./progress.ts";
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and the sync goes on. */
 export interface Loader extends PageSource {
   contracts: ContractRefresher;
-  inbox: Pick<InboxStore, "receive" | "retryAbout">;
+  inbox: Pick<InboxStore, "receive" | "retryAbout" | "noteError">;
   log: Log;
 }
 
@@ -173,6 +173,7 @@ async function skip(
   // merged when it fails.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
   if (!isKnown || orders.length > 0) await inbox.receive([receipt], now());
+  await inbox.noteError(shop.id, subject, fields.error);
   return { skipped: 1 };
 }
 

@@ -105,6 +105,8 @@ export interface InboxItems {
   merge(shopId: number, item: MergedItem, others: readonly number[]): Promise<void>;
   /** Makes the failed items about a subject wait again. @returns whether the inbox has items about the subject */
   retryAbout(shopId: number, subject: string, now: number): Promise<boolean>;
+  /** Notes why the waiting items about a subject are in the inbox. Counts no attempt. */
+  noteError(shopId: number, subject: string, error: string): Promise<void>;
   /** Retries all failed items. @returns how many */
   retryFailed(shopId: number, now: number): Promise<number>;
   /** Forgets the ids of webhooks received before a time, in steps. After an interruption the next call continues. */

@@ -59,6 +59,13 @@ export function inboxItems(db: QuietDatabase): InboxItems {
       return waiting !== undefined;
     },
 
+    async noteError(shopId, subject, error) {
+      await db.run(
+        sql`UPDATE inbox SET error = ${error}
+          WHERE shop_id = ${shopId} AND subject = ${subject} AND next_attempt_at IS NOT NULL`,
+      );
+    },
+
     async retryFailed(shopId, now) {
       return db.run(
         sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
