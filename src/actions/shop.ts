@@ -1,6 +1,7 @@
 import type { DataRequest } from "../domain/people/data-request.ts";
 import { missingScopes } from "../domain/platform/connection.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
+import { isoUtc } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
@@ -10,6 +11,7 @@ export interface ShopStatus extends ShopSettings {
   hasConnection: boolean;
   /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null without trouble. */
   trouble: string | null;
+  uninstalledAt: number | null;
   loadedAt: number | null;
   reconciledAt: number | null;
   /** Number of rows that the last reconciliation changed. */
@@ -24,9 +26,10 @@ export async function shopStatus(
   store: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
 ): Promise<ShopStatus> {
-  const [settings, connection, counts, load, reconciliation, openRequests] = await Promise.all([
+  const [settings, connection, uninstallation, counts, load, reconciliation, openRequests] = await Promise.all([
     store.shops.settings(shop.id),
     store.connections.find(shop.id),
+    store.connections.uninstallation(shop.id),
     store.inbox.count(shop.id),
     store.syncs.lastComplete(shop.id, "full"),
     store.syncs.lastComplete(shop.id, "changes"),
@@ -36,6 +39,7 @@ export async function shopStatus(
     ...settings,
     hasConnection: connection !== undefined,
     trouble: connection === undefined ? null : (connection.trouble ?? missingText(connection.scopes)),
+    uninstalledAt: uninstallation?.uninstalledAt ?? null,
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
     reconciledRows: reconciliation?.changed ?? null,
@@ -50,7 +54,12 @@ function missingText(scopes: readonly string[]): string | null {
 }
 
 /** Describes the state of a shop's connection. */
-export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "hasConnection" | "trouble">): string {
+export function connectionText({
+  hasConnection,
+  trouble,
+  uninstalledAt,
+}: Pick<ShopStatus, "hasConnection" | "trouble" | "uninstalledAt">): string {
+  if (uninstalledAt !== null) return `the shop uninstalled the app at ${isoUtc(uninstalledAt)}`;
   return trouble ?? (hasConnection ? "connected" : "not connected");
 }
 

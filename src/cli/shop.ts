@@ -179,10 +179,10 @@ function settingText(setting: string | readonly (string | number)[]): string {
 
 /** Whether the shop was ever connected, has a setting of its own, or has an open data request. */
 function usesPlatform(status: ShopStatus): boolean {
-  const { hasConnection, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
+  const { hasConnection, uninstalledAt, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
   const isDefault =
     triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
-  return hasConnection || loadedAt !== null || !isDefault || dataRequests.length > 0;
+  return hasConnection || uninstalledAt !== null || loadedAt !== null || !isDefault || dataRequests.length > 0;
 }
 
 function dataRequestEntry({ customer, requestedAt, dueAt }: ShopStatus["dataRequests"][number]) {
@@ -194,6 +194,7 @@ function platformEntry(status: ShopStatus) {
   return {
     connected: hasConnection && trouble === null,
     trouble,
+    uninstalledAt: isoUtcOrNull(status.uninstalledAt),
     syncedAt: isoUtcOrNull(status.loadedAt),
     reconciledAt: isoUtcOrNull(status.reconciledAt),
     repairs: reconciledRows,

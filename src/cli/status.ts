@@ -93,13 +93,17 @@ function reasonIn(body: string): string {
   }
 }
 
-/** Counts a shop's waiting and failed work, and reads when the shop was last reconciled. */
-async function workOf({ deliveries, inbox, syncs }: Store, { id, domain }: { id: number; domain: string }) {
-  const [{ pending, retrying }, dead, items, reconciliation] = await Promise.all([
+/** Counts a shop's waiting and failed work, and reads when it was last reconciled and when it uninstalled the app. */
+async function workOf(
+  { connections, deliveries, inbox, syncs }: Store,
+  { id, domain }: { id: number; domain: string },
+) {
+  const [{ pending, retrying }, dead, items, reconciliation, uninstallation] = await Promise.all([
     deliveries.countWaiting(id),
     deliveries.countDead(id, 0),
     inbox.count(id),
     syncs.lastComplete(id, "changes"),
+    connections.uninstallation(id),
   ]);
   return {
     domain,
@@ -109,6 +113,7 @@ async function workOf({ deliveries, inbox, syncs }: Store, { id, domain }: { id:
     inboxWaiting: items.waiting,
     inboxFailed: items.failed,
     reconciledAt: isoUtcOrNull(reconciliation?.endedAt ?? null),
+    uninstalledAt: isoUtcOrNull(uninstallation?.uninstalledAt ?? null),
   };
 }
 
@@ -134,6 +139,8 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"], 
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
+  for (const { domain, uninstalledAt } of shops)
+    if (uninstalledAt !== null) printLine(`${domain} uninstalled the app at ${uninstalledAt}`);
   if (kept.length > 0) {
     const bytes = kept.reduce((sum, each) => sum + each.bytes, 0);
     printLine(`${counted(kept.length, "old database holds", "old databases hold")} ${bytesText(bytes)}:`);

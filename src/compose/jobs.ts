@@ -6,6 +6,7 @@ import type { WrongKeyLog } from "../http/read/wrong-key-log.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { Log } from "../lib/log.ts";
 import { isoUtc } from "../lib/time.ts";
+import { cancelUninstalled } from "../shopify/sync/uninstalled.ts";
 import type { DataRequestStore } from "../store/port/data-requests.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import type { AppResources, Work } from "./work.ts";
@@ -29,7 +30,7 @@ type JobDependencies = AppResources &
 /** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { membership, steadyTime } = dependencies;
+  const { membership, recordWriter, steadyTime } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
@@ -53,6 +54,11 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
+    [
+      "15 5,35 * * * *",
+      "cancel the contracts of shops that uninstalled the app",
+      onLeader(() => cancelUninstalled({ ...store, recordWriter, now, log })),
+    ],
     ["0 10 * * * *", "remove old deliveries", onLeader(() => deliveries.prune(before(DELIVERED_RETENTION_DAYS)))],
     [
       "0 0 * * * *",

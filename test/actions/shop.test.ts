@@ -25,6 +25,7 @@ describe("the status of a shop", () => {
       triggers: [],
       hasConnection: false,
       trouble: null,
+      uninstalledAt: null,
       loadedAt: null,
       reconciledAt: null,
       reconciledRows: null,

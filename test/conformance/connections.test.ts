@@ -149,6 +149,31 @@ describe.each(engines())("$name: trouble with the access token", (engine) => {
   });
 });
 
+test.each(engines())("$name: an uninstallation ends the connection, and is kept until the next one", async (engine) => {
+  const { store, rows, shop, other } = await storeWithTwoShops(engine);
+  const { connections } = store;
+  for (const { id } of [shop, other]) await connections.connect(id, "token", TOKENS, [], START);
+  expect(await connections.uninstall(shop.id, START)).toBe(false);
+  expect(await connections.uninstallation(shop.id)).toBeUndefined();
+  expect(await connections.uninstall(shop.id, START + 1)).toBe(true);
+  expect(await connections.uninstall(shop.id, START + 1)).toBe(false);
+  expect((await rows("connections")).map(({ shop_id }) => shop_id)).toEqual([other.id]);
+  const noted = { shopId: shop.id, uninstalledAt: START + 1 };
+  expect(await connections.uninstallation(shop.id)).toEqual(noted);
+  expect(await connections.uninstalledBefore(START)).toEqual([]);
+  expect(await connections.uninstalledBefore(START + 1)).toEqual([noted]);
+  await connections.noteContractsEnded(shop.id, START);
+  expect(await connections.uninstalledBefore(START + 1)).toEqual([noted]);
+  await connections.noteContractsEnded(shop.id, START + 1);
+  expect([await connections.uninstalledBefore(START + 1), await connections.uninstallation(shop.id)]).toEqual([
+    [],
+    noted,
+  ]);
+  await connections.connect(shop.id, "token", TOKENS, [], START + 5);
+  expect(await connections.find(shop.id)).toMatchObject({ connectedAt: START + 5, eventsSince: START });
+  expect(await connections.uninstallation(shop.id)).toBeUndefined();
+});
+
 test.each(engines())("$name: disconnecting deletes the tokens, unless the shop was connected again", async (engine) => {
   const { store, rows, shop, other } = await storeWithTwoShops(engine);
   for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);

@@ -86,6 +86,10 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked");
   await connections.disconnect(shop.id, START + 1);
+  await connections.connect(shop.id, "token", TOKENS, [], START);
+  await connections.uninstall(shop.id, START + 1);
+  await Promise.all([connections.uninstallation(shop.id), connections.uninstalledBefore(START + 1)]);
+  await connections.noteContractsEnded(shop.id, START + 1);
   await chooseAllEvents(store, shop);
 }
 

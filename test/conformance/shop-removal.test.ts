@@ -12,7 +12,8 @@ import { claim, dueShopIds, failed, LEASE, record, succeeded } from "./delivery-
 import { engines, storeWithShop, type TestStore } from "./engines.ts";
 import { apiKey, commit, expectConflict, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 
-const TABLES = ["shops", ...SHOP_TABLES] as const;
+// A shop with a connection has no row in `uninstallations`.
+const TABLES = ["shops", ...SHOP_TABLES.filter((table) => table !== "uninstallations")] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
 const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
 
@@ -72,6 +73,15 @@ describe.each(engines())("$name: removing a shop", (engine) => {
     expect(await rowsOf(opened, beta)).toEqual(before);
     expect(await removeShop(store, alpha.domain)).toBe(false);
     expect(await store.shops.removing()).toEqual([]);
+  });
+
+  test("removes when it uninstalled the app", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    await store.connections.uninstall(shop.id, START + 1);
+    expect(await rows("uninstallations")).toHaveLength(1);
+    await removeShop(store, shop.domain);
+    expect(await rows("uninstallations")).toEqual([]);
   });
 
   test("goes in steps of a limited number of rows and bytes", async () => {

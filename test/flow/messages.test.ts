@@ -148,6 +148,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
   expect(Object.keys(entry)).toEqual([
     "connected",
     "trouble",
+    "uninstalledAt",
     "syncedAt",
     "reconciledAt",
     "repairs",

@@ -31,6 +31,7 @@ const TABLES = {
   subscription_fields: { order: ["shop_id", "id"], flags: [] },
   subscriptions: { order: ["shop_id", "id"], flags: ["cycles_given"] },
   syncs: { order: ["shop_id", "kind"], flags: [] },
+  uninstallations: { order: ["shop_id"], flags: ["contracts_ended"] },
   webhook_endpoints: { order: ["shop_id"], flags: [] },
   webhook_secrets: { order: ["shop_id", "version"], flags: [] },
   widget_styles: { order: ["shop_id"], flags: [] },

@@ -27,7 +27,7 @@ export type Intent =
   | { do: "read_plan"; subscription: AppSubscription }
   | { do: "read_scopes" }
   | { do: "set_currency"; currency: string }
-  | { do: "disconnect" }
+  | { do: "note_uninstallation" }
   /** `domain` is null for a sample of the platform's test tool. The header names the sample's shop. */
   | { do: "remove_shop"; domain: string | null }
   /** `request` is the platform's id of the request, null if the platform gives no id. */
@@ -164,7 +164,7 @@ const USES: Record<TopicUse, PayloadReader> = {
   },
   order: (payload) =>
     withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
-  uninstalled: () => ({ do: "disconnect" }),
+  uninstalled: () => ({ do: "note_uninstallation" }),
   scopes: () => ({ do: "read_scopes" }),
   plan: (payload) => {
     const { name, status, plan_handle: handle } = asObject(payload["app_subscription"]) ?? {};

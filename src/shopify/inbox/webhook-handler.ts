@@ -27,7 +27,7 @@ interface PlatformReader {
 
 interface Dependencies {
   shops: ShopStore;
-  connections: Pick<ConnectionStore, "find" | "disconnect">;
+  connections: Pick<ConnectionStore, "find" | "uninstall">;
   installations: InstallationReader;
   /** Readers of the platform, by how urgent their requests are. */
   readers: Record<WebhookPriority, PlatformReader>;
@@ -174,9 +174,9 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "set_currency":
       await shops.set(shop.domain, { currency: intent.currency });
       return;
-    case "disconnect":
+    case "note_uninstallation":
       // The webhook's time is passed, because a late webhook may be older than a new installation of the app.
-      if (await connections.disconnect(shop.id, intent.triggeredAt)) {
+      if (await connections.uninstall(shop.id, intent.triggeredAt)) {
         log.warn("the shop uninstalled the app, so it is not connected any more", fields);
       }
       return;

@@ -150,6 +150,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     text: "kind scopes renewing trouble",
     bytes: "sealed",
   }),
+  table("uninstallations", "shop_id", { number: "shop_id uninstalled_at events_since", flag: "contracts_ended" }),
   table("platform_webhooks", "shop_id id", { number: "shop_id received_at", text: "id" }),
   table(
     "inbox",

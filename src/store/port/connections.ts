@@ -12,12 +12,18 @@ interface Connection {
   trouble: string | null;
 }
 
+/** When a shop uninstalled the app, epoch milliseconds. */
+export interface Uninstallation {
+  shopId: number;
+  uninstalledAt: number;
+}
+
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   /** Ids of the connected shops, ascending. */
   list(): Promise<number[]>;
   tokens(shopId: number): Promise<Tokens | undefined>;
-  /** Connects a shop, or connects it again. */
+  /** Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
    * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
@@ -35,4 +41,12 @@ export interface ConnectionStore {
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
   /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
+  /** Removes a shop's tokens like `disconnect`, and notes when the shop uninstalled the app. */
+  uninstall(shopId: number, uninstalledAt: number): Promise<boolean>;
+  /** Returns undefined for a shop that has not uninstalled the app, or that was connected again. */
+  uninstallation(shopId: number): Promise<Uninstallation | undefined>;
+  /** Lists shops that uninstalled the app up to a time, and whose contracts the mirror does not have as ended yet. */
+  uninstalledBefore(time: number): Promise<Uninstallation[]>;
+  /** Notes that the mirror has the contracts as ended. Ignored if the shop was connected again meanwhile. */
+  noteContractsEnded(shopId: number, uninstalledAt: number): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 import type { Vault } from "../files/vault.ts";
-import type { ConnectionStore } from "../port/connections.ts";
-import { type QuietDatabase, sql } from "./quiet-database.ts";
+import type { ConnectionStore, Uninstallation } from "../port/connections.ts";
+import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
 
 interface StoredConnection {
   kind: ConnectionKind;
@@ -22,6 +22,7 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
 
   return {
     ...renewals(db, seal),
+    ...uninstallations(db),
 
     async find(shopId) {
       const stored = await db.get<StoredConnection>(
@@ -47,13 +48,17 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
 
     async connect(shopId, kind, tokens, scopes, now) {
       const sealed = await seal(shopId, tokens);
-      await db.run(
-        sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
-          VALUES (${shopId}, ${kind}, ${sealed}, ${tokens.expiresAt}, ${scopes.join(",")}, ${now}, ${now})
-          ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
-            expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
-            renewing = NULL, renewing_until = NULL, trouble = NULL`,
-      );
+      await db.transaction(function* () {
+        yield* tx.run(
+          sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
+            VALUES (${shopId}, ${kind}, ${sealed}, ${tokens.expiresAt}, ${scopes.join(",")}, ${now},
+              coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${now}))
+            ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
+              expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
+              renewing = NULL, renewing_until = NULL, trouble = NULL`,
+        );
+        yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
+      });
     },
 
     async setScopes(shopId, scopes) {
@@ -70,6 +75,47 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
 
     async disconnect(shopId, before) {
       return (await db.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`)) > 0;
+    },
+  };
+}
+
+function uninstallations(
+  db: QuietDatabase,
+): Pick<ConnectionStore, "uninstall" | "uninstallation" | "uninstalledBefore" | "noteContractsEnded"> {
+  return {
+    async uninstall(shopId, uninstalledAt) {
+      return db.transaction(function* () {
+        yield* tx.run(
+          sql`INSERT INTO uninstallations (shop_id, uninstalled_at, events_since)
+            SELECT shop_id, ${uninstalledAt}, events_since FROM connections
+            WHERE shop_id = ${shopId} AND connected_at < ${uninstalledAt}`,
+        );
+        const deleted = yield* tx.run(
+          sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${uninstalledAt}`,
+        );
+        return deleted > 0;
+      });
+    },
+
+    async uninstallation(shopId) {
+      return db.get<Uninstallation>(
+        sql`SELECT shop_id AS "shopId", uninstalled_at AS "uninstalledAt" FROM uninstallations
+          WHERE shop_id = ${shopId}`,
+      );
+    },
+
+    async uninstalledBefore(time) {
+      return db.all<Uninstallation>(
+        sql`SELECT shop_id AS "shopId", uninstalled_at AS "uninstalledAt" FROM uninstallations
+          WHERE uninstalled_at <= ${time} AND NOT contracts_ended ORDER BY shop_id`,
+      );
+    },
+
+    async noteContractsEnded(shopId, uninstalledAt) {
+      await db.run(
+        sql`UPDATE uninstallations SET contracts_ended = true
+          WHERE shop_id = ${shopId} AND uninstalled_at = ${uninstalledAt}`,
+      );
     },
   };
 }

@@ -66,7 +66,7 @@ test.each<[string, string, Intent]>([
   ["subscription_billing_cycles/skip", '{"subscription_contract_id":9007199254740993}', readContract(CONTRACT)],
   ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
   ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
-  ["app/uninstalled", "{}", { do: "disconnect" }],
+  ["app/uninstalled", "{}", { do: "note_uninstallation" }],
   ["shop/update", '{"currency":"EUR"}', { do: "set_currency", currency: "EUR" }],
   ["shop/update", '{"currency":"eur"}', NO_CURRENCY],
   ["shop/update", "{}", NO_CURRENCY],
@@ -183,7 +183,7 @@ describe("the subject", () => {
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
     [{ do: "read_plan", subscription: PLAN }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
-    [{ do: "disconnect" }, "shop", false],
+    [{ do: "note_uninstallation" }, "shop", false],
     [{ do: "remove_shop", domain: null }, "removal", true],
   ])("of %j is %s", (intent, subject, needsPlatform) => {
     expect(orderingOf(intent)).toEqual({ subject, needsPlatform });

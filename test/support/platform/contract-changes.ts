@@ -123,6 +123,14 @@ export class ContractChanges extends CustomerChanges {
   expire = (id: string): void => this.setStatus(id, "EXPIRED", "expire");
   fail = (id: string): void => this.setStatus(id, "FAILED", "fail");
 
+  /** Cancels all contracts that have not ended, as two days after the shop uninstalled the app. Sends no webhook. */
+  cancelAll(): void {
+    for (const id of this.ids("contract"))
+      this.change(this.need("contract", id), (row) => {
+        if (["ACTIVE", "PAUSED", "FAILED"].includes(row.status)) row.status = "CANCELLED";
+      });
+  }
+
   private setStatus(id: string, status: ContractStatus, verb: string): void {
     const contract = this.need("contract", id);
     this.change(contract, (row) => {

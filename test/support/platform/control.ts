@@ -38,7 +38,14 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
 type Change = (shop: PlatformShop, given: ChangeFields) => unknown;
 
 /** Changes that need no arguments, only an id, or an id and the number of a cycle. */
-const SHOP_CHANGES = ["finishBulkOperations", "expireBulkOperations", "uninstall", "install", "redactShop"] as const;
+const SHOP_CHANGES = [
+  "finishBulkOperations",
+  "expireBulkOperations",
+  "uninstall",
+  "cancelAll",
+  "install",
+  "redactShop",
+] as const;
 const TOKEN_CHANGES = ["issueToken", "issuePair", "endRefreshTokens", "revokeTokens"] as const;
 const CONTRACT_CHANGES = ["originOrder", "pause", "activate", "cancel", "expire", "fail"] as const;
 const OBJECT_CHANGES = ["challenge", "cancelOrder", "deleteCustomer", "requestData", "redactCustomer"] as const;

@@ -1,0 +1,16 @@
+-- The queue of a shop's webhooks and the queue of its workflow triggers: the sender claims from each one alone.
+-- `deliveries_due` stays for older nodes.
+CREATE INDEX deliveries_due_by_queue ON deliveries (shop_id, kind, claimable_at, number)
+  WHERE claimable_at IS NOT NULL;
+
+-- Shops that uninstalled the app, until they are connected again. The platform cancels their contracts two days later.
+CREATE TABLE uninstallations (
+  shop_id bigint PRIMARY KEY REFERENCES shops (id) ON DELETE CASCADE,
+  uninstalled_at bigint NOT NULL,
+  -- Of the connection before: see `connections.events_since`.
+  events_since bigint NOT NULL,
+  -- Whether the mirror has the contracts as cancelled.
+  contracts_ended boolean NOT NULL DEFAULT false
+);
+
+CREATE TRIGGER removed_shop BEFORE INSERT ON uninstallations FOR EACH ROW EXECUTE FUNCTION refuse_removed_shop();
