@@ -25,9 +25,9 @@ export function withoutRedactedSince(
   const isRedacted = (customerId: string) => isRedactedSince(mirror.customer(customerId), source);
   switch (record.type) {
     case "customer": {
+      if (!isRedacted(mirror.ids.customer(record.shopifyId))) return record;
       const { email, firstName, lastName, ...rest } = record;
-      const hasProfile = email !== undefined || firstName !== undefined || lastName !== undefined;
-      return hasProfile && isRedacted(mirror.ids.customer(record.shopifyId)) ? rest : record;
+      return email === undefined && firstName === undefined && lastName === undefined ? record : rest;
     }
     case "reward": {
       const isNew = !mirror.hasOccurrence("reward", record.id);
