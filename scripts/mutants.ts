@@ -9,11 +9,11 @@ import { apply, isDifferentProgram, sample } from "./mutation/sample.ts";
 import { candidatesOf } from "./mutation/sources.ts";
 import { hasRightTypes, runTests } from "./mutation/suite.ts";
 
-/** The percentage of the changes that have to be found. */
+/** The tests must find this percentage of the changes. Otherwise the exit status is 1. */
 const WANTED_PERCENT = 90;
-/** How many test files run one by one before the rest run together. */
+/** For each change, this many test files run one by one before the other files run together. */
 const TRIED_ALONE = 4;
-/** The timeout of a run: this many times its duration without a change, plus some seconds. */
+/** The timeout of a run with a change: this many times its duration without a change, plus GRACE_MS. */
 const PATIENCE = 4;
 const GRACE_MS = 15_000;
 

@@ -20,8 +20,8 @@ const PAGE_ROWS = 250;
 const ROUNDS = 5;
 const EVENTS_PER_ROUND = 100;
 /**
- * An event is posted at this interval, or later if the previous event takes longer. So events come as often with
- * readers as without.
+ * An event is posted at this interval, with readers and without, so that both measurements have the same load. If an
+ * event takes longer, the next event is posted later.
  */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;

@@ -30,7 +30,8 @@ const start = performance.now();
 for (let done = 0; done < commits; done += 1) {
   into.run("BEGIN IMMEDIATE");
   for (const { rows, insert } of tables) {
-    // Not every event has a customer, so the rows of each table are spread evenly over the commits.
+    // The tables have different numbers of rows, because not every event has a customer. So each commit gets the same
+    // share of each table.
     const share = (n: number) => Math.floor((n * rows.length) / commits);
     for (const row of rows.slice(share(done), share(done + 1))) insert.run(...row);
   }

@@ -292,7 +292,7 @@ async function healthyLatencies(template: string, receiver: Endpoint, events: Si
 
 /**
  * Measures the latency of a healthy shop, alone and among shops whose endpoints hang or flap. The healthy shop is added
- * last, so the others are due first.
+ * last, so that the other shops' deliveries are due before its own.
  */
 async function measureHanging(): Promise<void> {
   using receiver = new Endpoint();

@@ -15,7 +15,10 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** How many webhooks have the same time in milliseconds. It is more than the program can accept in a millisecond. */
+/**
+ * This many webhooks get the same time in milliseconds. The program accepts fewer in a millisecond, so the times span
+ * less than the run.
+ */
 const PER_MILLISECOND = 10;
 
 /**
@@ -24,7 +27,7 @@ const PER_MILLISECOND = 10;
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
-  // The sample's date is replaced: with it, the webhook would be older than the customer in the mirror.
+  // Replaces the date of the sample. With its own date, the webhook would be older than the customer in the mirror.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
     "2021-12-31T19:00:00-05:00",
     new Date(now).toISOString(),

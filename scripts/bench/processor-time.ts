@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * Reads the fields after the process name in /proc/PID/stat (see proc_pid_stat(5)); undefined if the process has ended.
+ * Reads the fields of /proc/PID/stat from the third on, so index 0 is field 3 of proc_pid_stat(5). Returns undefined if
+ * the process has ended.
  */
 function fieldsOf(pid: number): string[] | undefined {
   try {
@@ -18,13 +19,13 @@ function seconds(fields: readonly string[], from: number, to: number): number {
 
 /** The processor time of a process so far, in seconds. */
 export function processorSeconds(pid: number): number {
-  // User and system time: the 14th and 15th field of the line.
+  // Fields 14 and 15: user time and system time.
   return seconds(fieldsOf(pid) ?? [], 11, 13);
 }
 
 /** Processor time of a process and all its children, also ended ones, in seconds. */
 export function familySeconds(pid: number): number {
-  // The 16th and 17th field of the line are the times of ended children. The 4th field is the parent.
+  // Fields 14 to 17: user and system time of the process, and of its ended children. Field 4 is the parent's id.
   const own = seconds(fieldsOf(pid) ?? [], 11, 15);
   const children = readdirSync("/proc")
     .filter((name) => /^[0-9]+$/.test(name))

@@ -154,7 +154,7 @@ async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | 
   });
 }
 
-/** Starts sds, and measures its costs from the first operation. */
+/** Starts sds, and measures its costs without a warm-up. */
 async function costOfProgram(side: Side, run: () => Promise<number>): Promise<Cost> {
   await using server = await startSide(shops.SDS, side);
   return await costOf([server], side, async () => {

@@ -39,7 +39,8 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
     for (const kind of ["webhook", "trigger"]) await ask("delivery", "list", "--kind", kind, ...shop);
     const deliveries = JSON.parse(await ask("delivery", "list", "--limit", "1000", ...shop)) as Listed[];
     const alike = Map.groupBy(deliveries, ({ kind, status }) => `${kind} ${status}`);
-    // All rewards are shown, because the redaction of a person changes the bodies of rewards.
+    // Shows some deliveries of each kind and status. Also shows all deliveries of rewards, because the redaction of a
+    // person changes their bodies.
     const shown = [...alike.values()].flatMap((group) => group.slice(0, SHOWN_PER_STATUS));
     const rewards = deliveries.filter(({ topic }) => topic === "loyalty.reward_earned");
     for (const { id } of new Set([...shown, ...rewards])) await ask("delivery", "show", id, ...shop);

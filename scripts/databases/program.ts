@@ -43,7 +43,7 @@ export function oldProgram(source: string, data: string, env: Record<string, str
     join(import.meta.dir, "../shifted-clock.ts"),
     join(source, "src/main.ts"),
   ];
-  // Without this limit on requests, the program would restart itself and lose the shifted clock.
+  // Without BUN_CONFIG_MAX_HTTP_REQUESTS, the program would restart itself to set it, and lose the shifted clock.
   const fixed = { PATH: process.env["PATH"] ?? "", SDS_DATA: data, BUN_CONFIG_MAX_HTTP_REQUESTS: "1000", ...env };
   const environment = (more: Record<string, string> = {}) => ({
     ...fixed,

@@ -40,7 +40,7 @@ const LONGEST_ANSWER_MS = 60;
  * once.
  */
 export function startWatchingReceiver() {
-  /** The ids of the deliveries about each record, by the record's mark. */
+  /** The ids of the deliveries about a record, by the `mark` in the record's data. */
   const ids = new Map<string, Set<string>>();
   const underWay = new Map<string, Set<string>>();
   const wrong: string[] = [];

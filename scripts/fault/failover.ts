@@ -58,7 +58,7 @@ async function failOver(comesBack: boolean): Promise<number> {
     await Bun.sleep(2_000 + Math.random() * 3_000);
   } else await Bun.sleep(Math.random() * 3_000);
   await standby.promote();
-  // The new primary copied the settings of the old primary. With these settings, commits may wait for a standby.
+  // The new primary copied the old primary's settings, so its commits may wait for a standby. It has no standby yet.
   await standby.waitForStandby(false);
   address.target = standby.port;
   const tookMs = await untilRecovered();

@@ -40,7 +40,10 @@ function checkNames(trace: string): { names: number; syncs: number } {
 
 const top = mkdtempSync(join(tmpdir(), "sds-fault-"));
 
-/** Runs a command under strace, checks its names and prints their number. */
+/**
+ * Runs a command under strace, and checks the names of files and folders that it makes. Prints how many it made.
+ * @param least the command must make at least this many names
+ */
 async function check(what: string, data: string, args: string[], least: number): Promise<void> {
   const file = join(top, "trace");
   const strace = ["strace", "-f", "-q", "-y", "-o", file, "-e", "trace=mkdir,link,rename,fsync,fdatasync"];

@@ -19,7 +19,7 @@ interface Round {
   killsAfterAnswer: number;
 }
 
-/** Posts the request until the answer is 200, as the platform does. Kills the program after each start. */
+/** Posts the platform's request to remove the shop until the answer is 200. Kills the program after each start. */
 async function killUntilAnswered(start: () => Promise<Server>, round: Round): Promise<void> {
   for (;;) {
     const server = await start();

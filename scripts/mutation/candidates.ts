@@ -43,7 +43,10 @@ export interface Mutant {
   after: string;
 }
 
-/** The replacements of each operator. A comparison has two: one moves the boundary, the other the direction. */
+/**
+ * The replacements of each operator. A comparison has two replacements: the first moves its boundary, the second
+ * reverses its direction.
+ */
 const OPERATORS: Record<string, string[]> = {
   "===": ["!=="],
   "!==": ["==="],

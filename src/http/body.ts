@@ -3,8 +3,8 @@ import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
 /**
- * The most bytes of all bodies that arrive or are worked on. The limit is for all senders together, because a body's
- * signature can be checked only when the body is complete.
+ * The most bytes of all bodies that arrive or are worked on. The limit is for all senders together: a body's true
+ * sender is unknown until the complete body's signature is checked.
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
@@ -117,7 +117,7 @@ interface Arrival {
   bytes: number;
   /** When the body last made progress. */
   progressAt: number;
-  /** How many bytes the body had then. */
+  /** How many bytes the body had at `progressAt`. */
   progressBytes: number;
   giveUp(reason: string): void;
 }
@@ -202,7 +202,7 @@ class BodyBudget {
 
   /**
    * Picks the arrival that must give up its room to `arrival`: an arrival of the sender with the most bytes.
-   * @returns undefined if `arrival` made no progress, or if its own sender would then have at least as many bytes
+   * @returns undefined if `arrival` made no progress, or if its sender would then reach that sender's bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;

@@ -22,7 +22,7 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   bodies: BodyReader;
   shops: ShopStore;
-  /** Counts signed posts, so that readers do not delay them. */
+  /** Counts the signed posts that are under way, because readers give way to them. */
   load: Pick<LoadGauge, "during">;
 }
 

@@ -5,7 +5,10 @@ import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 
 /** Facts about a request for its handler. */
 export interface RouteContext {
-  /** The part of the path at `:id` or `:row`, decoded, or the gid of a path with its parts; otherwise empty. */
+  /**
+   * The part of the path at `:id` or `:row`, decoded. A gid that takes several parts is put together. Empty for a path
+   * without either.
+   */
   id: string;
   /** Returns the network by which the client is counted, also behind trusted proxies. */
   client: () => string;

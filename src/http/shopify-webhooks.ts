@@ -24,7 +24,7 @@ interface Dependencies {
   verify: Verifier;
   shops: ShopStore;
   inboxWriter: InboxWriter;
-  /** Counts genuine webhooks, so that readers do not delay them. */
+  /** Counts the genuine webhooks that are under way, because readers give way to them. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;

@@ -49,8 +49,8 @@ class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
   /**
-   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for them. The shop is in the
-   * key, because each shop may save another source before its source is read.
+   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for them. Shops with the same
+   * hash do not share an entry: one shop may save another source before its source is read.
    */
   private readonly making = new Map<string, Promise<Document>>();
   /**
@@ -119,7 +119,10 @@ class Stylesheets {
   }
 }
 
-/** Counts the plain form twice: both compressed forms together are smaller than the plain form. */
+/**
+ * Returns the bytes of a document in its plain and compressed forms. Both compressed forms together are smaller than
+ * the plain form, so the plain form is counted twice.
+ */
 function sizeOf({ plain }: Pick<Document, "plain">): number {
   return 2 * plain.length + OVERHEAD_BYTES;
 }

@@ -59,7 +59,8 @@ describe.each(engines())("$name: an import", (engine) => {
 
   test("of a file that changed before the redaction leaves out the profile, of a later file it does not", async () => {
     const opened: Opened = await storeWithEvents(engine);
-    // The request is a day older than its processing. A file of the time between has the person's data.
+    // The redaction was requested a day before it was processed. A file that changed in between still has the person's
+    // data.
     await commit(opened.store, opened.shop, [{ ...redaction, asOf: START - 24 * HOUR }]);
     const source = { changeCount: await changeCount(opened), changedAt: START - HOUR };
     expect(await imports(opened, source, [ada])).toEqual({ accepted: 1, changed: 0, events: 0, leftOut: 1 });

@@ -35,7 +35,8 @@ interface Backup {
 }
 
 /**
- * Makes a program whose data has changed since its backup: BETA was added. Making it here is faster than with commands.
+ * Makes a program whose data has changed since its backup: BETA was added. Uses the store directly, because commands
+ * would take longer.
  */
 async function changedSinceBackup(): Promise<Backup> {
   const program = new Program();
@@ -129,7 +130,7 @@ describe("backup", () => {
     const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
     // SQLite writes the header of a copy last, so the draft of an interrupted backup can begin with zeros. The drafts
-    // have other names than `a.db`: a user may give each night's backup a new name.
+    // belong to other file names than `a.db`, because a user may name each night's backup differently.
     const drafts = { header: readFileSync(copy), zeros: Buffer.alloc(50_000), empty: "", other: "another program's" };
     const draft = (name: string) => join(folder, `${name}.db.0123456789abcdef.partial`);
     for (const [name, content] of Object.entries(drafts)) {

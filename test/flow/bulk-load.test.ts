@@ -40,7 +40,8 @@ test("a large shop is loaded from files despite kills, and then follows the plat
   }
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
-  // If the load was killed after it wrote a page, the page is read again. Its charged orders are not read again.
+  // A load that was killed after it wrote a page reads the page again, but not the page's charged orders. Even so, the
+  // mirror must have all orders.
   expect(await program.rows("orders")).toHaveLength(2 * CONTRACTS);
   expect(await unfinished(program)).toBeUndefined();
   expect(await program.rows("staged_orders")).toEqual([]);

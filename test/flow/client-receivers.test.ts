@@ -45,8 +45,8 @@ test("verify accepts real deliveries of every topic, with both signatures", asyn
 });
 
 /**
- * Starts a receiver, and a shop that sends to it. The receiver needs the shop's secret at its start. So the shop has
- * another endpoint first.
+ * Starts a receiver, and a shop that sends to it. The shop first has another endpoint, because the receiver needs the
+ * shop's signing secret at its start.
  */
 async function receiving(start: (secret: string, port: string) => RunningProgram, printed: RegExp) {
   const free = new Receiver();

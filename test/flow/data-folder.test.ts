@@ -214,7 +214,7 @@ describe("an older database", () => {
     expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: version });
     const status = JSON.parse((await program.run(["status", "--json"])).stdout) as { kept: unknown[] };
     expect(status.kept).toEqual([{ file: copy, bytes: statSync(copy).size }]);
-    // The way back.
+    // A restore of the copy undoes the upgrade.
     await program.json(["restore", copy, "--yes"]);
     expect(readDatabase(program.data).schemaVersion).toBe(version);
     expect(await program.json<unknown[]>(["shop", "list"])).toEqual(shops);
@@ -222,7 +222,7 @@ describe("an older database", () => {
 
   test("is not upgraded if no copy can be kept, unless with --no-copy", async () => {
     const program = await old();
-    // A folder with the copy's name makes it fail, for root too.
+    // The copy fails, even for root, if a folder has its name.
     mkdirSync(join(program.data, `sds.db.before-upgrade-${PROGRAM_VERSION}`));
     for (const args of [["shop", "list"], ["serve"]]) {
       const { status, stderr } = await program.run(args);

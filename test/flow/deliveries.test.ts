@@ -80,7 +80,7 @@ test("after kill -9 at any moment, acknowledged events arrive with the same byte
     SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms",
   });
   receiver.answer = async () => {
-    // The endpoint waits a random number of turns. So kills meet attempts at every stage.
+    // Each request waits a random number of turns of the event loop. So a kill can meet attempts at every stage.
     for (let turns = Math.random() * 400; turns > 0; turns -= 1) await nextTurn();
     return new Response(null, { status: Math.random() < 0.2 ? 500 : 200 });
   };

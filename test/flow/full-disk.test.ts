@@ -75,7 +75,7 @@ describe.skipIf(!canMount)("on a full disk", () => {
       stderr: `sds: not serving: ${server.url} answers with 503: ${reason}\n`,
     });
     await server.stop("SIGKILL");
-    // It may start, because reads need no space.
+    // `serve` may start on a full disk, because reads need no space.
     const started = await program.serve();
     await eventually(() => started.output.includes(FULL(program.data)));
   });

@@ -340,7 +340,7 @@ describe("--sequence", () => {
     ]);
     api.put("ord_0", 10);
     const second = numbered(await pull(api.url, ...SEQUENCE));
-    // A run without the option keeps the numbers.
+    // A run without `--sequence` keeps the stored numbers.
     api.put("ord_0", 11);
     expect(rowsIn((await pull(api.url)).stdout)).toEqual([{ id: "ord_0", value: 11 }]);
     const anew = numbered(await pull(api.url, ...SEQUENCE, "--anew"));
@@ -350,7 +350,8 @@ describe("--sequence", () => {
     expect(numbers).toHaveLength(11);
     expect(numbers.every(Number.isSafeInteger)).toBe(true);
     expect(new Set(numbers).size).toBe(11);
-    // The lost state began at the time again, and may be behind the reserved numbers of the state before.
+    // After the loss of the state, the numbers begin at the time again. They may be below numbers that the lost state
+    // had reserved. So they are not compared.
     expect(numbers.slice(0, 8)).toEqual(numbers.slice(0, 8).toSorted((a, b) => a - b));
   });
 

@@ -114,7 +114,8 @@ describe("callers who wait", () => {
   test("are served by their priority, and then in the order of their calls", async () => {
     const { served, empty, call, pass } = waiting();
     await empty();
-    // One point in ten goes to the longest waiting caller. These calls are too few to give the load such points.
+    // One point in ten goes to the caller that has waited longest, here the load. These calls are too few for such
+    // points to reach the load's cost.
     for (const [name, priority] of [
       ["load", 4],
       ["order 1", 2],
@@ -136,7 +137,7 @@ describe("callers who wait", () => {
     call("attempt", 10, 0);
     call("order", 10, 2);
     await settle();
-    // The call of the order does not end the wait for the attempt, because the attempt is more urgent.
+    // The order starts no wait of its own, because the more urgent attempt waits already.
     expect(sleeps.map(({ ms }) => ms)).toEqual([5_000, 100]);
     await pass();
     await pass();
@@ -158,7 +159,8 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt"]);
     await pass();
     expect(served).toEqual(["attempt", "load"]);
-    // The cost and the spare part exceed the maximum of points, so the limiter waits only for the maximum.
+    // The load asks to leave half of the points to other programs. With its cost, this exceeds the maximum of points,
+    // so the limiter waits only for the maximum.
     call("large load", 900, 4, 0.5);
     await settle();
     expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });

@@ -195,7 +195,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const since = (last + 2) * SPAN_MS;
     expect(await store.pages.changeBefore(1, since)).toBe(0);
     expect(await store.pages.changeBefore(2, since)).toBeGreaterThan(0);
-    // The next change can fall into the span of the last change.
+    // The next change may have a time in the last span that the copy has.
     const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
     const records = [customer(9_000, { email: "new@example.com" })];
     const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1, []);

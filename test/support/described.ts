@@ -39,7 +39,9 @@ export function webhookProblems(headers: Headers, body: unknown): string[] {
   return check.webhook(headers, body);
 }
 
-/** `head` and `body` throw an error that says what is not as described. `webhook` returns these differences. */
+/**
+ * `head` and `body` throw an error that names the differences from the description. `webhook` returns the differences.
+ */
 interface Check {
   head(method: string, path: string, response: Response): void;
   body(method: string, path: string, status: number, text: string): void;
@@ -101,7 +103,7 @@ function createCheck(document: OpenApiDocument): Check {
 function createFinder(document: OpenApiDocument) {
   const paths = Object.keys(document.paths).map((path) => ({
     path,
-    // A gid may have its slashes.
+    // A gid in a path may have plain slashes.
     form: new RegExp(`^${path.replace("{id}", "[^/]+(?://?\\w+/\\w+/\\w+)?")}$`),
   }));
 

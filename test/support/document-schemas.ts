@@ -5,7 +5,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface Options {
   isDate: (text: string) => boolean;
-  /** Whether objects are closed by default. */
+  /** Whether objects refuse fields that the schema does not name, unless the schema says otherwise. */
   isClosed: boolean;
 }
 

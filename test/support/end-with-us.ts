@@ -1,6 +1,6 @@
 /**
- * Waits until its standard input ends: it ends with the test process. Then kills the process whose id is in a file of
- * the folder, and removes the folder.
+ * Waits until its standard input ends, which happens when the test process ends. Then kills the process whose id is in
+ * a file of the folder, and removes the folder.
  */
 const GUARD = `
 folder=$1 file=$2

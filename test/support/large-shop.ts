@@ -4,8 +4,9 @@ import type { Fault, FaultInfo } from "./platform/faults.ts";
 const COUNTS: Record<string, string> = { CustomersCount: "customersCount", OrdersCount: "ordersCount" };
 
 /**
- * Makes the platform say that a small shop has many customers and orders, so that it is loaded with bulk operations.
- * @param others faults of all other operations
+ * Makes the platform report many customers and orders for a small shop. So the program loads the shop with bulk
+ * operations.
+ * @param others gives the faults of all other operations
  */
 export function seemLarge(
   { platform }: Pick<ConnectedShop, "platform">,

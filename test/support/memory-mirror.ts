@@ -69,7 +69,7 @@ export class MemoryMirror {
     const { changeCount, counts } = this.state;
     const deliveries = this.deliveries.map(({ id, body, ...rest }) => ({ ...rest, body: body.replace(id, "whd_") }));
     return {
-      // The change count before a redaction depends on the grouping into commits.
+      // Leaves out `redactedAfter`: the change count before a redaction depends on the grouping into commits.
       rows: Object.fromEntries(Array.from(this.rows, ([key, row]) => [key, { ...row, redactedAfter: null }])),
       deliveries,
       inbox: Object.fromEntries(this.inbox),

@@ -24,7 +24,7 @@ export async function hasSession(db: Database, pid: number): Promise<boolean> {
   return (await db.get("SELECT 1 AS one FROM pg_stat_activity WHERE pid = $1::int", [pid])) !== undefined;
 }
 
-/** Connections with short times, which are closed after the test. */
+/** Opens connections with short time limits. They are closed after the test. */
 export function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
   const db = openConnections({
     address: parseServerAddress(url, null),

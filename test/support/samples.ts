@@ -9,11 +9,11 @@ export interface Sample {
   page: string;
   language: string;
   code: string;
-  /** The name of its file, if its first line has one. */
+  /** The file name of the program, if the code begins with a comment that has only this name. */
   file: string | undefined;
 }
 
-/** Every block of code that says its language. */
+/** All blocks of code that name their language. */
 export const SAMPLES: readonly Sample[] = await Promise.all(
   readdirSync(FOLDER)
     .filter((name) => name.endsWith(".md"))
@@ -21,7 +21,7 @@ export const SAMPLES: readonly Sample[] = await Promise.all(
     .map(async (page) => ({ page, text: await Bun.file(join(FOLDER, page)).text() })),
 ).then((pages) => pages.flatMap(({ page, text }) => samplesOf(page, text)));
 
-/** The blocks of code of a page that say their language. */
+/** Finds the blocks of code of a page that name their language. */
 export function samplesOf(page: string, text: string): Sample[] {
   return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language = "", code = ""]) => ({
     page,
@@ -52,7 +52,7 @@ export function shellWith(page: string, text: string): string {
   return found.code;
 }
 
-/** TypeScript as Node runs it: without types. Versions before 22.18 cannot read them. */
+/** Removes the types from TypeScript, because versions of Node before 22.18 cannot run code with types. */
 export function withoutTypes(code: string): string {
   return new Bun.Transpiler({ loader: "ts", target: "node" }).transformSync(code);
 }

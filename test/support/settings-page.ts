@@ -48,7 +48,6 @@ export function sharedBrowser(): () => Browser {
   };
 }
 
-/** Without a sandbox. */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
   if (executablePath === null)

@@ -4,7 +4,8 @@ const ORIGIN = "http://shop.test";
 
 /**
  * A page of a shop with a widget. The shop's elements have fixed boxes: a widget that grows does not change them, but a
- * style that leaves the widget does. The width of a pseudo-element shows counters and quotes of the shop.
+ * style that leaves the widget does. The width of a pseudo-element depends on the shop's counters and quotes, so it
+ * changes with them.
  */
 const PAGE = `<!doctype html><html class="dark page" lang="en"><head><title>Shop</title><style>
 html, body { margin: 0; width: 800px; height: 900px; overflow: hidden; counter-reset: page }

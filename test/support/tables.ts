@@ -61,7 +61,7 @@ function normalValue(value: unknown, isFlag: boolean): unknown {
   return isFlag && value !== null ? Boolean(value) : value;
 }
 
-/** Strings by their code units, whatever the engine's collation is. */
+/** Compares numbers, or texts by their code units. Engines may sort texts differently, by their collations. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   const [left, right] = [String(a), String(b)];

@@ -113,7 +113,8 @@ export function platformRequest(random: Random, { shops }: World): FuzzedRequest
   const sent = payload(random, shop);
   const text = JSON.stringify(random.chance(0.4) ? mutated(random, sent) : sent);
   const topic = random.chance(0.95) ? random.pick(TOPICS) : headerText(random.pick(ODD_TEXTS));
-  // This redaction names a shop that was never added, because the real shops are needed until the end.
+  // Some webhooks ask to redact a shop. They name a shop that was never added, because the real shops are needed until
+  // the end.
   const gone = random.chance(0.05);
   const signed = signedWith(random.chance(0.9) ? PLATFORM_SECRET : "wrong", {
     shop: gone ? "delta.myshopify.com" : shop.domain,

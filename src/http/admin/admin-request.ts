@@ -59,7 +59,7 @@ export interface AdminPage {
   live?: VNode;
 }
 
-/** A message that only the next page shows. No later page shows its `secret`; other pages can show its `copy` again. */
+/** A message that only the next page shows. Its `secret` cannot be shown again; the value of `copy` can. */
 export interface Notice {
   text: string;
   tone?: "warning";

@@ -3,7 +3,7 @@ import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields
 
 export const FIELDS = "/admin/fields";
 
-/** What the settings page calls the types. */
+/** The settings page's names of the types of custom fields. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {
   text: "Text",
   number: "Number",

@@ -100,7 +100,9 @@ async function changeFields(
   }
 }
 
-/** Makes the page of the section. At most one of its two forms is refused. */
+/**
+ * Makes the page of custom fields, which has two forms. At most one form is refused, because a request posts only one.
+ */
 async function fieldsPage(
   request: AdminRequest,
   { store }: AdminDependencies,

@@ -4,7 +4,10 @@ import { sentence } from "../../lib/text.ts";
 import type { BodyReader } from "../body.ts";
 import type { Session } from "./sessions.ts";
 
-/** A style of 64 KiB or 50 values of 1,024 characters fit: a form encodes most bytes as three, so they take 0.6 MiB. */
+/**
+ * The largest form has 50 values of 1,024 characters. A character has up to four bytes, and a form encodes most bytes
+ * as three. So the form takes 0.6 MiB.
+ */
 const MAX_BODY = 1024 * 1024;
 const TYPE = "application/x-www-form-urlencoded";
 
@@ -38,8 +41,8 @@ export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
 
 /**
  * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site only to https and localhost.
- * Elsewhere only an Origin with another host counts: our own forms have `Origin: null`, because of our Referrer-Policy.
- * The form's token decides about all other forms.
+ * Elsewhere an Origin with another host says so. `Origin: null` does not: our own forms have it, because of our
+ * Referrer-Policy. Then the form's token alone decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

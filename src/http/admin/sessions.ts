@@ -33,8 +33,8 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   return {
     async signIn(request, token, client) {
       const address = client.client();
-      // Every token counts before it is checked, so that requests at the same moment cannot pass the limit together. A
-      // right token is taken back below.
+      // Every token is counted as wrong before it is checked. So requests at the same moment cannot pass the limit
+      // together. The count of a right token is taken back below.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };

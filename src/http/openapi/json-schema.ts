@@ -70,7 +70,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** The first and the last keywords of a schema. Readers see them in this order. */
+/** A schema begins with the keywords of FIRST and ends with those of LAST, in this order, for human readers. */
 const FIRST = ["title", "description", "type"];
 const LAST = ["properties", "required", "additionalProperties", "examples"];
 

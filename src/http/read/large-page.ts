@@ -7,7 +7,7 @@ import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 const LARGE_BYTES = 256 * 1024;
 /** Bytes of a part. The next part follows when the client has taken this part. */
 const PART_BYTES = 256 * 1024;
-/** The most unsent bytes of large pages for one shop. MAX_BYTES is the same for all shops together. */
+/** The most unsent bytes of large pages for one shop. MAX_BYTES is the limit for all shops together. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** A client that takes longer for a page is cut off, because a few slow clients could block the pages of all others. */

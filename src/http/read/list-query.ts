@@ -10,7 +10,7 @@ const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 /** The only value of `include`, which only subscriptions have. */
 export const INCLUDED = "customFields";
 const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
-/** Each known parameter by its plain spelling, to find the parameter that a request misspelt. */
+/** Each known parameter by its `plain` spelling, to find the parameter that a request misspelt. */
 const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 /**
  * Parameters that may be given several times. The last `limit` and the last `cursor` count; several `status` filter

@@ -122,7 +122,10 @@ function changeNamed(
   return number;
 }
 
-/** Whether another shop has the row of a cursor is not looked up: its id and date can be guessed. */
+/**
+ * Says why a cursor's row cannot be of this list. Does not look for the row in other shops: ids and dates can be
+ * guessed, so the answer would reveal their rows.
+ */
 function problemOfId(id: string): CursorProblem {
   return RESOURCES.some((other) => isRowName(other, id)) ? "other_resource" : "not_issued";
 }

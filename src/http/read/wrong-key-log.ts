@@ -1,6 +1,6 @@
 import type { Log } from "../../lib/log.ts";
 
-/** This many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is exchanged. */
+/** This many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is being replaced. */
 const REPEATED = 3;
 /** The log warns about an address at most this often. */
 const INTERVAL_MS = 60_000;

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../support/app.ts";
 const SOURCE: PullSource = { url: "https://sds.example.com", resource: "orders", key: "k" };
 const NOW = Date.parse("2026-01-31T00:00:00Z");
 
-/** Opens a state in a folder of its own, as runs at several times do. */
+/** Makes a folder for a state. Each call of `open` acts as a run of `sds pull` that opens the state. */
 function runs() {
   const path = join(temporaryFolder(), "orders.state");
   const open = (now: number, anew = false) =>

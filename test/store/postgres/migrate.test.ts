@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
       isOpen = true;
     });
-    // Selects a session that has waited for 300 ms. With this deadline, other operations give up after 200 ms.
+    // Selects a session that has waited for 300 ms. With a deadline of 500 ms, other operations give up after 200 ms.
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
       AND clock_timestamp() - query_start > interval '300 ms'`;
     await eventually(async () => (await other.unsafe(waiting)).length > 0);

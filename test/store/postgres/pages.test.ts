@@ -100,7 +100,7 @@ test.skipIf(!hasPostgres())(
 test.skipIf(!hasPostgres())(
   "a page of changes, or with a filter, of exactly 8 MiB lets the next row follow",
   async () => {
-    // Each row has a comma.
+    // One byte less, for the comma of each row.
     const half = MAX_PAGE_BYTES / 2 - 1;
     const { walkChanges, walkFiltered, ids } = await shopWithRows([half, half, half, half, 0]);
     expect((await walkFiltered()).map(({ length }) => length)).toEqual([2, 2, 1]);

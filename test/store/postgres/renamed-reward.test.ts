@@ -35,7 +35,7 @@ test.skipIf(!hasPostgres()).each([true, false])(
     const db = openDatabase(url);
     const shop = await addShop(store);
     const both = { customer: gid.customer(2), referred: gid.customer(1), contact: ADA, friend: "Grace" };
-    // Redacted ids begin with "redacted", which sorts before both.
+    // Redacted ids begin with "redacted", so they sort before `y` and `yy`.
     const others = ["y", "yy"].map((id) => reward(id, { customer: gid.customer(3) }));
     await commit(store, shop, [...(isMirrored ? [ada] : []), ...others, reward(`z-${ADA}`, both)]);
     const first = { ...redaction, contacts: { email: ADA } };

@@ -138,7 +138,8 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     for (const work of [single, transaction]) {
       // The first run prepares the statements. The second run is measured.
       await work();
-      // Statements that are sent together can arrive in several packets. All packets arrive before the first answer.
+      // Pipelined statements can arrive in several packets. With this delay all packets arrive before the first answer,
+      // so they count as one trip.
       proxy.delayMs = 40;
       proxy.trips = 0;
       await work();
