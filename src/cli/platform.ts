@@ -1,15 +1,31 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { invalid, messageOf, SdsError } from "../domain/error.ts";
 import { ASKED_SCOPES, NEEDED_SCOPES, OPTIONAL_SCOPES } from "../domain/platform/connection.ts";
-import { appFiles, appScopes } from "../shopify/install/app-files.ts";
+import { mergeAppFile } from "../shopify/install/app-file-merge.ts";
+import { APP_FILE, appFiles, appScopes, OWN_FILE, triggerFiles } from "../shopify/install/app-files.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { parseChoice } from "./options.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
 
-type AppFilesFlags = JsonFlag & { url: string; without?: string[]; with?: string[]; force?: boolean };
+type AppFilesFlags = JsonFlag & {
+  url: string;
+  config?: string;
+  without?: string[];
+  with?: string[];
+  force?: boolean;
+};
 
 export function addPlatformCommands(program: SdsCommand): void {
   const platform = program
@@ -20,8 +36,8 @@ export function addPlatformCommands(program: SdsCommand): void {
   platform
     .command("files <dir>")
     .description(
-      "write the app's platform webhooks and workflow triggers into a folder, " +
-        "as files for the platform's own command-line tool",
+      "write the app's platform webhooks and workflow triggers into a folder, as files for the platform's own " +
+        `command-line tool. If the folder has an app already, adds what is missing to its ${APP_FILE}`,
     )
     .option(
       "--url <url>",
@@ -29,6 +45,7 @@ export function addPlatformCommands(program: SdsCommand): void {
       parseUrl,
       "https://sds.example.com",
     )
+    .option("--config <name>", "add to shopify.app.NAME.toml, as the platform's tool names its files", parseName)
     .option(
       "--without <scope>",
       "leave out a scope that the platform has not approved, and its webhooks; again for each: " +
@@ -40,38 +57,120 @@ export function addPlatformCommands(program: SdsCommand): void {
       `also ask for a scope that few need, and its webhooks; again for each: ${OPTIONAL_SCOPES.join(", ")}`,
       (scope, before: string[] = []) => [...before, parseChoice("--with", scope, OPTIONAL_SCOPES)],
     )
-    .option("--force", "overwrite files that exist")
+    .option("--force", "overwrite the files of a whole app that this command wrote before")
     .jsonOption()
     .examples("sds platform files my-app --url https://sds.example.com")
     .action(writeAppFiles);
 }
 
+/** The texts of the files by path, and what the operator should know about them. */
+interface FilePlan {
+  files: Record<string, string>;
+  added: string[];
+  notes: string[];
+}
+
 function writeAppFiles(dir: string, flags: AppFilesFlags, command: Command): void {
-  const { url, without = [], force = false, json } = flags;
   if (dir.trim() === "") throw invalid("say which folder to write into");
-  const files = appFiles(url, configOf(command).platformClientId, appScopes(without, flags.with));
-  const paths = Object.keys(files).map((path) => join(dir, path));
-  const existing = force ? undefined : paths.find((path) => existsSync(path));
-  if (existing !== undefined)
-    throw new SdsError("conflict", `${existing} exists already: add --force to overwrite it; nothing was written`);
+  const isExample = command.getOptionValueSource("url") === "default";
+  const appFile = findAppFile(dir, flags.config);
+  if (appFile !== undefined && !flags.force && isExample) throw invalid("say at which address, with --url");
+  const { files, added, notes } = planFiles(dir, appFile, flags, configOf(command).platformClientId);
+  const changed = Object.entries(files).filter(([path, text]) => textOf(path) !== text);
   try {
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(dir, path)), { recursive: true });
-      writeFileSync(join(dir, path), text);
-    }
+    for (const [path, text] of changed) replaceFile(path, text);
   } catch (thrown) {
     throw new SdsError("failed", `cannot write into ${dir}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  if (json) {
-    printJson({ files: paths });
-    return;
+  const paths = changed.map(([path]) => path);
+  if (flags.json) printJson({ files: paths, added, notes });
+  else {
+    for (const path of paths) printLine(path);
+    for (const line of added) printLine(`  + ${line}`);
   }
-  for (const path of paths) printLine(path);
+  const { without = [] } = flags;
   const needed = without.filter((scope) => NEEDED_SCOPES.includes(scope));
   if (needed.length > 0) tell(`Until the platform grants ${needed.join(" and ")}, no shop can be connected.`);
-  if (command.getOptionValueSource("url") === "default")
-    tell(`The address in these files is only an example, ${url}. Set yours with --url.`);
-  else tell("Now run `shopify app deploy` in that folder.");
+  warn(notes);
+  tell(nextStep(paths, appFile, isExample ? flags.url : undefined));
+}
+
+function nextStep(paths: readonly string[], appFile: string | undefined, exampleUrl: string | undefined): string {
+  if (exampleUrl !== undefined)
+    return `The address in these files is only an example, ${exampleUrl}. Set yours with --url.`;
+  if (paths.length === 0) return "That folder has all parts already, and nothing was changed.";
+  if (appFile !== undefined) return "Now look at the changes, and run `shopify app deploy` in that folder.";
+  return (
+    "Now run `shopify app deploy` in that folder. It replaces the app's whole configuration: if the app has files " +
+    "elsewhere, write into their folder instead."
+  );
+}
+
+/** @returns the app's file in a folder; undefined for a folder without an app */
+function findAppFile(dir: string, config: string | undefined): string | undefined {
+  const path = join(dir, config === undefined ? APP_FILE : `shopify.app.${config}.toml`);
+  if (existsSync(path)) return path;
+  if (config !== undefined) throw new SdsError("not_found", `there is no ${path}`);
+  const others = existsSync(dir) ? readdirSync(dir).filter((name) => /^shopify\.app\..+\.toml$/.test(name)) : [];
+  if (others.length === 0) return undefined;
+  throw new SdsError("conflict", `${dir} has ${others.join(", ")}: say which one with --config; nothing was written`);
+}
+
+function planFiles(dir: string, appFile: string | undefined, flags: AppFilesFlags, clientId: string | null): FilePlan {
+  const scopes = appScopes(flags.without ?? [], flags.with);
+  const inDir = (files: Record<string, string>) =>
+    Object.fromEntries(Object.entries(files).map(([path, text]) => [join(dir, path), text]));
+  const stored = appFile === undefined ? undefined : readText(appFile);
+  if (appFile !== undefined && flags.force && !stored?.startsWith(OWN_FILE))
+    throw new SdsError("conflict", `${appFile} is not a file that sds wrote: without --force, sds adds to it`);
+  if (appFile === undefined || stored === undefined || flags.force) {
+    return { files: inDir(appFiles(flags.url, clientId, scopes)), added: [], notes: [] };
+  }
+  const { text, added, notes, extensions } = merged(appFile, stored, { address: flags.url, clientId, scopes });
+  const triggers = Object.entries(inDir(triggerFiles(extensions)));
+  const kept = triggers.filter(([path, wanted]) => ![undefined, wanted].includes(textOf(path)));
+  return {
+    files: { [appFile]: text, ...Object.fromEntries(triggers.filter((file) => !kept.includes(file))) },
+    added,
+    notes: [...notes, ...kept.map(([path]) => `${path} differs from what sds needs, and was kept`)],
+  };
+}
+
+function merged(path: string, text: string, needs: Parameters<typeof mergeAppFile>[1]) {
+  try {
+    return mergeAppFile(text, needs);
+  } catch (thrown) {
+    throw new SdsError("conflict", `${path}: ${messageOf(thrown)}; nothing was written`, { cause: thrown });
+  }
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readText(path) : undefined;
+}
+
+/** Keeps a byte order mark, so that the text can be written back. @throws SdsError `conflict` if it is not UTF-8 */
+function readText(path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+  } catch (thrown) {
+    throw new SdsError("conflict", `${path} cannot be read: ${messageOf(thrown)}; nothing was written`, {
+      cause: thrown,
+    });
+  }
+}
+
+/** Replaces a file as a whole: on a full disk, the stored file stays. */
+function replaceFile(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const target = existsSync(path) ? realpathSync(path) : path;
+  writeFileSync(`${target}.draft`, text, { mode: statSync(target, { throwIfNoEntry: false })?.mode ?? 0o666 });
+  renameSync(`${target}.draft`, target);
+}
+
+/** A part of a file's name. @throws SdsError `invalid` */
+function parseName(text: string): string {
+  if (/^[\w-]+$/.test(text)) return text;
+  throw invalid(`--config is "${text}": for shopify.app.staging.toml it is staging`);
 }
 
 /** The platform posts only to https. @throws SdsError `invalid` */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
@@ -200,7 +200,8 @@ test("commands show the inbox and a person's data, and write the files for the p
   );
   expect(extension).toMatchObject({ extensions: [{ type: "flow_trigger", handle: "billing-attempt-failed" }] });
   expect(existsSync(join(folder, "extensions/streak-milestone-reached/shopify.extension.toml"))).toBe(true);
-  expect((await program.run(["platform", "files", folder])).status).toBe(1);
+  expect((await program.run(["platform", "files", folder])).status).toBe(2);
+  await expectMerge(program);
   const files = (...without: string[]) =>
     program.run(["platform", "files", folder, "--force", ...without.flatMap((scope) => ["--without", scope])]);
   expect((await files("read_own_subscription_contracts", "read_all_orders")).stderr).toStartWith(
@@ -214,6 +215,28 @@ test("commands show the inbox and a person's data, and write the files for the p
     stderr: expect.stringContaining('--without is "read_everything": it must be one of '),
   });
 });
+
+/** Expects that the files of an app that exists keep everything, and change only if they can be read. */
+async function expectMerge(program: Program): Promise<void> {
+  const folder = temporaryFolder();
+  const file = join(folder, "shopify.app.toml");
+  const stored = '# mine\nclient_id = "client"\nembedded = true # yes\n\n[access_scopes]\nscopes = "read_themes"\n';
+  const merge = (...flags: string[]) =>
+    program.run(["platform", "files", folder, "--url", "https://sds.example.com", ...flags]);
+  writeFileSync(file, "client_id = \n");
+  expect(await merge()).toMatchObject({ status: 1, stderr: expect.stringContaining("nothing was written") });
+  writeFileSync(file, stored);
+  expect((await merge("--force")).status).toBe(1);
+  expect(readdirSync(folder)).toEqual(["shopify.app.toml"]);
+  expect((await merge()).stdout).toContain("+ scopes: read_own_subscription_contracts, read_customers, read_orders");
+  const merged = readFileSync(file, "utf8");
+  expect(merged.replace(/,read_own.*(?=")/, "")).toStartWith(stored);
+  expect(readdirSync(join(folder, "extensions"))).toHaveLength(4);
+  const extension = join(folder, "extensions/subscription-created/shopify.extension.toml");
+  writeFileSync(extension, "# mine");
+  expect(await merge()).toMatchObject({ status: 0, stdout: "", stderr: expect.stringContaining("was kept") });
+  expect([readFileSync(file, "utf8"), readFileSync(extension, "utf8")]).toEqual([merged, "# mine"]);
+}
 
 /** Expects that `serve` receives a request for data, and shows it until the operator notes the answer. */
 async function expectDataRequest(program: Program, platform: PlatformProcess, customer: string): Promise<void> {

@@ -16,6 +16,19 @@ export function appScopes(without: readonly string[], optional: readonly string[
   return asked.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
 }
 
+/** A subscription to webhooks, with the names of `shopify.app.toml`. */
+export interface WebhookSubscription {
+  topics?: readonly string[];
+  compliance_topics?: readonly string[];
+  include_fields?: readonly string[];
+  uri: string;
+}
+
+/** The name of the app's file, which the platform's tool reads. */
+export const APP_FILE = "shopify.app.toml";
+/** The beginning of a whole app file. */
+export const OWN_FILE = "# Written by `sds platform files`.";
+
 /**
  * Writes the files for the platform's tool: one with scopes and webhooks, and one for each trigger's extension.
  * @param scopes that the app asks for; topics of other scopes are left out
@@ -26,22 +39,17 @@ export function appFiles(
   clientId: string | null,
   scopes: readonly string[] = ASKED_SCOPES,
 ): Record<string, string> {
-  const files = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
-  return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes), ...Object.fromEntries(files) };
+  return { [APP_FILE]: appFile(address.replace(/\/+$/, ""), clientId, scopes), ...triggerFiles("extensions") };
+}
+
+/** @param folder of the app's extensions @returns the texts of the files by path */
+export function triggerFiles(folder: string): Record<string, string> {
+  const files = TRIGGER_HANDLES.map((handle) => [`${folder}/${handle}/shopify.extension.toml`, extensionFile(handle)]);
+  return Object.fromEntries(files);
 }
 
 function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {
-  const uri = quoted(`${address}/platform/webhooks`);
-  const [all = "", ...limited] = topicSubscriptions(scopes).map(({ topics, fields }) => {
-    const onlyFields = fields === undefined ? "" : `  include_fields = [${fields.map(quoted).join(", ")}]\n`;
-    return `  [[webhooks.subscriptions]]
-  topics = [
-${list(topics)}
-  ]
-${onlyFields}  uri = ${uri}
-`;
-  });
-  return `# Written by \`sds platform files\`. Add the client id if it is missing, then run: shopify app deploy
+  return `${OWN_FILE} Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
 name = "Subscription Data Service"
 application_url = ${quoted(address)}
@@ -53,16 +61,35 @@ scopes = ${quoted(scopes.join(","))}
 [auth]
 redirect_urls = [${quoted(address)}]
 
-[webhooks]
-api_version = ${quoted(API_VERSION)}
+${WEBHOOKS_SECTION}
+${webhookSubscriptions(address, scopes).map(subscriptionText).join("\n")}`;
+}
 
-${all}
-  [[webhooks.subscriptions]]
-  compliance_topics = [
-${list(COMPLIANCE_TOPICS)}
+/** The section that subscriptions are part of. */
+export const WEBHOOKS_SECTION = `[webhooks]
+api_version = ${quoted(API_VERSION)}
+`;
+
+/** The subscriptions that an app with these scopes needs. */
+export function webhookSubscriptions(address: string, scopes: readonly string[]): WebhookSubscription[] {
+  const uri = `${address}/platform/webhooks`;
+  const subscriptions = topicSubscriptions(scopes).map(({ topics, fields }) => ({
+    topics,
+    ...(fields !== undefined && { include_fields: fields }),
+    uri,
+  }));
+  return [...subscriptions.slice(0, 1), { compliance_topics: COMPLIANCE_TOPICS, uri }, ...subscriptions.slice(1)];
+}
+
+export function subscriptionText({ topics, compliance_topics, include_fields, uri }: WebhookSubscription): string {
+  const onlyFields =
+    include_fields === undefined ? "" : `  include_fields = [${include_fields.map(quoted).join(", ")}]\n`;
+  return `  [[webhooks.subscriptions]]
+  ${topics === undefined ? "compliance_topics" : "topics"} = [
+${list(topics ?? compliance_topics ?? [])}
   ]
-  uri = ${uri}
-${limited.map((text) => `\n${text}`).join("")}`;
+${onlyFields}  uri = ${quoted(uri)}
+`;
 }
 
 function extensionFile(handle: keyof typeof TRIGGERS): string {

@@ -1,0 +1,205 @@
+import { isDeepStrictEqual } from "node:util";
+import { invalid, messageOf } from "../../domain/error.ts";
+import { asObject, type JsonObject } from "../../lib/json.ts";
+import { subscriptionText, WEBHOOKS_SECTION, type WebhookSubscription, webhookSubscriptions } from "./app-files.ts";
+
+/** What the app's file must ask for, so that `sds` works. */
+interface Needs {
+  address: string;
+  /** null if the operator named no app. */
+  clientId: string | null;
+  scopes: readonly string[];
+}
+
+interface MergedAppFile {
+  text: string;
+  /** What was added, for the operator. */
+  added: string[];
+  /** What the operator has to do, because the file keeps its own way. */
+  notes: string[];
+  /** The folder of the app's extensions. */
+  extensions: string;
+}
+
+type Report = Pick<MergedAppFile, "added" | "notes">;
+
+/**
+ * Adds scopes and webhooks to the file of an app that exists. A deploy replaces the app's whole configuration, so all
+ * else stays byte for byte: address, redirects, handle, comments and order.
+ * @throws SdsError `invalid` for a file that cannot be read or changed, and for the file of another app
+ */
+export function mergeAppFile(text: string, { address, clientId, scopes }: Needs): MergedAppFile {
+  const appFile = new AppFile(text);
+  const fileId = appFile.content["client_id"];
+  if (clientId !== null && typeof fileId === "string" && fileId !== "" && fileId !== clientId)
+    throw invalid(`it is the file of the app ${fileId.slice(0, 100)}, but SDS_PLATFORM_CLIENT_ID is ${clientId}`);
+  const report: Report = { added: [], notes: [] };
+  joinScopes(appFile, scopes, report);
+  const missing = webhookSubscriptions(address.replace(/\/+$/, ""), scopes).flatMap((wanted) =>
+    wanted.topics === undefined ? missingCompliance(appFile, wanted, report) : missingTopics(appFile, wanted, report),
+  );
+  if (missing.length > 0) addSubscriptions(appFile, missing);
+  return { text: appFile.text, ...report, extensions: extensionsFolder(appFile.content) };
+}
+
+/** A file of the platform's tool, which keeps each byte that an edit does not change. */
+class AppFile {
+  text: string;
+  content: JsonObject;
+
+  constructor(text: string) {
+    this.text = text;
+    try {
+      this.content = Bun.TOML.parse(text) as JsonObject;
+    } catch (thrown) {
+      throw invalid(messageOf(thrown), thrown);
+    }
+  }
+
+  get webhooks(): JsonObject {
+    return asObject(this.content["webhooks"]) ?? {};
+  }
+
+  get subscriptions(): JsonObject[] {
+    const stored = this.webhooks["subscriptions"] ?? [];
+    if (!Array.isArray(stored)) throw invalid("webhooks.subscriptions is not a list");
+    return stored.map((each) => asObject(each) ?? {});
+  }
+
+  /** Takes the first of the texts whose content is wanted. Texts are guesses of the place to change. */
+  change(wanted: JsonObject, texts: Iterable<string>): void {
+    for (const text of texts) {
+      if (!isDeepStrictEqual(contentOf(text), wanted)) continue;
+      this.text = text;
+      this.content = wanted;
+      return;
+    }
+    throw invalid("sds finds no place where it can add to the file without other changes: add its parts by hand");
+  }
+}
+
+function contentOf(text: string): unknown {
+  try {
+    return Bun.TOML.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The texts with an addition after one occurrence of the anchor. */
+function* insertions(text: string, anchor: string, addition: string): Generator<string, void> {
+  for (let at = text.indexOf(anchor); at !== -1; at = text.indexOf(anchor, at + 1))
+    yield text.slice(0, at + anchor.length) + addition + text.slice(at + anchor.length);
+}
+
+/** Adds the scopes that the file does not ask for. */
+function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes }: Report): void {
+  const section = asObject(appFile.content["access_scopes"]);
+  const asked = section?.["scopes"];
+  const known = [...(typeof asked === "string" ? asked.split(",") : []), ...textsOf(section?.["optional_scopes"])];
+  const isKnown = (scope: string) => known.some((one) => one.trim() === scope);
+  const missing = scopes.filter((scope) => !isKnown(scope) && !isKnown(scope.replace(/^read_/, "write_")));
+  if (missing.length === 0) return;
+  if (typeof asked !== "string") {
+    // Scopes in the file would change how shops install an app that asks for its scopes by itself.
+    notes.push(`the file asks for no scopes: ask for these where the app asks for its own: ${missing.join(",")}`);
+    return;
+  }
+  const end = asked.trimEnd().length;
+  const addition = `${end === 0 ? "" : ","}${missing.join(",")}`;
+  const wanted = { ...section, scopes: asked.slice(0, end) + addition + asked.slice(end) };
+  const lastScope = /[^\s,]*[\s,]*$/.exec(asked.slice(0, end))?.[0] ?? "";
+  const anchors = lastScope === "" ? ['"', "'"] : [lastScope];
+  const texts = anchors.flatMap((anchor) => [...insertions(appFile.text, anchor, addition)]);
+  appFile.change({ ...appFile.content, access_scopes: wanted }, texts);
+  added.push(`scopes: ${missing.join(", ")}`);
+}
+
+/** @returns the compliance topics that the file lacks. The platform's tool accepts each of them only once in a file. */
+function missingCompliance(
+  appFile: AppFile,
+  { compliance_topics = [], uri }: WebhookSubscription,
+  { added, notes }: Report,
+): WebhookSubscription[] {
+  // The tool does not accept compliance topics beside this older form.
+  const hasOlderForm = appFile.webhooks["privacy_compliance"] !== undefined;
+  const addressOf = (topic: string) => {
+    const taken = appFile.subscriptions.find((each) => textsOf(each["compliance_topics"]).includes(topic));
+    return hasOlderForm ? "the addresses in webhooks.privacy_compliance" : resolvedUri(appFile, taken);
+  };
+  const elsewhere = compliance_topics.filter((topic) => (addressOf(topic) ?? uri) !== uri);
+  if (elsewhere.length > 0) {
+    const addresses = [...new Set(elsewhere.map(addressOf))].join(" and ");
+    notes.push(`${elsewhere.join(", ")} can have one receiver, ${addresses}: it has to forward them to ${uri}`);
+  }
+  const missing = compliance_topics.filter((topic) => addressOf(topic) === undefined);
+  if (missing.length === 0) return [];
+  added.push(`webhooks to ${uri}: ${missing.join(", ")}`);
+  return [{ compliance_topics: missing, uri }];
+}
+
+/** @returns the topics that the file does not send to `sds`, after it has joined the fields of those that it sends */
+function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }: Report): WebhookSubscription[] {
+  const { topics = [], include_fields = [], uri } = wanted;
+  const isOurs = (each: JsonObject) => resolvedUri(appFile, each) === uri && each["filter"] === undefined;
+  const sent = new Set(appFile.subscriptions.filter(isOurs).flatMap((each) => textsOf(each["topics"])));
+  for (const [index, each] of appFile.subscriptions.entries()) {
+    const fields = textsOf(each["include_fields"]);
+    const missingFields = include_fields.filter((field) => !fields.includes(field));
+    const names = topics.filter((topic) => textsOf(each["topics"]).includes(topic));
+    const [last] = fields.slice(-1);
+    if (!isOurs(each) || names.length === 0 || missingFields.length === 0 || last === undefined) continue;
+    const joined = { ...each, include_fields: [...fields, ...missingFields] };
+    const addition = missingFields.map((field) => `, ${JSON.stringify(field)}`).join("");
+    const texts = [`"${last}"`, `'${last}'`].flatMap((anchor) => [...insertions(appFile.text, anchor, addition)]);
+    const webhooks = { ...appFile.webhooks, subscriptions: appFile.subscriptions.with(index, joined) };
+    appFile.change({ ...appFile.content, webhooks }, texts);
+    added.push(`fields of ${names.join(", ")}: ${missingFields.join(", ")}`);
+  }
+  const missing = topics.filter((topic) => !sent.has(topic));
+  if (missing.length === 0) return [];
+  added.push(`webhooks to ${uri}: ${missing.join(", ")}`);
+  return [{ ...wanted, topics: missing }];
+}
+
+/** Adds tables at the end, so that all comments keep their places. A file with a list of inline tables gets these. */
+function addSubscriptions(appFile: AppFile, missing: readonly WebhookSubscription[]): void {
+  const { text, content } = appFile;
+  const section = content["webhooks"] === undefined ? `${WEBHOOKS_SECTION}\n` : "";
+  const tables = section + missing.map(subscriptionText).join("\n");
+  const lines = `${text === "" || text.endsWith("\n") ? "" : "\n"}\n# Added by \`sds platform files\`\n${tables}`;
+  const inline = missing.map((each) => `{ ${inlineFields(each)} }`).join(", ");
+  function* texts(): Generator<string, void> {
+    yield text + (text.includes("\r\n") ? lines.replaceAll("\n", "\r\n") : lines);
+    for (const anchor of ["}", "},"]) yield* insertions(text, anchor, anchor === "}" ? `, ${inline}` : ` ${inline},`);
+  }
+  const subscriptions = [...appFile.subscriptions, ...missing];
+  const added = asObject((Bun.TOML.parse(section) as JsonObject)["webhooks"]);
+  appFile.change({ ...content, webhooks: { ...added, ...appFile.webhooks, subscriptions } }, texts());
+}
+
+function inlineFields(subscription: WebhookSubscription): string {
+  return Object.entries(subscription)
+    .map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+    .join(", ");
+}
+
+/** A webhook's address as the platform's tool reads it: a path is put behind the app's address. */
+function resolvedUri({ content }: AppFile, subscription: JsonObject | undefined): string | undefined {
+  const uri = subscription?.["uri"];
+  if (typeof uri !== "string") return undefined;
+  const base = uri.startsWith("/") && typeof content["application_url"] === "string" ? content["application_url"] : "";
+  return `${base.replace(/\/+$/, "")}${uri}`.replace(/\/+$/, "");
+}
+
+/** The folder in which the platform's tool looks for extensions. */
+function extensionsFolder(content: JsonObject): string {
+  const folders = textsOf(content["extension_directories"]).flatMap(
+    (pattern) => /^(?!\/)([\w./-]+)\/\*{1,2}$/.exec(pattern)?.[1] ?? [],
+  );
+  return folders.includes("extensions") ? "extensions" : (folders[0] ?? "extensions");
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
