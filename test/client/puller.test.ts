@@ -14,7 +14,7 @@ function place() {
   const folder = temporaryFolder();
   const program = savedProgram("puller.py");
   const keyFile = join(folder, "key.txt");
-  writeFileSync(keyFile, `${KEY}\n`);
+  writeFileSync(keyFile, `${KEY}\n`, { mode: 0o600 });
   const database = join(folder, "copy.db");
   return {
     pull: (url: string) =>
@@ -24,7 +24,7 @@ function place() {
         http_proxy: "http://127.0.0.1:9",
       }),
     mode: () => statSync(database).mode & 0o777,
-    useKey: (text: string) => writeFileSync(keyFile, text),
+    useKey: (text: string) => writeFileSync(keyFile, text, { mode: 0o600 }),
     rows() {
       const db = new Database(database, { readonly: true });
       try {

@@ -37,7 +37,7 @@ function place(): Place {
   const folder = join(temporaryFolder(), "work");
   mkdirSync(folder);
   const keyFile = join(folder, "key.txt");
-  const useKey = (text: string) => writeFileSync(keyFile, text);
+  const useKey = (text: string) => writeFileSync(keyFile, text, { mode: 0o600 });
   useKey(`${KEY}\n`);
   const state = join(folder, "orders.state");
   const args = (url: string, ...more: string[]) => [

@@ -24,7 +24,7 @@ export async function apiShop(customers = 3, more: readonly unknown[] = []): Pro
   await program.json(["shop", "add", "alpha.myshopify.com"]);
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Warehouse"]);
   const keyFile = join(temporaryFolder(), "key.txt");
-  writeFileSync(keyFile, `${key}\n`);
+  writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
 
   const load = (records: unknown[]) => loadRecords(program, records);
   const numbers = Array.from({ length: customers }, (_, index) => index + 1);

@@ -174,7 +174,7 @@ export async function connectedTo(
   at = START,
 ): Promise<ConnectedShop> {
   const secretFile = join(temporaryFolder(), "secret");
-  writeFileSync(secretFile, SECRET);
+  writeFileSync(secretFile, SECRET, { mode: 0o600 });
   const test = await testApp({
     SDS_PLATFORM_URL: platform.url,
     SDS_PLATFORM_CLIENT_ID: "client",

@@ -13,7 +13,7 @@ const SECRET = "the-app-client-secret";
  */
 export function platformSecretEnv(folder: string): Record<string, string> {
   const file = join(folder, "secret");
-  writeFileSync(file, SECRET);
+  writeFileSync(file, SECRET, { mode: 0o600 });
   return { SDS_PLATFORM_SECRET_FILE: file, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 }
 
