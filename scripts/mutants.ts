@@ -110,7 +110,7 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
       const by = await failureOf(folder, [file]);
       if (by !== undefined) return by;
     }
-    // The type check runs first, because it is quicker than the rest of the suite.
+    // The type check runs before the other tests, because it is quicker.
     if (!(await hasRightTypes(folder))) return "types";
     return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
   } finally {
@@ -138,7 +138,8 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   const failed = files.filter(({ path }) => path === first.file);
   const second = await run(failed.length === 0 ? files : failed);
   if (!second.passed) return first.file ?? "the suite";
-  // The failure was probably chance. Run the other files too: those after the failed file have not run yet.
+  // The first failure was probably chance, and it ended the run. Run the other files too, because some have not run
+  // yet.
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),

@@ -31,7 +31,7 @@ interface Latencies {
   acknowledged: number[];
   /**
    * Milliseconds from the acknowledgement to the arrival at the endpoint. The acknowledgement follows the commit at
-   * once, so this measures from the commit.
+   * once, so this is also the time since the commit.
    */
   received: number[];
 }

@@ -183,8 +183,8 @@ async function postsTo(folder: string, domain: string, count: number): Promise<S
 
 interface Latency {
   /**
-   * Time from the answer to the arrival at the endpoint. sds answers shortly after its commit, so this measures from
-   * the commit.
+   * Time from the answer to the arrival at the endpoint. sds answers shortly after its commit, so this is about the
+   * time since the commit.
    */
   fromAnswerMs: number;
   /** Time from the request to the arrival at the endpoint. */

@@ -32,7 +32,7 @@ export function createDocument(content: string | Bytes): Document {
   };
 }
 
-/** Lets scripts of all sites read a document. Only for what is the same for everybody. */
+/** Lets scripts of all sites read a document. Only for documents that are the same for everybody. */
 export const READABLE_ANYWHERE = { "Access-Control-Allow-Origin": "*" };
 
 /** Responds with the document, compressed if the browser accepts that, or with 304 if the browser has it already. */

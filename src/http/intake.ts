@@ -57,8 +57,8 @@ async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array
 }
 
 /**
- * Whether the body has the right signature. This takes 3 ms for the largest body. Web Crypto is not used: its other
- * thread makes a small body take four times as long.
+ * Whether the body has the right signature. This takes 3 ms for the largest body. Web Crypto is not used: it works on
+ * another thread, so a small body would take four times as long.
  */
 function isSigned(secret: string, body: Uint8Array, header: string): boolean {
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);

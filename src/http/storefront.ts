@@ -31,7 +31,7 @@ export function createWidgetStyleHandler(
 ): RouteHandler {
   const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
   return (request, { id }) => {
-    // A path with an encoded domain is another path. It looks up the empty domain, which no shop has.
+    // A path with an encoded domain gets 404: its handler looks up the empty domain, which no shop has.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
     return andThen(styles.shopOf(domain), (shop) =>
       shop === undefined

@@ -61,8 +61,8 @@ describe.each(engines())("$name: the search of a redaction", (engine) => {
     await commit(store, shop, [ada, reward("m", { customer: gid.customer(2) })]);
     await receiveMany(store, shop);
     const searching = store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
-    // The search has read reward `m`. The new rewards have ids before and after `m`.
     await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
+    // The search has read reward `m`. The new rewards have ids before and after `m`.
     await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
     expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
     const search = await searching;

@@ -3,8 +3,8 @@ import type { Ending } from "../../src/delivery/concurrency-limiter.ts";
 import { limiterOf, OK, range, TIMEOUT, URL, webhooks } from "./limiters.ts";
 
 /**
- * A simulated endpoint: whether it answers an attempt that begins at `atMs`. An answer takes 20 ms. Without an answer
- * the attempt takes its timeout of 10 s.
+ * A simulated endpoint. Returns whether it answers an attempt that begins at `atMs`. An answer takes 20 ms; without an
+ * answer, the attempt ends at its timeout of 10 s.
  */
 type Answers = (atMs: number) => boolean;
 

@@ -66,7 +66,7 @@ describe("if the first address drops packets", () => {
     const before = seen.connections;
     let connections = 0;
     for (let n = 1; n <= 3; n += 1) {
-      // If the other address were tried first, every connection would take a quarter of a second.
+      // A connection that tried the other address first would take a quarter of a second.
       await eventually(async () => {
         const began = performance.now();
         (await connect(to(port, DROPS, ANSWERS), never())).close();

@@ -84,7 +84,7 @@ test("after a rotation with an overlap either secret verifies, also deliveries t
   expect(accepted(withOnly(fresh), [rotated, secret])).toEqual([YES, NO]);
   expect(accepted(withOnly(former), [rotated, secret])).toEqual([NO, YES]);
 
-  // A rotation without an overlap applies to the next attempt. X-Service-Signature still has the first secret.
+  // A rotation without an overlap applies to the next attempt. X-Service-Signature is still made with the first secret.
   const printed = await program.run([...ROTATE, "--yes"]);
   const last = printed.stdout.trim();
   expect(printed).toEqual({ status: 0, stdout: `${last}\n`, stderr: "" });

@@ -90,7 +90,7 @@ async function withFewDescriptors(code: string): Promise<string> {
     import { createDescriptorReserve, isShortage, reservedFetch } from "${LIB}/descriptor-reserve.ts";
     const held: number[] = [];
     const fill = () => { try { for (;;) held.push(openSync("/dev/zero", "r")); } catch {} };
-    // The first file and the first request make Bun start its threads now.
+    // The first file and the first request make Bun start its threads, while descriptors are still free.
     await (await open("/dev/zero")).close();
     await (await fetch("http://127.0.0.1:" + process.env.PORT, { keepalive: false })).text();
     const reserve = createDescriptorReserve({ wanted: 4, onShortage: () => undefined });

@@ -69,7 +69,7 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
     expect(statuses.filter(([, status]) => status === "PAUSED")).toHaveLength(39);
     expect(await all.inbox()).toMatchObject([{ subject: bad, attempts: 1, status: "waiting" }]);
     expect((await all.inbox())[0]?.error).toContain("Internal error");
-    // The others are read together, as if there were no bad contract.
+    // The other contracts are read together, as if there were no bad contract.
     const queries = all.operations(begun).filter((operation) => operation === "Nodes");
     expect(queries.length).toBeLessThan(12);
   });

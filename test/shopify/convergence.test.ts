@@ -8,7 +8,10 @@ import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
 
-/** Fields that can fail. The platform then answers the other fields, or a whole list not at all. */
+/**
+ * Fields that can fail. The failure of some fields leaves the rest of the answer; the failure of others takes a whole
+ * list.
+ */
 const BREAKABLE = [
   "SubscriptionContract.nextBillingDate",
   "SubscriptionContract.status",

@@ -71,7 +71,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
     max_connections: 150,
-    // Otherwise a killed server would leave its segments in /dev/shm.
+    // Otherwise a killed server would leave its shared memory in /dev/shm.
     dynamic_shared_memory_type: "mmap",
     // Off, because it is slow. The tests of power loss have a server of their own.
     fsync: "off",

@@ -127,7 +127,7 @@ export class Program {
     db.close();
   }
 
-  /** Its database, opened in this process. It is closed after the test. */
+  /** Opens the program's database in this process. The store is closed after the test. */
   async openStore(): Promise<Store> {
     const url = await this.databaseUrl();
     const store = await openStore({

@@ -1,7 +1,7 @@
 import type { FuzzedShop } from "./world.ts";
 
 export interface FuzzedRequest {
-  /** A `raw` request has its own connection, because the server may refuse the request without an answer. */
+  /** A `raw` request has its own connection, because the server may close the connection instead of answering. */
   kind: "read" | "path" | "intake" | "platform" | "admin" | "raw";
   method: string;
   /** The path, with its query. */

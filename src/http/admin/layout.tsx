@@ -25,8 +25,8 @@ const POLICY =
   "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * The policy of a document in a frame. Its origin differs from ours, and it can run no script, send no request and post
- * no form, whatever CSS it has.
+ * The policy of a document in a frame. The document has another origin than the page. It can run no script, send no
+ * request and post no form, whatever CSS it has.
  */
 const FRAME_POLICY =
   "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; " +

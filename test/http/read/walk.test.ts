@@ -11,7 +11,7 @@ const limit = fc.integer({ min: 1, max: 12 });
 const write = fc.oneof(date, fc.nat({ max: 39 }));
 
 test("paging returns each row that existed at the start exactly once, at any page size, even during writes", async () => {
-  // Commits take time. So all runs share one program, and several clients read during the same writes.
+  // Commits are slow. So all runs share one program, and several clients read during the same writes.
   const { app, addShop } = await testApp();
   const shopWith = fc.record({
     dates: fc.array(date, { minLength: 1, maxLength: 40 }),

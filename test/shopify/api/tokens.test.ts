@@ -52,7 +52,7 @@ async function unstoredPair() {
   return all;
 }
 
-/** Makes the tokens that another process would store. */
+/** Makes tokens as another process would store them. */
 function otherTokens(all: ConnectedShop): Tokens {
   return { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: all.test.clock.ms + LIFE_MS };
 }

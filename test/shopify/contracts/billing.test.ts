@@ -213,7 +213,7 @@ test.each([2, 90])("a charge of cycle %p that counted as settled is found by its
   const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
   await all.deliverAll();
   expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
-  // This charge does not change the other cycles: they still count as settled.
+  // This charge does not change the other cycles: they still count as settled, so the next billing date stays.
   expect(await nextBillingDate(all)).toBe(before);
 });
 

@@ -100,7 +100,8 @@ describe("a contract in another currency than the shop's", () => {
     all.remote.failAttempt(all.remote.startAttempt(contract, 1));
     await all.deliverAll();
     const [order] = await all.shop.all("orders");
-    // 20.14 each, as in the checkout; 20,000 yen are 134.22 at the rate of the checkout.
+    // Each piece of the first line costs 20.14, as in the checkout. The second line's 20,000 yen are 134.22 at the rate
+    // of the checkout.
     expect(order).toMatchObject({ cycleNumber: 1, subtotalCents: 2 * 7 * 2014, totalCents: 7 * 2014 + 13422 });
   });
 });
@@ -127,7 +128,7 @@ test("a contract whose rate was not stored yet has the rate of its newest mirror
   all.test.clock.ms += MONTH_MS;
   all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
   await all.deliverAll();
-  // An earlier version read and mirrored both orders without the rate.
+  // As if an earlier version had read and mirrored the checkout and the renewal, without the rate.
   const reads = [{ contract, beganAt: 0, orders: [], currency: null }];
   await all.test.app.store.mirror.applyRecords([{ shop: all.shop.shop, records: [], reads }], 0, []);
   all.remote.pause(contract);

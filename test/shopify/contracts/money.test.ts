@@ -163,7 +163,7 @@ test("any amount is rounded to the nearest minor unit, and half a unit to the ev
   fc.assert(
     fc.property(fc.bigInt(0n, 10n ** 12n), fractions, currency, (whole, fraction, code) => {
       const read = minorUnits(fraction === "" ? `${whole}` : `${whole}.${fraction}`, code);
-      // Computes the expected result with bigints, in units of 10 -20.
+      // Computes the expected result with bigints, in units of 1e-20.
       const unit = 10n ** BigInt(20 - digitsOf[code]);
       const exact = BigInt(`${whole}${fraction.padEnd(20, "0")}`);
       const [below, twiceRest] = [exact / unit, (exact % unit) * 2n];

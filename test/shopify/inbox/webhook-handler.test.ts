@@ -224,7 +224,7 @@ describe("the plan", () => {
     await disconnect(all);
     await send(all, "app_subscriptions/update", subscription("Free", "ACTIVE"));
     expect(await plan(all)).toBe("free");
-    // The end of a subscription ends only its own plan.
+    // The end of an app subscription ends only the plan of the same name.
     await send(all, "app_subscriptions/update", subscription("Pro", "ACTIVE"));
     await send(all, "app_subscriptions/update", subscription("Free", "CANCELLED"));
     expect(await plan(all)).toBe("pro");

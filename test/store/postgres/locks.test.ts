@@ -39,7 +39,7 @@ test.skipIf(!hasPostgres())("a search of the texts waits for a text that is just
     await other.promise;
   });
   await stored.promise;
-  // This text gets a higher number, but is committed first.
+  // This text gets a higher number than the other transaction's text, but is committed first.
   await store.inbox.receive([receipt(shop, null, { body: '{"id":2}' })], START);
   const searching = store.mirror.searchTexts(shop, new Set([gid.customer(1)]));
   await eventually(async () => (await waiting()) === 1);

@@ -63,7 +63,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
   });
 
   test("refuses a certificate for another name or from another authority", async () => {
-    // If the client tried to sign in, the server's log would say that this user does not exist.
+    // The client must refuse before it signs in. Otherwise the server's log would say that this user does not exist.
     const user = { username: "refused" };
     const ours = { sslmode: "verify-full", sslrootcert: authority };
     await expect(isEncrypted("127.0.0.1", ours, user)).rejects.toMatchObject({

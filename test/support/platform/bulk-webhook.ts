@@ -1,7 +1,7 @@
 import type { BulkOperation } from "./bulk-operations.ts";
 import { zoned } from "./timestamps.ts";
 
-/** The body of `bulk_operations/finish`. It has no URL: the receiver has to ask. */
+/** The body of `bulk_operations/finish`. It has no URL of the result, so the receiver has to query the operation. */
 export function bulkBody({ id, status, createdAt, completedAt, errorCode }: BulkOperation) {
   return {
     admin_graphql_api_id: id,

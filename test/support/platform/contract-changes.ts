@@ -123,7 +123,10 @@ export class ContractChanges extends CustomerChanges {
   expire = (id: string): void => this.setStatus(id, "EXPIRED", "expire");
   fail = (id: string): void => this.setStatus(id, "FAILED", "fail");
 
-  /** Cancels all contracts that have not ended, as two days after the shop uninstalled the app. Sends no webhook. */
+  /**
+   * Cancels all contracts that have not ended, as the platform does two days after the shop uninstalled the app. Sends
+   * no webhook.
+   */
   cancelAll(): void {
     for (const id of this.ids("contract"))
       this.change(this.need("contract", id), (row) => {

@@ -64,7 +64,7 @@ export function moneyV2(minor: number, currency: string): { amount: string; curr
 /** Currencies of an order: the customer's, and the shop's with the rate at the time of the order. */
 export interface Currencies {
   readonly currency: string;
-  /** What one unit of the customer's currency is worth. null if both currencies are the same. */
+  /** What one unit of the customer's currency is worth in the shop's currency. null if both currencies are the same. */
   readonly exchange: { readonly currency: string; readonly rate: number } | null;
 }
 

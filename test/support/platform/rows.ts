@@ -77,7 +77,7 @@ export interface OrderRow extends Currencies {
   discounts: readonly DiscountRow[];
   /** Whether the merchant edited the order. */
   edited: boolean;
-  /** The quantities of the lines without pieces that were removed or refunded. null if none were. */
+  /** What is left of each line's quantity after removals and refunds; null if nothing was removed or refunded. */
   currentQuantities: readonly number[] | null;
 }
 

@@ -28,7 +28,10 @@ export interface ShopDependencies {
   tokenLife: number | undefined;
   firstId: bigint;
   shopNumber: number;
-  /** The payload that the app's subscriptions leave; undefined if the platform does not send the webhook. */
+  /**
+   * The payload with only the fields that the app's webhook subscriptions name; undefined if the platform does not send
+   * the webhook.
+   */
   payloadFor: (topic: string, payload: Exact) => Exact | undefined;
   onWebhook: (webhook: Webhook) => void;
 }
