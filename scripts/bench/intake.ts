@@ -9,7 +9,7 @@ import { machineLine, needTwoCores, rounded, Table } from "./table.ts";
 /** The limits of the intake for one body. */
 const BYTES = 1024 * 1024;
 const RECORDS = 250;
-/** The 21 lines of each contract make 250 contracts fill the body. */
+/** Each contract has 21 lines, so that 250 contracts fill the body. */
 const LINES = Array.from({ length: 21 }, (_, n) => ({
   variantId: `gid://shopify/ProductVariant/${n + 1}`,
   productId: `gid://shopify/Product/${n + 1}`,

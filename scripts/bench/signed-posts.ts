@@ -8,7 +8,7 @@ export interface SignedPost {
   headers: Record<string, string>;
 }
 
-/** No contract of a filled shop has such an id. */
+/** The contracts of a filled shop have lower ids. */
 const FIRST_NEW_CONTRACT = 90_000_000_000;
 
 /** Makes posts with one new contract each. Each post causes one event. */

@@ -18,7 +18,7 @@ export function limiterOf(total: number, perShop: number) {
   return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
 }
 
-/** Answers at once for the endpoints of these shops, until each shop has at least four slots. */
+/** Lets the endpoints of these shops answer at once, until each shop has at least four slots. */
 export function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
   for (const shopId of shopIds) for (let n = 0; n < 4; n += 1) limiter.take(shopId, "webhook", URL)(OK);
 }

@@ -222,7 +222,7 @@ describe("an older database", () => {
 
   test("is not upgraded if no copy can be kept, unless with --no-copy", async () => {
     const program = await old();
-    // The copy fails, even for root, if a folder has its name.
+    // The copy fails, even for root, if a folder has the copy's name.
     mkdirSync(join(program.data, `sds.db.before-upgrade-${PROGRAM_VERSION}`));
     for (const args of [["shop", "list"], ["serve"]]) {
       const { status, stderr } = await program.run(args);

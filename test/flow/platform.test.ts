@@ -216,7 +216,7 @@ test("commands show the inbox and a person's data, and write the files for the p
   });
 });
 
-/** Expects that the files of an app that exists keep everything, and change only if they can be read. */
+/** Expects that an app's existing files keep their content, and that a file that cannot be read is not changed. */
 async function expectMerge(program: Program): Promise<void> {
   const folder = temporaryFolder();
   const file = join(folder, "shopify.app.toml");

@@ -30,7 +30,7 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** Shows a new key, with the warning that it is shown only now. */
+/** Shows a new secret, such as an API key, with the warning that it is shown only now. */
 export function NewSecret({ name, value }: { name: string; value: string }) {
   return (
     <>

@@ -8,7 +8,7 @@ declare module "*/admin.js" {
   export default text;
 }
 
-/** Preact's types include the browser's types. The browser's streams lack members that Bun's streams have. */
+/** Adds `text`, which Bun's streams have. Preact brings the browser's types, in which streams lack it. */
 interface ReadableStream {
   text(): Promise<string>;
 }

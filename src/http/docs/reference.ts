@@ -93,7 +93,7 @@ function refusals(document: OpenApiDocument, { responses }: OpenApiOperation): s
 function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
-    // The code is in the error. The name of an example can have a number after the code.
+    // Takes the code from the error, because the name of an example can have a number after the code.
     const { error } = value as ErrorBody;
     return [`\`${error.code}\``, summary];
   });

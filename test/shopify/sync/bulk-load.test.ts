@@ -173,7 +173,7 @@ describe("while bulk operations run, a load reads pages of contracts in advance"
     const all = await largeShop();
     all.remote.setBulk({ delayMs: null });
     const loading = all.load();
-    // A failure of the load is not unhandled: the test awaits the load later.
+    // Prevents an unhandled rejection: the test awaits the load later.
     loading.catch(() => undefined);
     const count = (name: string) => all.operations().filter((operation) => operation.startsWith(name)).length;
     await eventually(() => count("AllContracts") === 2 && count("CycleLookup") === 4);

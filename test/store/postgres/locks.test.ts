@@ -58,7 +58,7 @@ test.skipIf(!hasPostgres())("the removal of a shop waits for a commit that has f
   const other = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const holding = sql.begin(async (tx) => {
-    // Rows can be read, but not written.
+    // With this lock, rows can be read, but not written.
     await tx.unsafe("LOCK TABLE customers IN SHARE MODE");
     locked.resolve();
     await other.promise;

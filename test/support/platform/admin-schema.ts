@@ -62,7 +62,7 @@ async function fetchSchema(): Promise<void> {
   const [schema] = files.values();
   if (schema === undefined) throw new Error(`${url} has no ${SCHEMA_FILE}`);
   mkdirSync(dirname(CACHED_SCHEMA), { recursive: true });
-  // Renamed, because another test process may read the file now.
+  // The draft is renamed when it is complete, because another test process may read the file now.
   const draft = `${CACHED_SCHEMA}.${process.pid}`;
   await Bun.write(draft, schema);
   renameSync(draft, CACHED_SCHEMA);

@@ -6,7 +6,7 @@ export interface Context {
   shop: PlatformShop;
   /** Reports a part of the request that is invalid or that the stand-in does not support. */
   unknown: (what: string) => void;
-  /** The declared handles of triggers. */
+  /** The handles of the triggers that the app declares. */
   handles: ReadonlySet<string>;
   /** The text of the request. */
   raw: string;

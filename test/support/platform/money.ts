@@ -49,7 +49,7 @@ export function allocate(amount: number, left: readonly number[]): number[] {
   let toGive = Math.min(amount, total);
   let weight = total;
   return left.map((part) => {
-    // The last line gets what is left, with its fraction.
+    // The last line gets the rest of the amount, with the rest's fraction.
     const share = weight === 0 ? 0 : weight === part ? toGive : Math.round((toGive * part) / weight);
     toGive = rounded(toGive - share);
     weight = rounded(weight - part);

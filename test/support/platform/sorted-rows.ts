@@ -27,7 +27,7 @@ export class SortedRows<R extends Row> {
     return own < value ? -1 : 1;
   }
 
-  /** The number of rows before a position, or up to it. */
+  /** The number of rows before a position. With `inclusive`, also counts a row at the position. */
   countBefore(position: Position, inclusive = false): number {
     let low = 0;
     let high = this.rows.length;

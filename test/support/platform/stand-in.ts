@@ -23,7 +23,7 @@ export interface StandInOptions {
   webhooksTo?: string;
   /** The lifetime of access tokens in seconds, if it should differ from the platform's. */
   tokenLife?: number;
-  /** The declared handles of triggers. */
+  /** The handles of the triggers that the app declares. */
   handles?: string[];
 }
 
