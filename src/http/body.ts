@@ -202,7 +202,7 @@ class BodyBudget {
 
   /**
    * Picks the arrival that must give up its room to `arrival`: an arrival of the sender with the most bytes.
-   * @returns undefined if `arrival` made no progress, or if its sender would then reach that sender's bytes
+   * @returns undefined if `arrival` made no progress, or if `arrival.sender` would then have the most bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;

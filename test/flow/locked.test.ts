@@ -47,7 +47,7 @@ test("while another process holds the write lock, reads do not wait, and each wr
     expect(result).toEqual([503, 503, 503, 503, 503]);
     expect(tookMs).toBeGreaterThan(WAIT_MS / 2);
     shown.together ||= tookMs < 3 * WAIT_MS;
-    // The lock was held longer than the timeout. So later writes fail without waiting.
+    // The lock has been held for longer than the timeout by now. So later writes fail without waiting.
     const late = await timed(post(6));
     expect(late.result).toBe(503);
     shown.atOnce ||= late.tookMs < WAIT_MS;
