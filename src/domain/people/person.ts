@@ -17,11 +17,28 @@ const NAME_GAP = "(?:[\\s,._+/-]|%20)+";
 const PHONE_GAP = "[-+()./\\s]{0,3}";
 const ADDRESS = "[\\p{L}\\p{N}._%+-]{1,64}@[\\p{L}\\p{N}.-]{1,255}";
 /** Scripts whose names are written without a gap. */
-const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}]/u;
+const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]/u;
+/**
+ * Spellings that count as one letter, because capitals or keyboards change one into another. The flag `i` and
+ * `toLowerCase` do not treat them as one letter.
+ */
+const SAME_LETTERS = [
+  ["i", "ı", "İ", "i\u0307"],
+  ["ss", "ß"],
+  ["'", "’", "ʼ", "%27"],
+  ["α", "ά"],
+  ["ε", "έ"],
+  ["η", "ή"],
+  ["ι", "ί", "ϊ", "ΐ"],
+  ["ο", "ό"],
+  ["υ", "ύ", "ϋ", "ΰ"],
+  ["ω", "ώ"],
+  ["σ", "ς"],
+] as const;
 
 /** The known data of a person, to find it in any field. */
 export interface KnownPerson {
-  /** E-mail addresses and names, each in lower case. A text that equals such an entry is the person's data. */
+  /** E-mail addresses and names, each as `folded`. A text that equals such an entry is the person's data. */
   texts: string[];
   /** Telephone numbers, digits only. */
   phones: string[];
@@ -46,12 +63,12 @@ export function knownPerson(profile: Profile | undefined, { email, phone }: Cont
   const searched = names.filter((name) => wordsOf(name) !== "");
   const phones = given([phone?.replaceAll(/[^0-9]/g, "")]);
   const identities = [
-    ...emails.filter((each) => each.includes("@")).map((each) => each.split("@").map(RegExp.escape).join("(?:@|%40)")),
+    ...emails.filter((each) => each.includes("@")).map((each) => spellingsOf(each)),
     ...fullNames(searched),
     ...phones.flatMap(phonePatterns),
   ];
   return {
-    texts: given([...emails, ...names, names.join(" ")]).map((text) => text.toLowerCase()),
+    texts: given([...emails, ...names, names.join(" ")]).map(folded),
     phones,
     identity: identities.length === 0 ? null : new RegExp(identities.join("|"), "giu"),
     more: new RegExp([ADDRESS, ...searched.map(wordsOf).map(asWord)].join("|"), "giu"),
@@ -78,12 +95,34 @@ function wordsOf(name: string): string {
   return name
     .split(new RegExp(NAME_GAP))
     .filter((word) => word !== "")
-    .map(RegExp.escape)
+    .map(spellingsOf)
     .join(NAME_GAP);
 }
 
+/** Returns a pattern of a text in capitals or small letters, as it is or percent-encoded. It needs the flags `iu`. */
+function spellingsOf(text: string): string {
+  const letters = folded(text).match(/ss|./gsu) ?? [];
+  return letters
+    .map((letter) => SAME_LETTERS.find(([first]) => first === letter) ?? [letter])
+    .map((spellings) => `(?:${[...new Set(spellings.flatMap(withEncoded))].map(RegExp.escape).join("|")})`)
+    .join("");
+}
+
+/** Adds the percent-encoded spellings, which a URL has. */
+function withEncoded(letter: string): string[] {
+  const cases = [letter.toLowerCase(), letter.toUpperCase()];
+  return [letter, ...cases.map((each) => encodeURIComponent(each)).filter((encoded) => encoded.startsWith("%"))];
+}
+
+/** Returns the same text for all spellings of a name in capitals and small letters. */
+function folded(text: string): string {
+  let same = text.toWellFormed().normalize("NFC").trim().toLowerCase();
+  for (const [first, ...others] of SAME_LETTERS) for (const other of others) same = same.replaceAll(other, first);
+  return same;
+}
+
 function asWord(pattern: string): string {
-  return `(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`;
+  return `(?<!(?<!%[0-9a-f]?)[\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`;
 }
 
 /** Returns patterns of a telephone number: as it is, and with and without the country code of 1 to 3 digits. */
@@ -124,7 +163,7 @@ export function mentions(value: unknown, gid: string): boolean {
 function textWithoutPerson(text: string, person: KnownPerson): string | null {
   // The digits of a gid can equal a telephone number.
   if (text.startsWith("gid://")) return text;
-  if (person.texts.includes(text.normalize("NFC").trim().toLowerCase())) return null;
+  if (person.texts.includes(folded(text))) return null;
   if (PHONE.test(text) && person.phones.includes(text.replaceAll(/[^0-9]/g, ""))) return null;
   return withoutIdentity(text, person);
 }
