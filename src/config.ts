@@ -167,7 +167,7 @@ export function readAddressFile(name: string, file: string): string {
 }
 
 /** The trimmed text of a file. @param name the setting, for messages @throws SdsError `invalid` */
-function readTextFile(name: string, file: string): string {
+export function readTextFile(name: string, file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (thrown) {

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import type { Config } from "../config.ts";
+import { type Config, readTextFile, secretFileWarnings } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseNewDomain } from "../domain/shop.ts";
 import { createLog } from "../lib/log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
+import { readAppKey } from "../shopify/api/app-key.ts";
 import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/port/store.ts";
@@ -22,6 +23,7 @@ interface CredentialFlags {
   clientCredentials?: boolean;
   tokenStdin?: boolean;
   refreshTokenStdin?: boolean;
+  appKeyFile?: string;
 }
 
 /** Adds `connect` and `disconnect` to the commands of shops. */
@@ -38,10 +40,15 @@ export function addConnectionCommands(shop: SdsCommand): void {
       "--refresh-token-stdin",
       "use a refresh token, read from stdin; it is exchanged for an access token and a new refresh token",
     )
+    .option(
+      "--app-key-file <file>",
+      "use the app's own private key, a PEM or a JWK, which is stored encrypted; for apps with public distribution",
+    )
     .jsonOption()
     .examples(
       "sds shop connect alpha.myshopify.com --client-credentials",
       "sds shop connect alpha.myshopify.com --token-stdin < token.txt",
+      "sds shop connect alpha.myshopify.com --app-key-file app-key.pem",
     )
     .action(connectShop);
 
@@ -78,10 +85,19 @@ export function platformOf(config: Config, store: Store): Platform {
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
 }
 
+/** Reads the app's own private key, and warns if others can read the file. @throws SdsError `invalid` */
+export function readAppKeyFile(file: string): string {
+  warn(secretFileWarnings(file));
+  return readAppKey(readTextFile("the app's key", file));
+}
+
 async function readCredentials(options: CredentialFlags): Promise<Credentials> {
-  const { clientCredentials, tokenStdin, refreshTokenStdin } = options;
-  if ([clientCredentials, tokenStdin, refreshTokenStdin].filter(Boolean).length !== 1)
-    throw invalid("say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin");
+  const { clientCredentials, tokenStdin, refreshTokenStdin, appKeyFile } = options;
+  if ([clientCredentials, tokenStdin, refreshTokenStdin, appKeyFile].filter(Boolean).length !== 1)
+    throw invalid(
+      "say how to connect: one of --client-credentials, --app-key-file, --token-stdin and --refresh-token-stdin",
+    );
+  if (appKeyFile !== undefined) return { kind: "app_key", appKey: readAppKeyFile(appKeyFile) };
   if (clientCredentials) return { kind: "client_credentials" };
   return tokenStdin
     ? { kind: "token", token: await readSecret("token") }

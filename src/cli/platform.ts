@@ -12,9 +12,11 @@ import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { invalid, messageOf, SdsError } from "../domain/error.ts";
 import { ASKED_SCOPES, NEEDED_SCOPES, OPTIONAL_SCOPES } from "../domain/platform/connection.ts";
+import { publicAppKey } from "../shopify/api/app-key.ts";
 import { mergeAppFile } from "../shopify/install/app-file-merge.ts";
 import { APP_FILE, appFiles, appScopes, OWN_FILE, triggerFiles } from "../shopify/install/app-files.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
+import { readAppKeyFile } from "./connection.ts";
 import { configOf } from "./context.ts";
 import { parseChoice } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
@@ -32,6 +34,12 @@ export function addPlatformCommands(program: SdsCommand): void {
     .command("platform")
     .description("write the files that describe the app to the platform")
     .examples("sds platform files my-app --url https://sds.example.com");
+
+  platform
+    .command("jwk <file>")
+    .description("print the public half of the app's own private key, for the platform's developer dashboard")
+    .examples("sds platform jwk app-key.pem")
+    .action((file: string) => printJson(publicAppKey(readAppKeyFile(file)), 2));
 
   platform
     .command("files <dir>")

@@ -117,7 +117,7 @@ function openApi(
   const platformClock = createPlatformClock(ownFetch, now);
   const { fetch } = platformClock;
   const clientSecret = () => newestSecret(platformSecretFile);
-  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
+  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now, platformNow: platformClock.now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
   const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
   return { platformClock, endpoint, tokens, client };

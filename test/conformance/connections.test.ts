@@ -48,6 +48,14 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
     expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
   });
 
+  test("stores the app's key with the tokens, before and after a renewal", async () => {
+    const { store, reopen, shop } = await storeWithTwoShops(engine);
+    await store.connections.connect(shop.id, "app_key", { ...TOKENS, appKey: "key" }, [], START);
+    expect(await store.connections.find(shop.id)).toMatchObject({ kind: "app_key" });
+    await store.connections.renew(shop.id, { ...NEXT, appKey: "key" });
+    expect(await (await reopen()).connections.tokens(shop.id)).toEqual({ ...NEXT, appKey: "key" });
+  });
+
   test("replaces its scopes, and not another shop's", async () => {
     const { store, shop, other } = await storeWithTwoShops(engine);
     for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);

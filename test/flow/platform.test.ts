@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
@@ -214,6 +215,26 @@ test("commands show the inbox and a person's data, and write the files for the p
     status: 2,
     stderr: expect.stringContaining('--without is "read_everything": it must be one of '),
   });
+});
+
+test("a shop that is connected with the app's key needs no file of the key afterwards", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop");
+  const { SDS_PLATFORM_URL, SDS_PLATFORM_CLIENT_ID } = platform.env;
+  const program = new Program(undefined, { SDS_PLATFORM_URL, SDS_PLATFORM_CLIENT_ID } as Record<string, string>);
+  const file = join(temporaryFolder(), "app-key.pem");
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o644 });
+  const shown = await program.run(["platform", "jwk", file]);
+  expect(shown.stderr).toContain(`can read or change ${file}`);
+  await platform.tell("setAppKey", { jwk: JSON.parse(shown.stdout) });
+  chmodSync(file, 0o600);
+  const connect = ["shop", "connect", DOMAIN, "--app-key-file", file];
+  expect(await program.json(connect)).toMatchObject({ domain: DOMAIN, kind: "app_key" });
+  rmSync(file);
+  await platform.tell("revokeTokens");
+  expect((await program.run(["sync", DOMAIN])).status).toBe(0);
+  expect(await program.run(connect)).toMatchObject({ status: 2, stderr: expect.stringContaining("does not exist") });
 });
 
 /** Expects that an app's existing files keep their content, and that a file that cannot be read is not changed. */

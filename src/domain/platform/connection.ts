@@ -1,8 +1,9 @@
 /**
  * How a shop gets access tokens. `client_credentials`: repeatedly with the app's credentials. `token`: one permanent
- * token, given by hand. `refresh`: tokens come in pairs, and the refresh token gives the next pair.
+ * token, given by hand. `refresh`: tokens come in pairs, and the refresh token gives the next pair. `app_key`:
+ * repeatedly with a JWT that the app's own private key signs.
  */
-export type ConnectionKind = "client_credentials" | "token" | "refresh";
+export type ConnectionKind = "client_credentials" | "token" | "refresh" | "app_key";
 
 export interface Tokens {
   accessToken: string;
@@ -10,6 +11,8 @@ export interface Tokens {
   refreshToken: string | null;
   /** When the access token expires, epoch milliseconds; null for a permanent token. */
   expiresAt: number | null;
+  /** The app's private key as a JWK. Only connections of the kind `app_key` have it. */
+  appKey?: string;
 }
 
 /** Scopes that must be granted: contracts with their billing, customers, orders. */

@@ -1,14 +1,22 @@
 import { messageOf } from "../../domain/error.ts";
 import type { Tokens } from "../../domain/platform/connection.ts";
 import { apiUrls } from "./address.ts";
+import { type AssertionForm, assertionForms, signAssertion } from "./app-key.ts";
 import { PlatformError } from "./platform-error.ts";
 import { type JsonResponse, postJson } from "./post-json.ts";
-import { troubleOfTokenRequest } from "./trouble.ts";
+import { type Credential, troubleOfTokenRequest } from "./trouble.ts";
 
 /** Requests tokens from the platform. */
 export interface TokenEndpoint {
   /** Requests a token with the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
+  /**
+   * Requests a token with the app's own private key. It lives for an hour, and there is no refresh token.
+   * @param appKey from `readAppKey`
+   * @returns the tokens with the key
+   * @throws PlatformError
+   */
+  byAppKey(domain: string, appKey: string): Promise<Tokens>;
   /**
    * Requests the next pair of tokens. May be repeated, because the platform accepts the old refresh token until the new
    * one is used.
@@ -26,31 +34,49 @@ interface Dependencies {
   /** The newest secret of the app. @throws if the app has no secret */
   clientSecret: () => string;
   now: () => number;
+  /** The platform's time. Default: our time. */
+  platformNow?: () => number;
 }
 
 /** Limit for a request that other processes wait for. `byRefreshToken` says why the request may be repeated. */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
-/** The parameters of a token request that depend on how the token is granted. */
-type Grant = { grant_type: string; refresh_token?: string };
+/** The parameters of a token request (RFC 6749 and RFC 7523, 2.2). */
+interface Grant {
+  client_id: string;
+  grant_type: "client_credentials" | "refresh_token";
+  client_secret?: string;
+  refresh_token?: string;
+  client_assertion_type?: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+  client_assertion?: string;
+}
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
 /** The life of a token whose answer names none, in seconds. Such a token is not permanent. */
 const DEFAULT_LIFE_S = 3_600;
 
-export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now }: Dependencies): TokenEndpoint {
-  async function request(domain: string, grant: Grant, isNew = false): Promise<Tokens> {
+export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
+  const { fetch, baseUrl, clientId, clientSecret, now, platformNow = now } = dependencies;
+  /** The number of the form of assertions that the platform accepted last. */
+  let acceptedForm = 0;
+
+  function appId(): string {
     if (clientId === null) throw new PlatformError("unauthorized", "SDS_PLATFORM_CLIENT_ID is not set");
-    const form = { client_id: clientId, client_secret: readSecret(clientSecret), ...grant };
+    return clientId;
+  }
+
+  const app = () => ({ client_id: appId(), client_secret: readSecret(clientSecret) });
+
+  async function request(domain: string, grant: Grant, credential: Credential): Promise<Tokens> {
     const response = await postJson(fetch, {
       url: apiUrls(baseUrl, domain).tokens,
-      body: new URLSearchParams(form).toString(),
+      body: new URLSearchParams({ ...grant }).toString(),
       headers: { "Content-Type": "application/x-www-form-urlencoded" },
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
     const { access_token, refresh_token, expires_in } = response.body ?? {};
-    if (response.status !== 200 || !isToken(access_token)) throw refusal(response, isNew);
+    if (response.status !== 200 || !isToken(access_token)) throw refusal(response, credential);
     return {
       accessToken: access_token,
       refreshToken: isToken(refresh_token) ? refresh_token : (grant.refresh_token ?? null),
@@ -58,10 +84,41 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
     };
   }
 
+  async function requestByForm(domain: string, appKey: string, { alg, audience }: AssertionForm): Promise<Tokens> {
+    const client_id = appId();
+    const grant: Grant = {
+      client_id,
+      grant_type: "client_credentials",
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: await signAssertion(appKey, alg, { clientId: client_id, audience, now: platformNow() }),
+    };
+    return { ...(await request(domain, grant, "app key")), appKey };
+  }
+
   return {
-    byClientCredentials: (domain) => request(domain, { grant_type: "client_credentials" }),
-    byRefreshToken: (domain, refreshToken, isNew) =>
-      request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, isNew),
+    byClientCredentials: async (domain) =>
+      request(domain, { ...app(), grant_type: "client_credentials" }, "client secret"),
+    byRefreshToken: async (domain, refresh_token, isNew = false) => {
+      const credential = isNew ? "new refresh token" : "refresh token";
+      return request(domain, { ...app(), grant_type: "refresh_token", refresh_token }, credential);
+    },
+
+    async byAppKey(domain, appKey) {
+      const forms = assertionForms(appKey, apiUrls(baseUrl, domain).tokens);
+      let refused: unknown;
+      for (const form of [...forms.slice(acceptedForm), ...forms.slice(0, acceptedForm)]) {
+        try {
+          const tokens = await requestByForm(domain, appKey, form);
+          acceptedForm = forms.indexOf(form);
+          return tokens;
+        } catch (thrown) {
+          const isForm = thrown instanceof PlatformError && [400, 401].includes(thrown.status ?? 0);
+          if (!isForm) throw thrown;
+          refused ??= thrown;
+        }
+      }
+      throw refused;
+    },
   };
 }
 
@@ -85,7 +142,7 @@ function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
-function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): PlatformError {
+function refusal({ status, body, retryAfterMs }: JsonResponse, credential: Credential): PlatformError {
   if (status === 429 || status >= 500) {
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
@@ -95,7 +152,7 @@ function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): 
     return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
   }
   const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
-  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, isNew), {
+  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, credential), {
     status,
     needsMerchant: true,
   });

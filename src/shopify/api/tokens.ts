@@ -87,14 +87,16 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   }
 
   async function requestNext(shop: ShopAddress, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
-    const { refreshToken } = old;
-    const tokens =
-      kind === "refresh" && refreshToken !== null
-        ? await endpoint.byRefreshToken(shop.domain, refreshToken)
-        : await endpoint.byClientCredentials(shop.domain);
+    const tokens = await requestByKind(shop.domain, kind, old);
     unsaved.set(shop.id, { old, tokens });
     await saveUnsaved(shop.id);
     return tokens;
+  }
+
+  function requestByKind(domain: string, kind: ConnectionKind, { refreshToken, appKey }: Tokens): Promise<Tokens> {
+    if (kind === "refresh" && refreshToken !== null) return endpoint.byRefreshToken(domain, refreshToken);
+    if (kind === "app_key" && appKey !== undefined) return endpoint.byAppKey(domain, appKey);
+    return endpoint.byClientCredentials(domain);
   }
 
   /** Renews tokens, or waits until another process has renewed them. */

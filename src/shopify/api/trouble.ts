@@ -18,14 +18,25 @@ export function troubleOfStatus(status: number): string | undefined {
   }
 }
 
-/** Says why a token request is refused, and what to do. @param error RFC 6749, 5.2 @param isNew see `TokenEndpoint` */
-export function troubleOfTokenRequest(status: number, error: string | undefined, isNew: boolean): string {
-  if (error === "invalid_grant") {
+/** What a token is requested with. The operator has just given a new refresh token. */
+export type Credential = "client secret" | "app key" | "refresh token" | "new refresh token";
+
+const CHECKS: Record<"client secret" | "app key", string> = {
+  "client secret": "check the app's client id and secret, and whether the app is installed in the shop",
+  "app key":
+    "check whether the developer dashboard has the public half of the app's key (`sds platform jwk`), " +
+    "and whether the app is installed in the shop",
+};
+
+/** Says why a token request is refused, and what to do. @param error RFC 6749, 5.2 */
+export function troubleOfTokenRequest(status: number, error: string | undefined, credential: Credential): string {
+  if (error === "invalid_grant" && credential !== "app key") {
+    const isNew = credential === "new refresh token";
     const advice = isNew ? "get another one from the platform: each is replaced by its first use" : CONNECT_AGAIN;
     return `the refresh token has ended (HTTP ${status}: ${error}); ${advice}`;
   }
   const known = status === 401 ? undefined : troubleOfStatus(status);
   const detail = error === undefined ? "" : `: ${error.slice(0, 100)}`;
-  const advice = "check the app's client id and secret, and whether the app is installed in the shop";
+  const advice = CHECKS[credential === "app key" ? "app key" : "client secret"];
   return known ?? `the platform gave no token, HTTP ${status}${detail}; ${advice}`;
 }

@@ -16,6 +16,8 @@ import { appSubscriptions, grantedScopes } from "./installation.ts";
 export type Credentials =
   | { kind: "client_credentials" }
   | { kind: "token"; token: string }
+  /** The key is from `readAppKey`. */
+  | { kind: "app_key"; appKey: string }
   | { kind: "refresh"; refreshToken: string };
 
 export interface ConnectionResult {
@@ -74,6 +76,8 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
       return Promise.resolve({ accessToken: credentials.token, refreshToken: null, expiresAt: null });
     case "refresh":
       return endpoint.byRefreshToken(domain, credentials.refreshToken, true);
+    case "app_key":
+      return endpoint.byAppKey(domain, credentials.appKey);
     case "client_credentials":
       return endpoint.byClientCredentials(domain);
   }

@@ -4,7 +4,7 @@ import noLargeBodies from "./migrations/0003_no_large_bodies.sql" with { type: "
 import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql" with { type: "text" };
 import redactions from "./migrations/0005_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0006_exchange_rates.sql" with { type: "text" };
-import queuesAndUninstallations from "./migrations/0007_queues_and_uninstallations.sql" with { type: "text" };
+import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -18,5 +18,5 @@ export const MIGRATIONS: readonly string[] = [
   customFieldsAndStyle,
   redactions,
   exchangeRates,
-  queuesAndUninstallations,
+  queuesAndConnections,
 ];

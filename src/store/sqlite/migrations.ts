@@ -14,7 +14,7 @@ import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.
 import customFieldsAndStyle from "./migrations/0012_custom_fields_and_style.sql" with { type: "text" };
 import redactions from "./migrations/0013_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0014_exchange_rates.sql" with { type: "text" };
-import queuesAndUninstallations from "./migrations/0015_queues_and_uninstallations.sql" with { type: "text" };
+import queuesAndConnections from "./migrations/0015_queues_and_connections.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -49,5 +49,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: customFieldsAndStyle },
   { sql: redactions },
   { sql: exchangeRates },
-  { sql: queuesAndUninstallations },
+  { sql: queuesAndConnections },
 ];

@@ -105,6 +105,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
     return null;
   }
   if (what === "setMaxQueryCost") return void standIn.setMaxQueryCost(given["maxQueryCost"] as number);
+  if (what === "setAppKey") return void Object.assign(standIn.appKey, given);
   if (what === "deploy") return void standIn.app.deploy(given["appFile"] as string);
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
+import { AppKey } from "./app-key.ts";
 import { Bucket } from "./bucket.ts";
 import { bulkLines, refuseBulkQuery } from "./bulk-query.ts";
 import { readState, runCommand } from "./control.ts";
@@ -74,6 +75,7 @@ export class StandIn {
   private readonly counts = new Map<string, number>();
   private readonly server: Server;
   readonly app = new DeployedApp();
+  readonly appKey = new AppKey();
   /** From where results of bulk operations are downloaded. */
   readonly files = new FileHost((what) => this.invalid.push(what));
   private posting: Promise<unknown> = Promise.resolve();
@@ -218,7 +220,7 @@ export class StandIn {
     if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
     const shop = this.shops.get(domain);
     const answer = isToken
-      ? this.answerToken(shop, body, log)
+      ? await this.answerToken(shop, body, log)
       : await this.answerQuery(shop, path, request, raw, body, log);
     if (fault === "lost") return void request.socket.destroy();
     this.write(response, answer);
@@ -245,17 +247,35 @@ export class StandIn {
     return n;
   }
 
-  private answerToken(shop: PlatformShop | undefined, body: Record<string, unknown>, log: RequestLog): Answer {
+  private async answerToken(
+    shop: PlatformShop | undefined,
+    body: Record<string, unknown>,
+    log: RequestLog,
+  ): Promise<Answer> {
     this.tokenRequests++;
     log.outcome = "unauthorized";
     if (shop === undefined) return json(404, { errors: "Not Found" });
-    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret)
-      return json(401, { error: "invalid_client" });
+    const isApp = body["client_id"] === this.options.clientId;
+    const assertion = body["client_assertion"];
+    const isProven =
+      assertion === undefined
+        ? body["client_secret"] === this.options.clientSecret
+        : (await this.refuseAssertion(shop, body)) === undefined;
+    if (!isApp || !isProven) return json(401, { error: "invalid_client" });
     if (shop.access !== "open") return json(...REFUSED[shop.access]);
     if (!shop.installed) return json(400, { error: "app_not_installed" });
     const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
     if (status === 200) log.outcome = "ok";
     return json(status, granted);
+  }
+
+  /** @returns why the app's assertion is refused */
+  private async refuseAssertion(shop: PlatformShop, body: Record<string, unknown>): Promise<string | undefined> {
+    if (body["client_assertion_type"] !== "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+      return "wrong type of assertion";
+    const { clientId, now } = this.options;
+    const shopUrl = this.url.replace("{shop}", shop.domain);
+    return this.appKey.refusal(String(body["client_assertion"]), { clientId, shopUrl, now: now() });
   }
 
   private async answerQuery(

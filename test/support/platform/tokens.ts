@@ -8,6 +8,7 @@ export interface TokenAnswer {
 interface TokenRequest {
   grant_type?: unknown;
   refresh_token?: unknown;
+  client_assertion?: unknown;
 }
 
 interface RefreshToken {
@@ -64,9 +65,11 @@ export class Tokens {
   }
 
   /** Answers a request of a known client. */
-  grant({ grant_type, refresh_token }: TokenRequest, scope: string): TokenAnswer {
+  grant({ grant_type, refresh_token, client_assertion }: TokenRequest, scope: string): TokenAnswer {
     if (grant_type === "client_credentials") {
-      const expires_in = this.lifetimes.clientCredentials;
+      const { clientCredentials, refreshed } = this.lifetimes;
+      // An app with public distribution, which alone has a key, gets tokens for an hour.
+      const expires_in = client_assertion === undefined ? clientCredentials : refreshed;
       const access_token = this.issue(expires_in);
       return { status: 200, body: { access_token, scope, ...(this.namesLife && { expires_in }) } };
     }

@@ -14,3 +14,8 @@ CREATE TABLE uninstallations (
 );
 
 CREATE TRIGGER removed_shop BEFORE INSERT ON uninstallations FOR EACH ROW EXECUTE FUNCTION refuse_removed_shop();
+
+-- A fourth kind of connection. Its tokens are stored with the app's own private key.
+ALTER TABLE connections DROP CONSTRAINT connections_kind_check;
+ALTER TABLE connections ADD CONSTRAINT connections_kind_check
+  CHECK (kind IN ('client_credentials', 'token', 'refresh', 'app_key'));
