@@ -48,7 +48,7 @@ export const GUIDES: readonly GuideGroup[] = [
       guide(
         "quick-start",
         "Quick start",
-        "from an address and a key to all rows, in TypeScript and Python",
+        "from an address and a key to all rows, in JavaScript and Python",
         quickStart,
       ),
     ],

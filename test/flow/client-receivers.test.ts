@@ -58,10 +58,10 @@ async function receiving(start: (secret: string, port: string) => RunningProgram
   return { program, secret, receiver, url };
 }
 
-test("receiver.mjs of the package's README stores each genuine event once, and answers 401 to forged ones", async () => {
+test("client-receiver.mjs stores each genuine event once, and answers 401 to forged ones", async () => {
   const folder = await clientProject();
   const { program, receiver, url } = await receiving(
-    (secret, port) => startIn(folder, ["node", "receiver.mjs"], { WEBHOOK_SECRET: secret, PORT: port }),
+    (secret, port) => startIn(folder, ["node", "client-receiver.mjs"], { WEBHOOK_SECRET: secret, PORT: port }),
     /listening on port (\d+)/,
   );
   const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);

@@ -5,6 +5,7 @@ import { $ } from "bun";
 import { version } from "../../package.json";
 import { apiShop } from "../support/api-shop.ts";
 import { clientProject, EXAMPLES, runIn, startIn } from "../support/client-project.ts";
+import { FakeApi } from "../support/fake-api.ts";
 import { isCompiled } from "../support/program.ts";
 import { customer, fieldValue, order } from "../support/records.ts";
 
@@ -86,22 +87,43 @@ describe("the examples in the package's README, under Node, against the program:
     ]);
   });
 
-  test("copy.mjs, own-store.mjs and changes.mjs, before and after changes, and after serve was killed", async () => {
+  test("copies and changes.mjs, before and after changes, and after serve was killed", async () => {
     const shop = await apiShop(3);
     const folder = await clientProject();
     const run = (name: string, more: Record<string, string> = {}) =>
       runIn(folder, ["node", name], { API_URL: shop.server.url, API_KEY: shop.key, ...more });
-    expect((await run("copy.mjs")).stdout).toBe("new or changed: 3, in all: 3\n");
-    expect((await run("copy.mjs")).stdout).toBe("new or changed: 0, in all: 3\n");
+    expect((await run("client-copy.mjs")).stdout).toBe("new or changed: 3, in all: 3\n");
+    expect((await run("client-copy.mjs")).stdout).toBe("new or changed: 0, in all: 3\n");
     expect((await run("own-store.mjs")).stdout).toBe("3 subscriptions\n");
     const first = await run("changes.mjs");
     const [, checkpoint = ""] = /keep this checkpoint: (\S+)/.exec(first.stderr) ?? [];
     await shop.load([order(1, 2), customer(2, { email: "ada@example.com" })]);
     await shop.server.stop("SIGKILL");
     shop.server = await shop.program.serve(["serve", "--port", "0"]);
-    expect((await run("copy.mjs")).stdout).toBe("new or changed: 1, in all: 4\n");
+    expect((await run("client-copy.mjs")).stdout).toBe("new or changed: 1, in all: 4\n");
     const later = await run("changes.mjs", { CHECKPOINT: checkpoint });
     expect(later.stdout).toMatch(/^cus_[a-z2-7]{24} ada@example.com\n$/);
+  });
+
+  test.each([
+    ["client-copy.mjs", "orders"],
+    ["follow.mjs", "customers"],
+  ])("%s reads all rows again after a restore, and keeps them with another shop's key", async (name, resource) => {
+    const api = new FakeApi(3);
+    const folder = await clientProject();
+    const start = () => startIn(folder, ["node", name], { API_URL: api.url, API_KEY: `cad_pk_${"0".repeat(48)}` });
+    await start().prints(/in all: 3/);
+    api.restore("ord_1");
+    const restored = start();
+    await restored.prints(/new or changed: 2, in all: 2/);
+    await restored.stop();
+    const file = join(folder, `${resource}.copy`);
+    const before = readFileSync(file);
+    api.isOtherShop = true;
+    const refused = start();
+    await refused.prints(/It is other_shop\./);
+    expect(await refused.exited).toBe(1);
+    expect(readFileSync(file)).toEqual(before);
   });
 
   test("follow.mjs goes on until it is stopped, also while serve is away", async () => {

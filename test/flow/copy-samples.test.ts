@@ -78,7 +78,7 @@ describe("docs/copies.md", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test.each(RUNTIMES.filter(({ suffix }) => suffix === "mts"))(
+  test.each(RUNTIMES.filter(({ suffix }) => suffix === "mjs"))(
     "$name leaves no draft behind that did not fit",
     async (runtime) => {
       const { folder, run, install } = await served();

@@ -35,7 +35,7 @@ async function faults(language: string, command: string, isWanted: (printed: str
   expect(samples).toHaveLength(OPERATIONS.length);
   const found: string[] = [];
   for (const [index, { code }] of samples.entries()) {
-    const file = join(folder, `${index}.${language === "ts" ? "mts" : language}`);
+    const file = join(folder, `${index}.${language === "js" ? "mjs" : language}`);
     writeFileSync(file, code);
     const child = Bun.spawn([command, file], { env, stdout: "pipe", stderr: "pipe" });
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -49,7 +49,7 @@ test("each call of the reference in curl is answered, and not with an error", as
 });
 
 test.each([
-  ["TypeScript", "ts", process.execPath],
+  ["JavaScript", "js", "node"],
   ["Python", "python", "python3"],
 ])("each call of the reference in %s is answered with 200, or 202 from the intake", async (_, language, command) => {
   expect(await faults(language, command, (printed) => /^20[02] \{/.test(printed))).toEqual([]);

@@ -3,21 +3,25 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
+import { afterTest } from "../support/cleanup.ts";
 import { EXAMPLES, startIn } from "../support/client-project.ts";
 import { eventually } from "../support/eventually.ts";
+import { refusal } from "../support/fake-api.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { beginPost } from "../support/raw-http.ts";
 import { type Install, ORDERS, RUNTIMES, type Runtime, served } from "../support/sample-runs.ts";
 import { SAMPLES, shellWith } from "../support/samples.ts";
 
-test("every program in TypeScript and Python in the pages has a test", () => {
+test("every program in JavaScript and Python in the pages has a test", () => {
   const code = SAMPLES.filter(({ language }) => ["ts", "js", "python"].includes(language));
   // A fragment is only some lines of a program. The library that this fragment uses has its own tests.
   const [fragments, programs] = [code.filter(({ file }) => file === undefined), code.filter(({ file }) => file)];
   expect(fragments.map((each) => each.code.split("\n")[0])).toEqual(["// npm install standardwebhooks"]);
-  expect(programs.map(({ file }) => file).toSorted()).toEqual(
+  const names = programs.map(({ file }) => file);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.toSorted()).toEqual(
     [
-      ...["copy.mts", "puller.py", "receiver.mts", "receiver.py", "rows.mts", "rows.py", "verify.mts", "verify.py"],
+      ...["copy.mjs", "puller.py", "receiver.mjs", "receiver.py", "rows.mjs", "rows.py", "verify.mjs", "verify.py"],
       // client.test.ts and client-receivers.test.ts run these.
       ...EXAMPLES.keys(),
     ].sort(),
@@ -46,9 +50,41 @@ describe("docs/quick-start.md", () => {
   });
 });
 
-test("the loop in docs/api.md prints all orders", async () => {
+describe("programs that read", () => {
+  const PROGRAMS = RUNTIMES.flatMap((runtime) => [
+    { name: `rows, ${runtime.name}`, runtime, program: "rows", args: [] as string[] },
+    runtime.suffix === "py"
+      ? { name: `puller, ${runtime.name}`, runtime, program: "puller", args: ["--database", "orders.db"] }
+      : { name: `copy, ${runtime.name}`, runtime, program: "copy", args: ["orders", "orders.json"] },
+  ]);
+
+  test.each(PROGRAMS)("$name: try again after 429 and 503", async ({ runtime, program, args }) => {
+    const { url, run, install } = await served();
+    const busy = startBusy(url);
+    const { status, stdout } = await run([...install(runtime, program), ...args], { API_URL: busy.url });
+    expect({ status, refusals: busy.refusals }).toEqual({ status: 0, refusals: [] });
+    expect(stdout).not.toBe("");
+  });
+
+  test.each(PROGRAMS)("$name: print why they failed in one line", async ({ runtime, program, args }) => {
+    const { run, install } = await served();
+    const failure = async (env: Record<string, string>) => {
+      const { status, stdout, stderr } = await run([...install(runtime, program), ...args], env);
+      expect({ status, stdout, lines: stderr.split("\n").length }).toEqual({ status: 1, stdout: "", lines: 2 });
+      return stderr;
+    };
+    expect(await failure({ API_KEY: `cad_pk_${"0".repeat(48)}` })).toContain("Send a valid API key");
+    expect(await failure({ API_URL: "" })).toStartWith(`${program}: `);
+    // The puller tries for two minutes. client/puller.test.ts has its messages.
+    if (program !== "puller") expect(await failure({ API_URL: "http://127.0.0.1:1" })).toStartWith(`${program}: `);
+  });
+});
+
+test("the loop in docs/api.md prints all orders, also after 429 and 503", async () => {
   const { url, key, shell } = await served();
-  const { stdout } = await shell(shellWith("api.md", "jq"));
+  const busy = startBusy(url);
+  const { stdout } = await shell(shellWith("api.md", "jq"), { API_URL: busy.url });
+  expect(busy.refusals).toEqual([]);
   const printed = stdout.trimEnd().split("\n");
   expect(printed.map((line) => JSON.parse(line) as unknown)).toEqual(await readRows(url, key, "orders"));
 });
@@ -64,7 +100,11 @@ describe("docs/receivers.md", () => {
     const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
     const port = String(freePort());
     const former = `whsec_${btoa("former")}`;
-    startIn(folder, receiverCommand(runtime, install), { ...env, WEBHOOK_SECRET: `${former} ${secret}`, PORT: port });
+    const receiver = startIn(folder, receiverCommand(runtime, install), {
+      ...env,
+      WEBHOOK_SECRET: `${former} ${secret}`,
+      PORT: port,
+    });
     const address = `http://127.0.0.1:${port}/`;
     await untilAnswered(address);
     await program.json(["webhook", "set", "--url", address, "--all-topics"]);
@@ -83,7 +123,16 @@ describe("docs/receivers.md", () => {
     expect(await answer(secret)).toContain(" 204 ");
     expect(await answer(former)).toContain(" 204 ");
     expect(await answer(`whsec_${btoa("another")}`)).toContain(" 401 ");
+    // A recorded delivery that somebody sends again, and one without the headers of Standard Webhooks.
+    const given = { WEBHOOK_SECRET: secret, PORT: port };
+    expect((await shell(sample.replace("$(date +%s)", "1767225600"), given)).stdout).toContain(" 401 ");
+    expect((await shell(sample.replaceAll("webhook-", "other-"), given)).stdout).toContain(" 401 ");
     expect(storedIds(folder)).toEqual([id, "whd_test"]);
+    await receiver.prints(new RegExp(`^listening on http://127.0.0.1:${port}$`, "m"));
+    await receiver.prints(new RegExp(`^test: order.failed ${id}$`, "m"));
+    await receiver.prints(/^subscription.cancelled whd_test$/m);
+    // It listens on 127.0.0.1 only: a wildcard address would also have 127.0.0.2.
+    if (process.platform === "linux") await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow();
     const file = join(folder, runtime.suffix === "py" ? "events.db" : "events.ndjson");
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
@@ -107,6 +156,25 @@ describe("docs/receivers.md", () => {
     expect(storedIds(folder)).toEqual([...(isPython ? [] : ["whd_older"]), "whd_test"]);
   });
 });
+
+/** Starts a proxy that answers 429 and 503 before it passes requests on. */
+function startBusy(url: string): { url: string; refusals: Response[] } {
+  const refusals = [
+    refusal(429, "rate_limited", { "Retry-After": "1" }),
+    refusal(503, "unavailable", { "Retry-After": "1" }),
+  ];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ url: asked, headers }) {
+      const { pathname, search } = new URL(asked);
+      const Authorization = headers.get("Authorization") ?? "";
+      return refusals.shift() ?? fetch(url + pathname + search, { headers: { Authorization, "Accept-Encoding": "" } });
+    },
+  });
+  afterTest(() => server.stop(true));
+  return { url: server.url.origin, refusals };
+}
 
 function receiverCommand(runtime: Runtime, install: Install): string[] {
   return [...install(runtime, "receiver"), ...(runtime.suffix === "py" ? ["--database", "events.db"] : [])];

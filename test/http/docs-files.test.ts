@@ -10,9 +10,9 @@ const MARKDOWN = "text/markdown; charset=utf-8";
 
 test.each([
   ["/docs/airbyte.yaml", "application/yaml; charset=utf-8", await Bun.file(join(DOCS, "airbyte.yaml")).text()],
-  ["/docs/copy.mts", TEXT, programNamed("copy.mts")],
+  ["/docs/copy.mjs", TEXT, programNamed("copy.mjs")],
   ["/docs/puller.py", TEXT, programNamed("puller.py")],
-  ["/docs/receiver.mts", TEXT, programNamed("receiver.mts")],
+  ["/docs/receiver.mjs", TEXT, programNamed("receiver.mjs")],
   ["/docs/receiver.py", TEXT, programNamed("receiver.py")],
   ["/docs/copies.md", MARKDOWN, await Bun.file(join(DOCS, "copies.md")).text()],
 ])("GET %s gives the file, without a key", async (path, type, text) => {

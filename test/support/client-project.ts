@@ -40,6 +40,8 @@ function withPath(env: Record<string, string>): Record<string, string> {
 export interface RunningProgram {
   /** Waits until the program's output matches, on stdout or stderr. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The program's exit status, once it has ended. */
+  exited: Promise<number>;
   /** Ends the program with SIGTERM. @returns its exit status */
   stop(): Promise<number>;
 }
@@ -70,6 +72,7 @@ export function startIn(folder: string, command: string[], env: Record<string, s
   follow(child.stdout);
   follow(child.stderr);
   return {
+    exited: child.exited,
     async prints(pattern) {
       for (;;) {
         const found = pattern.exec(output);

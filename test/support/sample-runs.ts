@@ -5,7 +5,7 @@ import { temporaryFolder } from "./app.ts";
 import { runIn } from "./client-project.ts";
 import { PROGRAM } from "./program.ts";
 import { order } from "./records.ts";
-import { programNamed, withoutTypes } from "./samples.ts";
+import { programNamed } from "./samples.ts";
 
 /** 100 orders for each of three subscriptions, which is more than one page. */
 export const ORDERS = [1, 2, 3].flatMap((n) =>
@@ -18,19 +18,18 @@ function at(cycle: number): string {
 
 export interface Runtime {
   name: string;
-  suffix: "mts" | "py";
+  suffix: "mjs" | "py";
   command: string;
-  prepare: (code: string) => string;
 }
 
 /** Saves a program of the documentation in the folder. @returns the command that runs the program */
 export type Install = (runtime: Runtime, name: string) => string[];
 
-/** How to run the documentation's programs in each language. Node 20 runs TypeScript after its types are removed. */
+/** How to run the documentation's programs in each language. */
 export const RUNTIMES: Runtime[] = [
-  { name: "TypeScript under Bun", suffix: "mts", command: process.execPath, prepare: (code) => code },
-  { name: "TypeScript under Node", suffix: "mts", command: "node", prepare: withoutTypes },
-  { name: "Python", suffix: "py", command: "python3", prepare: (code) => code },
+  { name: "JavaScript under Bun", suffix: "mjs", command: process.execPath },
+  { name: "JavaScript under Node", suffix: "mjs", command: "node" },
+  { name: "Python", suffix: "py", command: "python3" },
 ];
 
 /** Serves a shop with 300 orders. Also returns its key, and a folder in which the documentation's programs run. */
@@ -47,10 +46,10 @@ export async function served() {
     PATH: `${folder}:${process.env["PATH"]}`,
   };
   const run = (command: string[], more: Record<string, string> = {}) => runIn(folder, command, { ...env, ...more });
-  const install: Install = ({ suffix, command, prepare }, name) => {
+  const install: Install = ({ suffix, command }, name) => {
     const file = `${name}.${suffix}`;
-    const stored = join(folder, command === "node" ? `${name}.mjs` : file);
-    writeFileSync(stored, prepare(programNamed(file)));
+    const stored = join(folder, file);
+    writeFileSync(stored, programNamed(file));
     return [command, stored];
   };
   /** Runs shell code of the documentation, with the address of this server. */

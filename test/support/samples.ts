@@ -51,8 +51,3 @@ export function shellWith(page: string, text: string): string {
   if (found === undefined) throw new Error(`${page} has no shell code with ${text}`);
   return found.code;
 }
-
-/** Removes the types from TypeScript, because versions of Node before 22.18 cannot run code with types. */
-export function withoutTypes(code: string): string {
-  return new Bun.Transpiler({ loader: "ts", target: "node" }).transformSync(code);
-}

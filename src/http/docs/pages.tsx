@@ -35,8 +35,8 @@ export function renderHome(): string {
       ))}
       <p>
         For your tools: <a href="/openapi.json">the OpenAPI document</a>, programs that keep a copy (
-        <a href="/docs/copy.mts">TypeScript</a>, <a href="/docs/puller.py">Python</a>) and receive webhooks (
-        <a href="/docs/receiver.mts">TypeScript</a>, <a href="/docs/receiver.py">Python</a>), and{" "}
+        <a href="/docs/copy.mjs">JavaScript</a>, <a href="/docs/puller.py">Python</a>) and receive webhooks (
+        <a href="/docs/receiver.mjs">JavaScript</a>, <a href="/docs/receiver.py">Python</a>), and{" "}
         <a href="/docs/airbyte.yaml">a source for Airbyte</a>. <a href="/docs/llms.txt">A list</a> leads to each page in
         Markdown. In the terminal, <code>sds docs</code> has the same pages.
       </p>

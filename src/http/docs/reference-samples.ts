@@ -10,7 +10,15 @@ export interface SampleWithPath {
 /** Sample calls of a list ask for one row, because the example of the answer has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
-/** Writes calls of an operation in curl, TypeScript and Python. The programs read the key from the environment. */
+/** Prints the answer, also that of an error. */
+const PYTHON_ANSWER = `try:
+    response = urllib.request.urlopen(request, timeout=60)
+except urllib.error.HTTPError as error:
+    response = error
+with response:
+    print(response.status, json.load(response))`;
+
+/** Writes calls of an operation in curl, JavaScript and Python. The programs read the key from the environment. */
 export function samples(document: OpenApiDocument, located: SampleWithPath): string {
   const security = (located.operation.security ?? document.security).flatMap(Object.keys);
   const made = security.includes("intakeSignature")
@@ -19,7 +27,7 @@ export function samples(document: OpenApiDocument, located: SampleWithPath): str
   const words = located.operation.operationId.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).split(" ");
   return [
     block("sh", made.shell),
-    block("ts", `// ${words.join("-")}.mts\n${made.typeScript}`),
+    block("js", `// ${words.join("-")}.mjs\n${made.javaScript}`),
     block("python", `# ${words.join("_")}.py\n${made.python}`),
   ].join("\n\n");
 }
@@ -30,7 +38,7 @@ function block(language: string, code: string): string {
 
 interface Samples {
   shell: string;
-  typeScript: string;
+  javaScript: string;
   python: string;
 }
 
@@ -51,17 +59,16 @@ function readSamples(located: SampleWithPath, withKey: boolean): Samples {
     : "";
   return {
     shell: `curl -s ${withKey ? '-H "Authorization: Bearer $API_KEY" ' : ""}"$API_URL${path}"`,
-    typeScript: `
+    javaScript: `
 const ${names} = process.env;
 
 const response = await fetch(\`\${API_URL}${path}\`${headers});
 console.log(response.status, await response.json());`.trimStart(),
     python: `
-import json, os, urllib.request
+import json, os, urllib.error, urllib.request
 
 request = urllib.request.Request(os.environ["API_URL"] + "${path}")
-${pythonKey}with urllib.request.urlopen(request, timeout=60) as response:
-    print(response.status, json.load(response))`.trimStart(),
+${pythonKey}${PYTHON_ANSWER}`.trimStart(),
   };
 }
 
@@ -74,7 +81,7 @@ function signedSamples({ path, operation: { requestBody } }: SampleWithPath): Sa
 body='${JSON.stringify(record)}'
 signature=$(printf %s "$body" | openssl dgst -sha256 -hmac "$INTAKE_SECRET" -r | cut -d' ' -f1)
 curl -s -H "X-Service-Shop: $SHOP" -H "X-Service-Signature: sha256=$signature" -d "$body" "$API_URL${path}"`,
-    typeScript: `
+    javaScript: `
 import { createHmac } from "node:crypto";
 
 const { API_URL, SHOP = "", INTAKE_SECRET = "" } = process.env;
@@ -90,7 +97,7 @@ const response = await fetch(\`\${API_URL}${path}\`, {
 });
 console.log(response.status, await response.json());`.trimStart(),
     python: `
-import hashlib, hmac, json, os, urllib.request
+import hashlib, hmac, json, os, urllib.error, urllib.request
 
 body = json.dumps(${pythonText(record)}).encode()
 signature = hmac.new(os.environ["INTAKE_SECRET"].encode(), body, hashlib.sha256).hexdigest()
@@ -99,8 +106,7 @@ request = urllib.request.Request(
     data=body,
     headers={"X-Service-Shop": os.environ["SHOP"], "X-Service-Signature": "sha256=" + signature},
 )
-with urllib.request.urlopen(request, timeout=60) as response:
-    print(response.status, json.load(response))`.trimStart(),
+${PYTHON_ANSWER}`.trimStart(),
   };
 }
 

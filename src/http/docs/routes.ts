@@ -26,7 +26,7 @@ const MARKDOWN = "text/markdown; charset=utf-8";
 /** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
 /** Complete programs in the guides (docs/api.md, "Ready for your tools"). The first line of each is its name. */
-const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
+const PROGRAMS = ["copy.mjs", "puller.py", "receiver.mjs", "receiver.py"];
 
 type FileContent = string | Uint8Array<ArrayBuffer>;
 
