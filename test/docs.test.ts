@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
+import { version } from "../package.json";
 import { buildProgram } from "../src/cli/program.ts";
 import { TOPIC_NAMES } from "../src/domain/events/event.ts";
 import { EVENT_DATA } from "../src/domain/events/event-schemas.ts";
@@ -183,6 +184,10 @@ test("the style to begin with, in docs/storefront.md, is accepted", () => {
     ({ language }) => language === "css",
   );
   expect(styles.map(({ code }) => scopeStylesheet(code))).toEqual([{ css: expect.stringContaining(".sds-widget") }]);
+});
+
+test("the changelog begins with the version of the program", () => {
+  expect(/^## (.*)$/m.exec(page("src/docs/changelog.md"))?.[1]).toBe(version);
 });
 
 test("every command is in docs/operating.md", () => {
