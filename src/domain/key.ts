@@ -51,7 +51,8 @@ export const MAX_LABEL = 200;
 /** @throws SdsError `invalid` */
 export function parseLabel(text: string): string {
   const label = text.trim();
-  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
+  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(label))
+    return label;
   throw invalid(`the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);
 }
 

@@ -6,12 +6,15 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
 /** API keys (the first group is the fingerprint), signing secrets, intake secrets, the platform's access tokens. */
-const SECRETS = /(cad_pk_[0-9a-f]{8})\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+/g;
+const SECRETS = /(cad(?:_|%5f)pk(?:_|%5f)[0-9a-f]{8})\w+|(?:whsec|intake)(?:_|%5f)[\w+/=%]+|shp[a-z]{2}(?:_|%5f)\w+/gi;
+/** Half of an API key's digits or more, as of a key that was typed with a space in it. */
+const KEY_DIGITS = /(?<![0-9a-z])[0-9a-f]{24,}(?![0-9a-z])/gi;
 const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
 /** Hides secrets in a message: a person may type a key in the wrong place, or a server may repeat a key. */
 export function masked(text: string): string {
-  return text.replaceAll(SECRETS, (_secret, fingerprint = "") => `${fingerprint}[hidden]`);
+  const hidden = text.replaceAll(SECRETS, (_secret, fingerprint = "") => `${fingerprint}[hidden]`);
+  return hidden.replaceAll(KEY_DIGITS, "[hidden]");
 }
 
 /** Hides what callers must not log: secrets, fingerprints of keys, and e-mail addresses. */
@@ -25,7 +28,7 @@ export interface LogTarget {
 }
 
 /** Characters that control a terminal or the direction of text, and invisible ones. Line ends and tabs are allowed. */
-export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu;
+export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5/gu;
 
 /** Writes each control or invisible character as its code, because text from outside must not control a terminal. */
 export function printable(text: string): string {

@@ -1,5 +1,13 @@
 import { expect, test } from "bun:test";
-import { fingerprintOf, generateKey, hashKey, isKey, keyFromHeader, parseKey } from "../../src/domain/key.ts";
+import {
+  fingerprintOf,
+  generateKey,
+  hashKey,
+  isKey,
+  keyFromHeader,
+  parseKey,
+  parseLabel,
+} from "../../src/domain/key.ts";
 
 const key = `cad_pk_${"0123456789abcdef".repeat(3)}`;
 
@@ -41,4 +49,8 @@ test.each([
   `Bearer ${key}\n`,
 ])("%p holds no key", (header) => {
   expect(keyFromHeader(header)).toBeUndefined();
+});
+
+test.each(["\u0007", "\u200b", "\u2028", "\u2029", "\u{e0041}"])("a label with %j is refused", (character) => {
+  expect(() => parseLabel(`a${character}b`)).toThrow("no control or invisible characters");
 });

@@ -56,3 +56,15 @@ test("a message hides keys behind their fingerprint, secrets and tokens", () => 
   const message = `no cad_pk_${hex}, whsec_${"A/+".repeat(14)}=, intake_${"B".repeat(43)}=, shpat_${hex}, cad_pk_01234567`;
   expect(masked(message)).toBe("no cad_pk_01234567[hidden], [hidden], [hidden], [hidden], cad_pk_01234567");
 });
+
+test("a message hides percent-encoded secrets, and keys that were typed with a space", () => {
+  const hex = "0123456789ab".repeat(4);
+  expect(masked(`cad%5Fpk%5F${hex} ${encodeURIComponent(`whsec_${"A/+".repeat(14)}=`)}&`)).toBe(
+    "cad%5Fpk%5F01234567[hidden] [hidden]&",
+  );
+  expect(masked(`got 2: cad_pk_, ${hex}.`)).toBe("got 2: cad_pk_, [hidden].");
+  expect(masked(`got 2: cad_pk_${hex.slice(0, 13)}, ${hex.slice(13)}.`)).toBe(
+    "got 2: cad_pk_01234567[hidden], [hidden].",
+  );
+  expect(masked(`CAD_PK_${hex.toUpperCase()}`)).toBe("CAD_PK_01234567[hidden]");
+});

@@ -27,7 +27,7 @@ export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: End
   // Parsers disagree on these characters: one parser reads https://a.example\@127.0.0.1/ as a.example, another parser
   // as 127.0.0.1.
   // Invisible characters, such as U+202E, would show people another URL than the requests use.
-  if (/[\\\s\p{Cc}\p{Cf}]/u.test(text))
+  if (/[\\\s\p{Cc}\p{Cf}\p{DI}]/u.test(text))
     return refuse("the URL has a backslash, a space, or a control or invisible character in it");
   if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text)))
     return refuse("it is not a URL");

@@ -125,5 +125,7 @@ function checked(field: FieldDefinition): FieldDefinition {
 
 /** Whether a text has 1 to 80 code points, no invisible character, and not only spaces. */
 function isShort(text: string): boolean {
-  return isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT && !/[\p{Cc}\p{Cf}]/u.test(text);
+  return (
+    isText(text) && text.trim() !== "" && [...text].length <= MAX_TEXT && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
+  );
 }

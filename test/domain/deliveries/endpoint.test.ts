@@ -53,6 +53,7 @@ describe("refused, with the reason", () => {
       "the URL has a backslash, a space, or a control or invisible character in it",
     ],
     ["https://hooks.exam\u200bple.com/", "the URL has a backslash, a space, or a control or invisible character in it"],
+    ["https://hooks.example.com/\u3164", "the URL has a backslash, a space, or a control or invisible character in it"],
     ["https://hooks.example.com:80/", "port 80 is not accepted: use 443, or 1024 and above"],
     ["https://hooks.example.com:22/", "port 22 is not accepted: use 443, or 1024 and above"],
     ["https://hooks.example.com:1023/", "port 1023 is not accepted: use 443, or 1024 and above"],
