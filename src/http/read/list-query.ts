@@ -23,23 +23,30 @@ const REPEATABLE = ["limit", "cursor", "status"];
  * empty if we have none. We refuse the names: a client that got the first page for each `page` would never end.
  */
 const FOREIGN = namesByUse({
-  limit: "pagesize perpage pagelimit size count top take first last maxresults",
+  limit:
+    "pagesize perpage itemsperpage resultsperpage recordsperpage pagelimit size count top take first last max " +
+    "maxresults maxitems rows num length batchsize",
   cursor:
-    "page pages pagenumber pageindex pagetoken pageinfo pagekey pageoffset pageafter pagebefore pagecursor offset " +
-    "skip start startat startingafter endingbefore after before sinceid maxid nexttoken nextpage nextcursor",
+    "page pages p pg pageno pagenum pagenumber pageindex pagetoken pageinfo pagekey pageoffset pageafter pagebefore " +
+    "pagecursor currentpage offset skip skiptoken start startat startkey startingafter endingbefore after before " +
+    "exclusivestartkey sinceid fromid maxid lastid lastkey next nexttoken nextpage nextcursor continuation " +
+    "continuationtoken marker bookmark scroll scrollid iterator",
   updatedSince:
-    "updatedat updatedatmin updatedafter updatedfrom modifiedsince modifiedafter changedsince ifmodifiedsince",
+    "updatedat updatedatmin minupdatedat updatedafter updatedfrom modifiedsince modifiedafter changedsince " +
+    "ifmodifiedsince lastmodified lastupdated sincedate",
   shopifyId: "id ids gid gids shopifyids",
   status: "state statuses financialstatus",
   customerId: "customer customers customerids",
   contractId: "contract contracts contractids subscription subscriptions subscriptionid subscriptionids",
   "":
-    "sort sortby sortkey sortorder order orderby direction reverse email phone name q query search filter filters " +
-    "where from to until startdate enddate datefrom dateto",
+    "sort sortby sortkey sortorder order orderby direction dir asc desc reverse email phone name q query search " +
+    "filter filters where from to until begin end date startdate enddate starttime endtime datefrom dateto",
 });
 /** Other APIs' filters by a time, such as `created_at_min`, in their plain spelling. We do not have them. */
-const FOREIGN_TIME =
-  /^(created|updated|modified|started|billed|cancelled)(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$/;
+const FOREIGN_TIME = new RegExp(
+  "^(created|updated|modified|processed|started|billed|nextbilling|cancelled)" +
+    "(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$",
+);
 const FIELDS: Record<Resource, ReadonlySet<string>> = {
   subscriptions: plainKeys(Subscription),
   customers: plainKeys(Customer),
@@ -136,12 +143,12 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
 }
 
 /**
- * Returns our parameter for the use that a name has in other APIs; empty if we have none. For `page[size]`, looks up
- * the whole name and then `page`.
+ * Returns our parameter for the use that a name has in other APIs; empty if we have none. For `page[size]`,
+ * `page.size` and `status__in`, looks up the whole name and then `page`.
  * @returns undefined for a name without such a use
  */
 function foreignUse(name: string, resource: Resource): string | undefined {
-  for (const text of [plain(name), plain(name.replace(/\[.*/, ""))]) {
+  for (const text of [plain(name), plain(name.replace(/([[.]|__).*/, ""))]) {
     const ours = FOREIGN.get(text) ?? SPELLINGS.get(text);
     if (ours !== undefined) return ours;
     if (FOREIGN_TIME.test(text) || FIELDS[resource].has(text)) return "";
@@ -182,9 +189,9 @@ function unknown(name: string, known: string): SdsError {
   return new SdsError("bad_parameter", `there is no parameter ${shown(name)}: ${known}`);
 }
 
-/** Returns a name without case and punctuation. */
+/** Returns a name without case and punctuation, and without the `amp;` of an address that was copied from HTML. */
 function plain(name: string): string {
-  return name.replace(/[_\-[\]]/g, "").toLowerCase();
+  return name.toLowerCase().replace(/^amp;|[^a-z0-9]/g, "");
 }
 
 /** Shortens a text from a request for an error message, and replaces characters that cannot be printed. */

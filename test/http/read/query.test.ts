@@ -125,6 +125,21 @@ describe("a parameter", () => {
     ...["page", "offset", "page[number]", "page[whatever]", "starting_after", "after", "before", "since_id"].map(
       (name) => ["customers", `${name}=2`, `There is no parameter "${name}": use cursor.`] as const,
     ),
+    ...[
+      "$skip",
+      "page.number",
+      "pageNo",
+      "currentPage",
+      "next",
+      "continuation_token",
+      "marker",
+      "last_id",
+      " page",
+    ].map((name) => ["customers", `${name}=2`, `There is no parameter "${name}": use cursor.`] as const),
+    ...["limit", "cursor", "since"].map(
+      (name) => ["orders", `amp;${name}=2`, `There is no parameter "amp;${name}": it is spelt ${name}.`] as const,
+    ),
+    ["orders", "$top=3", 'There is no parameter "$top": use limit.'],
     ["orders", "per_page=3", 'There is no parameter "per_page": use limit.'],
     ["orders", "ids=1,2", 'There is no parameter "ids": use shopifyId.'],
     ["orders", "state=PAID", 'There is no parameter "state": use status.'],
@@ -140,6 +155,10 @@ describe("a parameter", () => {
       "created_at_min",
       "created_after",
       "created[gte]",
+      "created_at.gte",
+      "processed_at_min",
+      "status__in",
+      "desc",
       "first_name",
     ].map((name) => ["customers", `${name}=x`, `There is no parameter "${name}": ${PARAMETERS}`] as const),
     ...["shopifyId", "since", "updatedSince"].map(
