@@ -7,21 +7,32 @@ import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, Sen
 /** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** Position of a delivery in its shop's plan. */
+/** A queue, and when its first delivery is due. Epoch milliseconds. */
+type PlannedQueue = SendQueue & { at: number };
+
+/** Position of a delivery in its queue's plan. */
 type DuePosition = { at: number; number: number };
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
   const record = resultRecorder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
-  // Finds the next queue with one index seek, whatever the number of due deliveries.
-  const queueAfter = db.prepare<SendQueue & { at: number }, [number, string]>(
+  // Each finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id, kind) > (?, ?)`,
+  // SQLite would read all deliveries of a queue.
+  const queueOfLaterShop = db.prepare<PlannedQueue, [number]>(
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND (shop_id, kind) > (?, ?) ORDER BY shop_id, kind, claimable_at LIMIT 1`,
+     WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, kind, claimable_at LIMIT 1`,
+  );
+  const laterQueueOfShop = db.prepare<PlannedQueue, [number, string]>(
+    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id = +? AND kind > ? ORDER BY kind, claimable_at LIMIT 1`,
   );
   function* plannedQueues() {
-    let next = queueAfter.get(0, "");
-    for (; next !== null; next = queueAfter.get(next.shopId, next.kind)) yield next;
+    let next = queueOfLaterShop.get(0);
+    while (next !== null) {
+      yield next;
+      next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
+    }
   }
   const allPaces = db.prepare<EndpointPace, []>(
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
