@@ -76,7 +76,8 @@ describe("programs that read", () => {
     expect(await failure({ API_KEY: `cad_pk_${"0".repeat(48)}` })).toContain("Send a valid API key");
     expect(await failure({ API_URL: "" })).toStartWith(`${program}: `);
     // The puller tries for two minutes. client/puller.test.ts has its messages.
-    if (program !== "puller") expect(await failure({ API_URL: "http://127.0.0.1:1" })).toStartWith(`${program}: `);
+    if (program !== "puller")
+      expect(await failure({ API_URL: `http://127.0.0.1:${freePort()}` })).toStartWith(`${program}: `);
   });
 });
 
