@@ -18,6 +18,7 @@ import { createKeyLimits } from "../http/read/key-limits.ts";
 import { createLargePages } from "../http/read/large-page.ts";
 import { createReadApi } from "../http/read/read-api.ts";
 import { createListHandler, createRowHandler } from "../http/read/rows.ts";
+import { createShopHandler } from "../http/read/shop.ts";
 import { createWrongKeyLog } from "../http/read/wrong-key-log.ts";
 import { createReadiness } from "../http/readiness.ts";
 import { createRoutes } from "../http/routes.ts";
@@ -130,6 +131,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, lists),
     row: (resource) => createRowHandler(resource, store.pages, readApi),
+    shop: createShopHandler(shops, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { API_ERROR_CODES, CURSOR_PROBLEMS } from "../domain/error.ts";
 import type { FieldValues } from "../domain/fields/value.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
+import { PLANS } from "../domain/shop.ts";
 
 /** The schema of `page`, which goes with the rows of a page (docs/api.md, "Pagination"). */
 export const PageInfo = Type.Object(
@@ -36,6 +37,17 @@ export const ANSWER_SCHEMAS = {
   customers: Customer,
   orders: Order,
 } as const;
+
+/** What the API says about the shop of a key. */
+export const ShopAnswer = Type.Object(
+  {
+    domain: Type.String({ description: "The shop's domain at the platform." }),
+    plan: oneOf(PLANS, "`pro`, `free` or `free+addon`."),
+    currency: Type.String({ description: "ISO 4217 code. All amounts are in this currency." }),
+  },
+  { title: "Shop", description: "The shop that the API key belongs to." },
+);
+export type ShopAnswer = Static<typeof ShopAnswer>;
 
 /** An error in JSON (docs/api.md, "Errors"). */
 export const ErrorBody = Type.Object(

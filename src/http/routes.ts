@@ -35,6 +35,7 @@ export interface Route {
 export interface RouteHandlers {
   list: (resource: Resource) => RouteHandler;
   row: (resource: Resource) => RouteHandler;
+  shop: RouteHandler;
   intake: RouteHandler;
   platformWebhook: RouteHandler;
   openApi: RouteHandler;
@@ -55,7 +56,7 @@ const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:objec
 
 /** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
-  const { list, row, intake, platformWebhook, openApi, widgetStyle, admin, docs, notReady } = handlers;
+  const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, docs, notReady } = handlers;
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -65,6 +66,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
       { path: `/api/v1/${resource}`, methods: { GET: list(resource) } },
       ...ROW_PATHS.map((path) => ({ path: `/api/v1/${resource}/${path}`, methods: { GET: row(resource) } })),
     ]),
+    { path: "/api/v1/shop", methods: { GET: shop } },
     // Below /api, a wrong method gets 405 even if the path is unknown (docs/api.md, Errors).
     { path: "/api", methods: { GET: respondNotFound } },
     { path: "/api/*", methods: { GET: respondNotFound } },

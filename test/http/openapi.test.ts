@@ -129,7 +129,7 @@ describe("the document", () => {
     }
     const names = objectsIn(document).flatMap(({ object }) => object["operationId"] ?? []);
     expect(new Set(names).size).toBe(names.length);
-    expect(names.length).toBe(10 + TOPIC_NAMES.length);
+    expect(names.length).toBe(11 + TOPIC_NAMES.length);
   });
 
   test("describes an event of each topic, with the topic as discriminator", () => {

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
-import { ANSWER_SCHEMAS, ErrorBody, Health, IntakeResult, PageInfo } from "../answers.ts";
+import { ANSWER_SCHEMAS, ErrorBody, Health, IntakeResult, PageInfo, ShopAnswer } from "../answers.ts";
 import { createDocument, type Document, READABLE_ANYWHERE, respondDocument } from "../documents.ts";
 import { apiError } from "../respond.ts";
 import type { RouteHandler } from "../routes.ts";
@@ -66,6 +66,7 @@ export function openApiDocument(serverUrl: string): OpenApiDocument {
       { name: "Subscriptions", description: "Subscription contracts." },
       { name: "Customers", description: "Customers who have, or had, a subscription." },
       { name: "Orders", description: "First checkouts and renewals of contracts." },
+      { name: "Shop", description: "The shop that the API key belongs to." },
       { name: "Intake", description: "Records from the billing system." },
       { name: "Webhooks", description: "What is sent to the shop's endpoint." },
       { name: "Service", description: "The program itself." },
@@ -105,6 +106,7 @@ function schemas(): Record<string, JsonSchema> {
     Subscription.properties.lines.items,
     ...pageSchemas(),
     PageInfo,
+    ShopAnswer,
     { ...ErrorBody, examples: Object.values(ERROR_CASES).map(({ error }) => apiError(error)) },
     ...recordSchemas(),
     RECORD_SCHEMAS.order.properties.lines.items,

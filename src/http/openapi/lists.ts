@@ -3,7 +3,7 @@ import { formatCursor } from "../../domain/pages/cursor.ts";
 import { FILTERS, type FilterName, STATUSES } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
-import { ANSWER_SCHEMAS, PageInfo } from "../answers.ts";
+import { ANSWER_SCHEMAS, PageInfo, type ShopAnswer } from "../answers.ts";
 import { DEFAULT_LIMIT, INCLUDED } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
@@ -15,7 +15,7 @@ import {
   type OpenApiOperation,
   type OpenApiParameter,
 } from "./parts.ts";
-import { sampleRows } from "./sample-rows.ts";
+import { DOMAIN, sampleRows } from "./sample-rows.ts";
 
 /** Names of a resource in texts and types, and its sort field. */
 const NAMES = {
@@ -40,12 +40,11 @@ export function pageSchemas(): TObject[] {
 
 /** Returns the paths of the read API. */
 export function listPaths(): OpenApiDocument["paths"] {
-  return Object.fromEntries(
-    RESOURCES.flatMap((resource) => [
-      [`/api/v1/${resource}`, { get: listOperation(resource) }],
-      [`/api/v1/${resource}/{id}`, { get: rowOperation(resource) }],
-    ]),
-  );
+  const resources = RESOURCES.flatMap((resource) => [
+    [`/api/v1/${resource}`, { get: listOperation(resource) }],
+    [`/api/v1/${resource}/{id}`, { get: rowOperation(resource) }],
+  ]);
+  return { ...Object.fromEntries(resources), "/api/v1/shop": { get: shopOperation() } };
 }
 
 function listOperation(resource: Resource): OpenApiOperation {
@@ -98,6 +97,21 @@ function rowOperation(resource: Resource): OpenApiOperation {
     responses: {
       ...answers(`The ${one}.`, ROW_HEADERS, jsonBody(type, sampleRows()[one])),
       ...refusalRefs(["BadRowRequest", "NotFound", ...REFUSALS]),
+    },
+  };
+}
+
+function shopOperation(): OpenApiOperation {
+  const sample: ShopAnswer = { domain: DOMAIN, plan: "pro", currency: "USD" };
+  return {
+    operationId: "getShop",
+    tags: ["Shop"],
+    summary: "Get the shop",
+    description: "The shop that the API key belongs to.",
+    parameters: [PREFER, IF_NONE_MATCH],
+    responses: {
+      ...answers("The shop.", ROW_HEADERS, jsonBody("Shop", sample)),
+      ...refusalRefs(["BadRowRequest", ...REFUSALS]),
     },
   };
 }

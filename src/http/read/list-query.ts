@@ -114,16 +114,27 @@ export function isStrict(request: Request): boolean {
  */
 export function readRowQuery(text: string, resource: Resource, isStrictRequest: boolean): RowForm {
   if (text === "") return resource;
+  if (!parametersOf(resource).includes("include")) {
+    checkNoParameters(text, isStrictRequest);
+    return resource;
+  }
   const parameters = new URLSearchParams(text);
-  const hasInclude = parametersOf(resource).includes("include");
   for (const name of parameters.keys()) {
-    const near = nearestTo(name);
-    if (hasInclude && name === "include") continue;
-    if (hasInclude && near === "include") throw unknown(name, "it is spelt include");
-    if (isStrictRequest || near === "include")
-      throw unknown(name, hasInclude ? "one row has only include" : "this address has no parameters");
+    if (name === "include") continue;
+    if (nearestTo(name) === "include") throw unknown(name, "it is spelt include");
+    if (isStrictRequest) throw unknown(name, "one row has only include");
   }
   return readForm(parameters, resource);
+}
+
+/**
+ * Checks the query of an address without parameters. Refuses `include`, because a client that sends it expects more
+ * fields. Other parameters are ignored, or refused if the request is strict.
+ * @throws SdsError `bad_parameter`
+ */
+export function checkNoParameters(text: string, isStrictRequest: boolean): void {
+  for (const name of new URLSearchParams(text).keys())
+    if (isStrictRequest || nearestTo(name) === "include") throw unknown(name, "this address has no parameters");
 }
 
 function parametersOf(resource: Resource): readonly string[] {

@@ -44,6 +44,15 @@ export interface ReadApi {
    *   answer may depend only on the shop, path, query and whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
+  /**
+   * The same for JSON that can change without a change of the shop's rows. So the answer is not kept, and its tag
+   * comes from the JSON.
+   */
+  answerFresh(
+    request: Request,
+    context: RouteContext,
+    read: (owner: KeyOwner) => Awaitable<string>,
+  ): Awaitable<Response>;
 }
 
 /** A read that takes longer counts as a long read, so that the next reader waits. */
@@ -51,12 +60,23 @@ const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
 export function createReadApi(dependencies: Dependencies): ReadApi {
-  const { keyLimits, answers, readers } = dependencies;
+  const { keyLimits, entityTags, answers, readers } = dependencies;
+
+  /** Calls `next` with the owner of the key and the headers of the rate limit, unless the limit is passed. */
+  function afterLimit(
+    request: Request,
+    client: () => string,
+    next: (owner: KeyOwner, limits: HeaderFields) => Awaitable<Response>,
+  ): Awaitable<Response> {
+    return andThen(admit(dependencies, request, client), (owner) => {
+      const { headers, retryAfterS } = keyLimits.count(owner.keyId);
+      return retryAfterS === undefined ? next(owner, headers) : respondRateLimited(retryAfterS, headers);
+    });
+  }
+
   return {
     answer(request, { client }, prepare) {
-      return andThen(admit(dependencies, request, client), (admitted) => {
-        const { headers: limits, retryAfterS } = keyLimits.count(admitted.keyId);
-        if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
+      return afterLimit(request, client, (admitted, limits) => {
         const known = answers.find(admitted, cacheKeyOf(request));
         if (known !== undefined) {
           known.sentHeaders ??= lastingHeaders(known.headers);
@@ -70,6 +90,16 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
         const again = turn.then(() => admit(dependencies, request, client));
         return again.then((owner) => readAndSend(dependencies, { request, owner, read, limits, isLate: true }));
       });
+    },
+
+    answerFresh(request, { client }, read) {
+      return afterLimit(request, client, (owner, limits) =>
+        andThen(read(owner), (json) => {
+          const tag = entityTags(owner.shopId, `${targetOf(request.url)} ${json}`, { lastChange: 0 });
+          const headers = { ...CACHE_CONTROL, ETag: tag, Vary: "Authorization", ...limits };
+          return hasTag(request, tag) ? respond(304, null, headers) : respond(200, json, headers);
+        }),
+      );
     },
   };
 }
