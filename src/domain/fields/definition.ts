@@ -69,7 +69,9 @@ export function changeField(fields: readonly FieldDefinition[], key: string, cha
     );
   // A field that is no longer a choice loses its options.
   const options = change.options ?? (type === "choice" ? before.options : []);
-  return replaced(fields, checked({ ...before, ...change, type, options }));
+  // Values that become text can say anything about a person, so they get the default of text.
+  const personal = change.personal ?? (before.personal || (type === "text" && type !== before.type));
+  return replaced(fields, checked({ ...before, ...change, type, options, personal }));
 }
 
 /** Hides a field and its values. @param now epoch milliseconds @throws SdsError `not_found` */

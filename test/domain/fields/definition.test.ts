@@ -82,6 +82,16 @@ describe("a change", () => {
     expect(changed[1]?.subscriberEditable).toBe(true);
   });
 
+  test("to text makes a field personal unless the change says otherwise", () => {
+    const personalAfter = (change: Parameters<typeof changeField>[2], fields = fieldsOf(SIZE)) =>
+      changeField(fields, fields[0]?.key ?? "", change)[0]?.personal;
+    expect(personalAfter({ type: "text" })).toBe(true);
+    expect(personalAfter({ type: "text", personal: false })).toBe(false);
+    expect(personalAfter({ type: "number" })).toBe(false);
+    expect(personalAfter({ type: "number" }, fieldsOf(NOTE))).toBe(true);
+    expect(personalAfter({ type: "text" }, fieldsOf({ ...NOTE, personal: false }))).toBe(false);
+  });
+
   test("of the type drops options, and is refused once the field has a value", () => {
     expect(fieldNamed(changeField(fieldsOf(SIZE), "size", { type: "text" }), "size").options).toEqual([]);
     const used = withValues(fieldsOf(SIZE), new Set(["size"]));
