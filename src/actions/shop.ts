@@ -11,6 +11,8 @@ export interface ShopStatus extends ShopSettings {
   hasConnection: boolean;
   /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null without trouble. */
   trouble: string | null;
+  /** When the platform began to refuse the connection; null if it does not. */
+  troubleSince: number | null;
   uninstalledAt: number | null;
   loadedAt: number | null;
   reconciledAt: number | null;
@@ -39,6 +41,7 @@ export async function shopStatus(
     ...settings,
     hasConnection: connection !== undefined,
     trouble: connection === undefined ? null : (connection.trouble ?? missingText(connection.scopes)),
+    troubleSince: connection?.troubleSince ?? null,
     uninstalledAt: uninstallation?.uninstalledAt ?? null,
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
@@ -57,10 +60,12 @@ function missingText(scopes: readonly string[]): string | null {
 export function connectionText({
   hasConnection,
   trouble,
+  troubleSince,
   uninstalledAt,
-}: Pick<ShopStatus, "hasConnection" | "trouble" | "uninstalledAt">): string {
+}: Pick<ShopStatus, "hasConnection" | "trouble" | "troubleSince" | "uninstalledAt">): string {
   if (uninstalledAt !== null) return `the shop uninstalled the app at ${isoUtc(uninstalledAt)}`;
-  return trouble ?? (hasConnection ? "connected" : "not connected");
+  if (trouble === null) return hasConnection ? "connected" : "not connected";
+  return troubleSince === null ? trouble : `${trouble}; since ${isoUtc(troubleSince)}`;
 }
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];

@@ -194,6 +194,7 @@ function platformEntry(status: ShopStatus) {
   return {
     connected: hasConnection && trouble === null,
     trouble,
+    troubleSince: isoUtcOrNull(status.troubleSince),
     uninstalledAt: isoUtcOrNull(status.uninstalledAt),
     syncedAt: isoUtcOrNull(status.loadedAt),
     reconciledAt: isoUtcOrNull(status.reconciledAt),

@@ -93,16 +93,17 @@ function reasonIn(body: string): string {
   }
 }
 
-/** Counts a shop's waiting and failed work, and reads when it was last reconciled and when it uninstalled the app. */
+/** Counts a shop's waiting and failed work, and reads what its operator has to know about the platform. */
 async function workOf(
   { connections, deliveries, inbox, syncs }: Store,
   { id, domain }: { id: number; domain: string },
 ) {
-  const [{ pending, retrying }, dead, items, reconciliation, uninstallation] = await Promise.all([
+  const [{ pending, retrying }, dead, items, reconciliation, connection, uninstallation] = await Promise.all([
     deliveries.countWaiting(id),
     deliveries.countDead(id, 0),
     inbox.count(id),
     syncs.lastComplete(id, "changes"),
+    connections.find(id),
     connections.uninstallation(id),
   ]);
   return {
@@ -113,6 +114,8 @@ async function workOf(
     inboxWaiting: items.waiting,
     inboxFailed: items.failed,
     reconciledAt: isoUtcOrNull(reconciliation?.endedAt ?? null),
+    trouble: connection?.trouble ?? null,
+    troubleSince: isoUtcOrNull(connection?.troubleSince ?? null),
     uninstalledAt: isoUtcOrNull(uninstallation?.uninstalledAt ?? null),
   };
 }
@@ -139,8 +142,10 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"], 
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
-  for (const { domain, uninstalledAt } of shops)
+  for (const { domain, trouble, troubleSince, uninstalledAt } of shops) {
     if (uninstalledAt !== null) printLine(`${domain} uninstalled the app at ${uninstalledAt}`);
+    if (trouble !== null) printLine(`${domain}: ${trouble}${troubleSince === null ? "" : `; since ${troubleSince}`}`);
+  }
   if (kept.length > 0) {
     const bytes = kept.reduce((sum, each) => sum + each.bytes, 0);
     printLine(`${counted(kept.length, "old database holds", "old databases hold")} ${bytesText(bytes)}:`);

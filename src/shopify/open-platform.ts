@@ -119,7 +119,7 @@ function openApi(
   const clientSecret = () => newestSecret(platformSecretFile);
   const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now, platformNow: platformClock.now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
-  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
+  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, now, clock, log });
   return { platformClock, endpoint, tokens, client };
 }
 

@@ -25,6 +25,7 @@ describe("the status of a shop", () => {
       triggers: [],
       hasConnection: false,
       trouble: null,
+      troubleSince: null,
       uninstalledAt: null,
       loadedAt: null,
       reconciledAt: null,
@@ -54,9 +55,9 @@ describe("the status of a shop", () => {
     await store.connections.connect(shop.id, "token", TOKENS, GRANTED, START);
     expect(await status()).toMatchObject({ hasConnection: true, trouble: null });
     expect(connectionText(await status())).toBe("connected");
-    await store.connections.setTrouble(shop.id, "the token is refused");
+    await store.connections.setTrouble(shop.id, "the token is refused", START);
     expect(await status()).toMatchObject({ hasConnection: true, trouble: "the token is refused" });
-    expect(connectionText(await status())).toBe("the token is refused");
+    expect(connectionText(await status())).toBe(`the token is refused; since ${new Date(START).toISOString()}`);
   });
 });
 

@@ -19,6 +19,7 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
       connectedAt: START,
       eventsSince: START,
       trouble: null,
+      troubleSince: null,
     };
     expect(await store.connections.find(shop.id)).toEqual(connection);
     expect(await store.connections.tokens(shop.id)).toEqual(PAIR);
@@ -32,7 +33,7 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
   test("again replaces the tokens, ends trouble and renewal, and keeps the time from which events are queued", async () => {
     const { store, shop } = await storeWithShop(engine);
     await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders"], START);
-    await store.connections.setTrouble(shop.id, "the access token was revoked");
+    await store.connections.setTrouble(shop.id, "the access token was revoked", START);
     await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
     await store.connections.connect(shop.id, "token", TOKENS, [], START + 7);
     const connection = {
@@ -42,6 +43,7 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
       connectedAt: START + 7,
       eventsSince: START,
       trouble: null,
+      troubleSince: null,
     };
     expect(await store.connections.find(shop.id)).toEqual(connection);
     expect(await store.connections.tokens(shop.id)).toEqual(TOKENS);
@@ -112,13 +114,13 @@ describe.each(engines())("$name: renewing tokens", (engine) => {
     const [shop, another] = [await addShop(store), await addShop(store, "another")];
     for (const { id } of [shop, another]) await store.connections.connect(id, "refresh", PAIR, ["read_orders"], START);
     expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
-    await store.connections.setTrouble(shop.id, "the access token was revoked");
+    await store.connections.setTrouble(shop.id, "the access token was revoked", START);
     await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
     await store.connections.renew(shop.id, NEXT);
     expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
     const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
-    const trouble = "the access token was revoked";
-    expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble });
+    const trouble = { trouble: "the access token was revoked", troubleSince: START };
+    expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, ...trouble });
     expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
     expect(await store.connections.tokens(another.id)).toEqual(PAIR);
   });
@@ -136,23 +138,29 @@ describe.each(engines())("$name: trouble with the access token", (engine) => {
   test("is stored, and the result says whether it changed", async () => {
     const { store, shop, other } = await storeWithTwoShops(engine);
     for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);
-    const troubleOf = async ({ id }: { id: number }) => (await store.connections.find(id))?.trouble;
+    const troubleOf = async ({ id }: { id: number }) => {
+      const { trouble, troubleSince } = (await store.connections.find(id)) ?? {};
+      return [trouble, troubleSince];
+    };
     const steps = [
-      ["revoked", true],
-      ["revoked", false],
-      ["expired", true],
-      [null, true],
-      [null, false],
+      ["revoked", true, 1],
+      ["revoked", false, 1],
+      ["expired", true, 3],
+      [null, true, null],
+      [null, false, null],
     ] as const;
-    for (const [trouble, changed] of steps) {
-      expect(await store.connections.setTrouble(shop.id, trouble)).toBe(changed);
-      expect([await troubleOf(shop), await troubleOf(other)]).toEqual([trouble, null]);
+    for (const [at, [trouble, changed, since]] of steps.entries()) {
+      expect(await store.connections.setTrouble(shop.id, trouble, at + 1)).toBe(changed);
+      expect([await troubleOf(shop), await troubleOf(other)]).toEqual([
+        [trouble, since],
+        [null, null],
+      ]);
     }
   });
 
   test("of a shop that is not connected is not stored", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
-    expect(await store.connections.setTrouble(shop.id, "revoked")).toBe(false);
+    expect(await store.connections.setTrouble(shop.id, "revoked", START)).toBe(false);
     expect(await rows("connections")).toEqual([]);
   });
 });

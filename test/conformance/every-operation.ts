@@ -84,7 +84,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.renew(shop.id, TOKENS);
   await connections.endRenewal(shop.id, "p1");
   await connections.setScopes(shop.id, []);
-  await connections.setTrouble(shop.id, "revoked");
+  await connections.setTrouble(shop.id, "revoked", START);
   await connections.disconnect(shop.id, START + 1);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await connections.uninstall(shop.id, START + 1);

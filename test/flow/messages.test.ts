@@ -148,6 +148,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
   expect(Object.keys(entry)).toEqual([
     "connected",
     "trouble",
+    "troubleSince",
     "uninstalledAt",
     "syncedAt",
     "reconciledAt",
@@ -178,13 +179,16 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
     triggers: "none",
   });
   await onStore(program, async (store) => {
-    await store.connections.setTrouble((await shopIn(store)).id, "the platform refuses the token");
+    await store.connections.setTrouble((await shopIn(store)).id, "the platform refuses the token", 0);
   });
   expect((await program.json<{ platform: object }>(["shop", "show", DOMAIN])).platform).toMatchObject({
     connected: false,
     trouble: "the platform refuses the token",
+    troubleSince: "1970-01-01T00:00:00.000Z",
   });
-  expect(await shown()).toMatchObject({ platform: "the platform refuses the token" });
+  const since = "the platform refuses the token; since 1970-01-01T00:00:00.000Z";
+  expect(await shown()).toMatchObject({ platform: since });
+  expect((await program.run(["status"])).stdout).toContain(`${DOMAIN}: ${since}\n`);
   expect((await program.run(["shop", "disconnect", DOMAIN])).stderr).toBe(`Disconnected ${DOMAIN}.\n`);
   expect(await shown()).toMatchObject({ platform: "not connected", syncedAt: expect.stringMatching(ISO) });
   expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual(failure(3, `${DOMAIN} is not connected`));

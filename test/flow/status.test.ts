@@ -27,6 +27,8 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     inboxWaiting: 0,
     inboxFailed: 0,
     reconciledAt: null,
+    trouble: null,
+    troubleSince: null,
     uninstalledAt: null,
   };
   expect(JSON.parse(stopped.stdout)).toEqual({

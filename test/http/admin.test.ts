@@ -233,9 +233,11 @@ describe("webhooks", () => {
 test("the pages say why the platform refuses the connection", async () => {
   const { html, store, shop } = await signedIn();
   await store.connections.connect(shop.id, "token", TOKENS, [], START);
-  await store.connections.setTrouble(shop.id, "the shop is frozen, wait");
+  await store.connections.setTrouble(shop.id, "the shop is frozen, wait", START);
   expect(await html("/admin/triggers")).toContain("refuses the connection at present: the shop is frozen, wait.");
-  expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>the shop is frozen, wait</dd>");
+  expect(await html("/admin/plan")).toContain(
+    `<dt>Platform</dt><dd>the shop is frozen, wait; since ${new Date(START).toISOString()}</dd>`,
+  );
 });
 
 describe("the page of plan and mirror", () => {

@@ -103,10 +103,10 @@ test("a contract that the platform does not have changes nothing", async () => {
 
 test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
   const { all } = await withContract();
-  all.replaceAnswers("Nodes", { status: 404 });
+  all.replaceAnswers("Nodes", { status: 400 });
   await all.deliverAll();
   const waiting = await all.inbox();
-  expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
+  expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 400");
 });
 
 test("a skipped cycle is read again for 30 days and the days of the retry plan, and not after that", async () => {

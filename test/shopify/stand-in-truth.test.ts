@@ -170,6 +170,10 @@ test("a shop can be closed to the app, lose its refresh tokens, and come back", 
   expect([await status(), (await grant({ grant_type: "client_credentials" }))["status"]]).toEqual([402, 402]);
   shop.setAccess("blocked");
   expect(await status()).toBe(403);
+  for (const [access, code] of [["closed", 404] as const, ["locked", 423] as const, ["suspected", 430] as const]) {
+    shop.setAccess(access);
+    expect(await status()).toBe(code);
+  }
   shop.setAccess("open");
   const { accessToken, refreshToken } = shop.issuePair();
   shop.endRefreshTokens();

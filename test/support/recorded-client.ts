@@ -38,6 +38,7 @@ export function recordedClient({ test, platform, shop }: ConnectedShop, { inReal
     tokens,
     connections,
     sleep: inRealTime ? Bun.sleep : sleep,
+    now,
     clock: inRealTime ? () => performance.now() : () => clock.ms,
     log,
   });

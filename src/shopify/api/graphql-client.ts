@@ -50,6 +50,7 @@ interface Dependencies {
   tokens: Pick<AccessTokens, "get">;
   connections: Pick<ConnectionStore, "setTrouble">;
   sleep: Sleep;
+  now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
   log: Log;
@@ -62,7 +63,7 @@ const MAX_WAIT_MS = 60_000;
 
 /** Creates a client that stays within the points of each shop, and repeats requests after temporary failures. */
 export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlClient {
-  const { fetch, baseUrl, tokens, connections, sleep, clock, log } = dependencies;
+  const { fetch, baseUrl, tokens, connections, sleep, now, clock, log } = dependencies;
   const stopping = new AbortController();
   const limits = createRateLimits(clock, (waitMs) => sleep(waitMs, stopping.signal));
   const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, clock });
@@ -70,7 +71,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
 
   /** Stores why the platform refuses the shop's connection; null if it accepts it. Logs each change once. */
   async function setTrouble({ id, domain }: ShopAddress, trouble: string | null): Promise<void> {
-    if (!(await connections.setTrouble(id, trouble))) return;
+    if (!(await connections.setTrouble(id, trouble, now()))) return;
     if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });
     else log.error("the platform refuses the shop's connection", { shop: domain, error: trouble });
   }

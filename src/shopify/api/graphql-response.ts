@@ -57,9 +57,10 @@ export function readGraphqlData(response: JsonResponse): GraphqlData {
   return { data, denied: first && { name: fieldName(first), message: String(first.message) } };
 }
 
-function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, unknown> {
+function readBody(response: JsonResponse): Record<string, unknown> {
+  const { status, body, retryAfterMs } = response;
   const message = `the platform answered HTTP ${status}`;
-  const trouble = troubleOfStatus(status);
+  const trouble = troubleOfStatus(response);
   if (trouble !== undefined) throw new PlatformError("unauthorized", trouble, { status, needsMerchant: true });
   if (status === 429 || status >= 500) throw new PlatformError("unavailable", message, { status, retryAfterMs });
   if (status !== 200) throw new PlatformError("refused", message, { status });

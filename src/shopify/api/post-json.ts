@@ -1,3 +1,4 @@
+import { isDomain } from "../../domain/shop.ts";
 import { type JsonObject, parseObject } from "../../lib/json.ts";
 import { connectReason } from "../../lib/networks.ts";
 import { PlatformError } from "./platform-error.ts";
@@ -19,6 +20,8 @@ export interface JsonResponse {
   status: number;
   /** From the header Retry-After. */
   retryAfterMs: number | undefined;
+  /** The domain in the header Location; undefined if it is the one that was asked, or none. */
+  movedTo?: string | undefined;
   /** undefined if the body is not a JSON object. */
   body: JsonObject | undefined;
 }
@@ -41,7 +44,8 @@ export async function postJson(
     const response = await fetch(url, options);
     const text = await readText(response);
     const retryAfterMs = readRetryAfter(response.headers.get("retry-after"));
-    return { status: response.status, retryAfterMs, body: parseObject(text) };
+    const movedTo = readDomain(response.headers.get("location"), url);
+    return { status: response.status, retryAfterMs, movedTo, body: parseObject(text) };
   } catch (thrown) {
     if (thrown instanceof PlatformError) throw thrown;
     if (timeout.aborted || signal?.aborted === true) {
@@ -60,6 +64,13 @@ async function readText(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
+}
+
+/** @returns the domain of an address, if it differs from the asked one */
+function readDomain(location: string | null, asked: string): string | undefined {
+  const { hostname } = URL.parse(location ?? "", asked) ?? {};
+  const isOther = hostname !== undefined && hostname !== new URL(asked).hostname;
+  return isOther && isDomain(hostname) ? hostname : undefined;
 }
 
 /** The platform writes seconds, never a date. @returns milliseconds */

@@ -4,7 +4,7 @@ import { apiUrls } from "./address.ts";
 import { type AssertionForm, assertionForms, signAssertion } from "./app-key.ts";
 import { PlatformError } from "./platform-error.ts";
 import { type JsonResponse, postJson } from "./post-json.ts";
-import { type Credential, troubleOfTokenRequest } from "./trouble.ts";
+import { type Credential, type RefreshCredential, troubleOfTokenRequest } from "./trouble.ts";
 
 /** Requests tokens from the platform. */
 export interface TokenEndpoint {
@@ -20,10 +20,10 @@ export interface TokenEndpoint {
   /**
    * Requests the next pair of tokens. May be repeated, because the platform accepts the old refresh token until the new
    * one is used.
-   * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
+   * @param credential what is known about the refresh token, for the message if the platform refuses it
    * @throws PlatformError
    */
-  byRefreshToken(domain: string, refreshToken: string, isNew?: boolean): Promise<Tokens>;
+  byRefreshToken(domain: string, refreshToken: string, credential?: RefreshCredential): Promise<Tokens>;
 }
 
 interface Dependencies {
@@ -98,10 +98,8 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   return {
     byClientCredentials: async (domain) =>
       request(domain, { ...app(), grant_type: "client_credentials" }, "client secret"),
-    byRefreshToken: async (domain, refresh_token, isNew = false) => {
-      const credential = isNew ? "new refresh token" : "refresh token";
-      return request(domain, { ...app(), grant_type: "refresh_token", refresh_token }, credential);
-    },
+    byRefreshToken: async (domain, refresh_token, credential = "refresh token") =>
+      request(domain, { ...app(), grant_type: "refresh_token", refresh_token }, credential),
 
     async byAppKey(domain, appKey) {
       const forms = assertionForms(appKey, apiUrls(baseUrl, domain).tokens);
@@ -142,7 +140,8 @@ function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
-function refusal({ status, body, retryAfterMs }: JsonResponse, credential: Credential): PlatformError {
+function refusal(response: JsonResponse, credential: Credential): PlatformError {
+  const { status, body, retryAfterMs } = response;
   if (status === 429 || status >= 500) {
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
@@ -152,7 +151,7 @@ function refusal({ status, body, retryAfterMs }: JsonResponse, credential: Crede
     return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
   }
   const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
-  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, credential), {
+  return new PlatformError("unauthorized", troubleOfTokenRequest(response, error, credential), {
     status,
     needsMerchant: true,
   });

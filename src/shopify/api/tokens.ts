@@ -32,6 +32,8 @@ interface Dependencies {
 const RENEWAL_MARGIN_MS = 5 * 60_000;
 /** After this time another process may repeat a renewal. A request and storing its result take less time. */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
+/** How long a refresh token lives at least, after the end of its access token. The platform says 90 days in all. */
+const LEAST_REFRESH_LIFE_MS = 89 * 86_400_000;
 /** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;
 
@@ -59,7 +61,10 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
       const isFresh = expiresAt === null || expiresAt - RENEWAL_MARGIN_MS > now();
       if (accessToken !== refused && isFresh) return accessToken;
       if (connection.kind === "token") {
-        throw new PlatformError("unauthorized", troubleOfStatus(401) ?? "", { status: 401, needsMerchant: true });
+        throw new PlatformError("unauthorized", troubleOfStatus({ status: 401 }) ?? "", {
+          status: 401,
+          needsMerchant: true,
+        });
       }
       const renewal = renew(shop, connection.kind, tokens);
       return (await (signal === undefined ? renewal : untilAborted(renewal, signal))).accessToken;
@@ -93,8 +98,10 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
     return tokens;
   }
 
-  function requestByKind(domain: string, kind: ConnectionKind, { refreshToken, appKey }: Tokens): Promise<Tokens> {
-    if (kind === "refresh" && refreshToken !== null) return endpoint.byRefreshToken(domain, refreshToken);
+  function requestByKind(domain: string, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
+    const { refreshToken, appKey } = old;
+    const credential = isUnended(old, now()) ? "unended refresh token" : "refresh token";
+    if (kind === "refresh" && refreshToken !== null) return endpoint.byRefreshToken(domain, refreshToken, credential);
     if (kind === "app_key" && appKey !== undefined) return endpoint.byAppKey(domain, appKey);
     return endpoint.byClientCredentials(domain);
   }
@@ -117,6 +124,11 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   }
 
   return { saveUnsaved, renew };
+}
+
+/** Whether the refresh token has not ended yet. It was given with an access token, and lives much longer. */
+function isUnended({ expiresAt }: Tokens, now: number): boolean {
+  return expiresAt !== null && now < expiresAt + LEAST_REFRESH_LIFE_MS;
 }
 
 function notConnected(): PlatformError {

@@ -1,9 +1,19 @@
+import type { JsonResponse } from "./post-json.ts";
+
 /** Advice for a shop whose access token is refused and cannot be renewed. */
 const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
 
+/** The part of a response that says why the platform refuses a shop's connection. */
+type RefusedResponse = Pick<JsonResponse, "status"> & Partial<Pick<JsonResponse, "movedTo">>;
+
 /** Says why the platform refuses a shop's connection, and what to do; undefined if it does not refuse it. */
-export function troubleOfStatus(status: number): string | undefined {
+export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | undefined {
   switch (status) {
+    case 301:
+      return (
+        `the shop has another domain now (HTTP 301)${movedTo === undefined ? "" : `: ${movedTo}`}; ` +
+        `take it over with \`sds shop rename OLD ${movedTo ?? "NEW"}\``
+      );
     case 401:
       return `the platform refuses the shop's token (HTTP 401); ${CONNECT_AGAIN}`;
     case 402:
@@ -13,13 +23,27 @@ export function troubleOfStatus(status: number): string | undefined {
         "the shop or the platform does not allow the app (HTTP 403); " +
         "look at the app in the shop and in the platform's developer dashboard"
       );
+    case 404:
+      return (
+        "the platform does not know the shop (HTTP 404); " +
+        "look whether it was closed, or has another domain: then run `sds shop rename`"
+      );
+    case 423:
+      return "the platform has locked the shop (HTTP 423); its owner has to ask the platform's support";
+    case 430:
+      return (
+        "the platform takes the requests for an attack and refuses them (HTTP 430); " +
+        "if this lasts for hours, ask the platform's support"
+      );
     default:
       return undefined;
   }
 }
 
-/** What a token is requested with. The operator has just given a new refresh token. */
-export type Credential = "client secret" | "app key" | "refresh token" | "new refresh token";
+/** The operator has just given a new refresh token. The life of an unended one is not over. */
+export type RefreshCredential = "refresh token" | "new refresh token" | "unended refresh token";
+/** What a token is requested with. */
+export type Credential = "client secret" | "app key" | RefreshCredential;
 
 const CHECKS: Record<"client secret" | "app key", string> = {
   "client secret": "check the app's client id and secret, and whether the app is installed in the shop",
@@ -28,15 +52,35 @@ const CHECKS: Record<"client secret" | "app key", string> = {
     "and whether the app is installed in the shop",
 };
 
+/** Whether the shop is likely to be served again. A closed shop, or one that refuses the app, is not. */
+export function mayPass(status: number | null): boolean {
+  return status !== null && [301, 402, 423, 430].includes(status);
+}
+
 /** Says why a token request is refused, and what to do. @param error RFC 6749, 5.2 */
-export function troubleOfTokenRequest(status: number, error: string | undefined, credential: Credential): string {
-  if (error === "invalid_grant" && credential !== "app key") {
-    const isNew = credential === "new refresh token";
-    const advice = isNew ? "get another one from the platform: each is replaced by its first use" : CONNECT_AGAIN;
-    return `the refresh token has ended (HTTP ${status}: ${error}); ${advice}`;
-  }
-  const known = status === 401 ? undefined : troubleOfStatus(status);
+export function troubleOfTokenRequest(
+  refusal: RefusedResponse,
+  error: string | undefined,
+  credential: Credential,
+): string {
+  const { status } = refusal;
+  if (error === "invalid_grant" && credential.endsWith("refresh token"))
+    return refreshTokenText(`(HTTP ${status}: ${error})`, credential);
+  const known = status === 401 ? undefined : troubleOfStatus(refusal);
   const detail = error === undefined ? "" : `: ${error.slice(0, 100)}`;
   const advice = CHECKS[credential === "app key" ? "app key" : "client secret"];
   return known ?? `the platform gave no token, HTTP ${status}${detail}; ${advice}`;
+}
+
+/** Says why a refresh token is refused. @param refusal the platform's answer, in parentheses */
+function refreshTokenText(refusal: string, credential: Credential): string {
+  if (credential === "new refresh token") {
+    const advice = "get another one from the platform: each is replaced by its first use";
+    return `the refresh token has ended, or another program has used it ${refusal}; ${advice}`;
+  }
+  if (credential === "refresh token") return `the refresh token has ended ${refusal}; ${CONNECT_AGAIN}`;
+  return (
+    `the refresh token is refused before its end ${refusal}: another program, such as the billing app, has used it, ` +
+    `or the app was installed again; give sds tokens of its own, and ${CONNECT_AGAIN}`
+  );
 }

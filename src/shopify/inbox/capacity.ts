@@ -16,6 +16,8 @@ const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /** How long a shop rests after its platform failed. Each further failure doubles the rest. */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
+/** The longest rest of a shop whose connection the platform refuses. */
+const LONGEST_REFUSED_REST_MS = 15 * 60_000;
 
 export type InboxCapacity = ReturnType<typeof createInboxCapacity>;
 
@@ -28,9 +30,10 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
   /** How many subjects of a shop in a row the platform could not answer completely. */
   const incomplete = new Map<number, number>();
 
-  function noteFailure(shopId: number): void {
+  function noteFailure(shopId: number, isRefused = false): void {
     const before = rests.get(shopId);
-    const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
+    const longestMs = isRefused ? LONGEST_REFUSED_REST_MS : LONGEST_REST_MS;
+    const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, longestMs);
     rests.set(shopId, { endsAt: clock() + durationMs, durationMs });
   }
 
@@ -62,7 +65,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
       incomplete.set(shopId, inARow);
       if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
-    /** Notes that the platform failed. After its rest, the shop gets one subject at a time until an answer. */
+    /** Notes that the platform failed, or refuses the shop. After its rest, the shop gets one subject at a time. */
     noteFailure,
   };
 }

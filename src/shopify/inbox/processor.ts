@@ -18,6 +18,8 @@ const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
+/** The longest wait while the platform refuses the shop's connection, because everything works again at once. */
+const LONGEST_REFUSED_WAIT_MS = 60 * MINUTE_MS;
 /** The most platform webhooks about one subject that are processed together, because their bodies are in memory. */
 const MAX_TOGETHER = 500;
 /** How many due items of a queue are read at first. */
@@ -165,9 +167,9 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts decides the next wait of all items.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
-    // A request to remove a shop is never given up.
-    const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
-    const waitMs = WAITS_MS[attempts - 1] ?? lastWaitMs;
+    const waitMs = isRefused(thrown)
+      ? Math.min(WAITS_MS[attempts - 1] ?? LONGEST_WAIT_MS, LONGEST_REFUSED_WAIT_MS)
+      : (WAITS_MS[attempts - 1] ?? lastWaitOf(items));
     const numbers = items.map(({ number }) => number);
     const error = messageOf(thrown);
     await inbox.postpone(shop.id, numbers, error, waitMs === undefined ? null : now() + waitMs);
@@ -202,10 +204,21 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
       if (isStopping() || !membership.mayBegin(shopId)) return;
       if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
-      else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
+      else if (thrown instanceof PlatformError && thrown.reason !== "refused")
+        capacity.noteFailure(shopId, isRefused(thrown));
       await postpone(shop, isPlatformError(thrown, "incomplete") ? await merge(shop, items) : items, thrown);
     }
   };
+}
+
+/** Whether the platform refuses the shop's connection. Its webhooks are not at fault, so they are never given up. */
+function isRefused(thrown: unknown): boolean {
+  return thrown instanceof PlatformError && thrown.needsMerchant;
+}
+
+/** The wait after the last attempt. A request to remove a shop is never given up. */
+function lastWaitOf(items: readonly InboxItem[]): number | undefined {
+  return items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
 }
 
 function keyOf(shopId: number, subject: string): string {

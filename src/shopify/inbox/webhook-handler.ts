@@ -12,6 +12,7 @@ import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS, priorityOf, type WebhookPriority } from "../api/topics.ts";
+import { mayPass } from "../api/trouble.ts";
 import type { ChangeHint, ContractRefresher } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
@@ -38,9 +39,6 @@ interface Dependencies {
   now: () => number;
   log: Log;
 }
-
-const PAYMENT_REQUIRED = 402;
-const NOT_FOUND = 404;
 
 type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
 
@@ -138,8 +136,7 @@ async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<bool
     // The platform accepts the token and refuses only the query, so the app is installed.
     if (thrown.status === 200) return true;
     // A closed shop answers 404. A frozen shop answers 402, and may have the app: ask again later.
-    const isRefusal = thrown.needsMerchant && thrown.status !== PAYMENT_REQUIRED;
-    if (isRefusal || thrown.status === NOT_FOUND) return false;
+    if (thrown.needsMerchant && !mayPass(thrown.status)) return false;
     throw thrown;
   }
 }

@@ -75,7 +75,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
     case "token":
       return Promise.resolve({ accessToken: credentials.token, refreshToken: null, expiresAt: null });
     case "refresh":
-      return endpoint.byRefreshToken(domain, credentials.refreshToken, true);
+      return endpoint.byRefreshToken(domain, credentials.refreshToken, "new refresh token");
     case "app_key":
       return endpoint.byAppKey(domain, credentials.appKey);
     case "client_credentials":
@@ -91,9 +91,10 @@ async function requestInstallation(
   token: string,
 ): Promise<Installation> {
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
-  const { status, body } = await postJson(fetch, { url, body: JSON.stringify({ query: INSTALLATION.text }), headers });
+  const response = await postJson(fetch, { url, body: JSON.stringify({ query: INSTALLATION.text }), headers });
+  const { status, body } = response;
   if (status === 401) throw new SdsError("failed", `${domain} refuses this token (HTTP 401)`);
-  const trouble = troubleOfStatus(status);
+  const trouble = troubleOfStatus(response);
   if (trouble !== undefined) throw new SdsError("failed", `${domain}: ${trouble}`);
   const data = asObject(body?.["data"]);
   const errors = body?.["errors"];

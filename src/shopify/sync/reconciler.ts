@@ -4,6 +4,7 @@ import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
 /** Reconciles connected shops every hour. The mirror can miss changes, because platform webhooks may be lost. */
@@ -30,7 +31,7 @@ interface Dependencies {
 
 /** The time between the starts of two runs of a shop. */
 const INTERVAL_MS = 3_600_000;
-/** The wait after a failed run. */
+/** The wait after a failed run. While the platform refuses the shop's connection, the interval is the wait. */
 const RETRY_WAIT_MS = 5 * 60_000;
 /** A shop with a slow platform, or with many changes, must not delay all others. */
 const MAX_CONCURRENT_SHOPS = 8;
@@ -51,9 +52,9 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
     } catch (thrown) {
       // Another node may have taken over the shop, and reconciles it.
       if (stopping || !membership.mayBegin(shopId)) return;
-      notBefore.set(shopId, clock() + RETRY_WAIT_MS);
-      const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
-      log.warn(message, { shopId, ...failureFields(thrown) });
+      const waitMs = thrown instanceof PlatformError && thrown.needsMerchant ? INTERVAL_MS : RETRY_WAIT_MS;
+      notBefore.set(shopId, clock() + waitMs);
+      log.warn("cannot reconcile a mirror with the platform", { shopId, waitMs, ...failureFields(thrown) });
     }
   }
 

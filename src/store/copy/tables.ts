@@ -146,7 +146,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { sqlite: { order: ["delivery", "number"] } },
   ),
   table("connections", "shop_id", {
-    number: "shop_id expires_at connected_at events_since renewing_until",
+    number: "shop_id expires_at connected_at events_since renewing_until trouble_since",
     text: "kind scopes renewing trouble",
     bytes: "sealed",
   }),

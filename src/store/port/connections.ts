@@ -10,6 +10,8 @@ interface Connection {
   eventsSince: number;
   /** Why the platform refuses the connection, and the remedy; null while the platform accepts it. */
   trouble: string | null;
+  /** When `trouble` began; null without trouble, and if an older version noted it. */
+  troubleSince: number | null;
 }
 
 /** When a shop uninstalled the app, epoch milliseconds. */
@@ -37,8 +39,8 @@ export interface ConnectionStore {
   endRenewal(shopId: number, process: string): Promise<void>;
   /** Replaces the granted scopes. */
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
-  /** Sets `trouble`. @returns whether it changed */
-  setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
+  /** Sets `trouble`, which begins now if it changes. @returns whether it changed */
+  setTrouble(shopId: number, trouble: string | null, now: number): Promise<boolean>;
   /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
   /** Removes a shop's tokens like `disconnect`, and notes when the shop uninstalled the app. */

@@ -10,6 +10,7 @@ interface StoredConnection {
   connectedAt: number;
   eventsSince: number;
   trouble: string | null;
+  troubleSince: number | null;
 }
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
@@ -27,7 +28,7 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
     async find(shopId) {
       const stored = await db.get<StoredConnection>(
         sql`SELECT kind, scopes, expires_at AS "expiresAt", connected_at AS "connectedAt",
-            events_since AS "eventsSince", trouble
+            events_since AS "eventsSince", trouble, trouble_since AS "troubleSince"
           FROM connections WHERE shop_id = ${shopId}`,
       );
       return stored && { ...stored, scopes: stored.scopes.split(",").filter((scope) => scope !== "") };
@@ -55,7 +56,7 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
               coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${now}))
             ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
               expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
-              renewing = NULL, renewing_until = NULL, trouble = NULL`,
+              renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
         );
         yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
       });
@@ -65,9 +66,9 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
       await db.run(sql`UPDATE connections SET scopes = ${scopes.join(",")} WHERE shop_id = ${shopId}`);
     },
 
-    async setTrouble(shopId, trouble) {
+    async setTrouble(shopId, trouble, now) {
       const changed = await db.run(
-        sql`UPDATE connections SET trouble = ${trouble}
+        sql`UPDATE connections SET trouble = ${trouble}, trouble_since = ${trouble === null ? null : now}
           WHERE shop_id = ${shopId} AND trouble IS DISTINCT FROM ${trouble}`,
       );
       return changed > 0;

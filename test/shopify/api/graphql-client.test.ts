@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { shopStatus } from "../../../src/actions/shop.ts";
+import { connectionText, shopStatus } from "../../../src/actions/shop.ts";
 import { nextTurn } from "../../../src/lib/waits.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
 import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
@@ -105,7 +105,7 @@ describe("a failure that may pass is retried", () => {
   });
 
   test.each<[string, Fault, string]>([
-    ["HTTP 404", { status: 404 }, "the platform answered HTTP 404"],
+    ["HTTP 400", { status: 400 }, "the platform answered HTTP 400"],
     ["HTTP 403", { status: 403 }, "does not allow the app (HTTP 403)"],
     ["a redirect", { status: 302, headers: { Location: "/elsewhere" } }, "the platform answered HTTP 302"],
     ["an error of the query", refusal("no such field"), "the platform answered: no such field"],
@@ -267,14 +267,21 @@ describe("trouble with the connection is shown with the shop, and logged when it
     [
       "400 invalid_grant",
       { status: 400, body: '{"error":"invalid_grant"}' },
-      "the refresh token has ended (HTTP 400: invalid_grant); connect the shop again",
+      "the refresh token is refused before its end (HTTP 400: invalid_grant): another program, such as the billing app",
       "token",
     ],
     ["402 to a request for a token", { status: 402 }, frozen, "token"],
+    ["301", { status: 301, headers: { Location: `https://beta.myshopify.com/` } }, "(HTTP 301): beta.myshopify.com"],
+    ["301 without a domain", { status: 301 }, "the shop has another domain now (HTTP 301); take it over with"],
+    ["404", { status: 404 }, "the platform does not know the shop (HTTP 404)"],
+    ["404 to a request for a token", { status: 404 }, "the platform does not know the shop (HTTP 404)", "token"],
+    ["423", { status: 423 }, "the platform has locked the shop (HTTP 423)"],
+    ["430", { status: 430 }, "the platform takes the requests for an attack and refuses them (HTTP 430)"],
   ])("HTTP %s", async (_title, fault, text, faultyOperation = OPERATION) => {
     const all = await connected();
     const { platform } = all.test.app;
-    const shown = async () => (await shopStatus(all.test.app.store, all.shop.shop)).trouble;
+    const status = () => shopStatus(all.test.app.store, all.shop.shop);
+    const shown = async () => (await status()).trouble;
     const logged = () => all.logged("the shop's connection").map(({ level }) => level);
     const pair = all.remote.issuePair();
     const credentials =
@@ -284,8 +291,13 @@ describe("trouble with the connection is shown with the shop, and logged when it
     await platform.connect(all.shop.shop.domain, credentials);
     all.replaceAnswers(faultyOperation, fault);
     if (faultyOperation === "token") all.test.clock.ms += HOUR_MS;
-    for (let n = 0; n < 3; n += 1) await expect(count(all)).rejects.toThrow(text);
+    const since = all.test.clock.ms;
+    for (let n = 0; n < 3; n += 1) {
+      await expect(count(all)).rejects.toThrow(text);
+      all.test.clock.ms += 1_000;
+    }
     expect(await shown()).toContain(text);
+    expect(connectionText(await status())).toEndWith(`; since ${new Date(since).toISOString()}`);
     expect(logged()).toEqual(["error"]);
     all.platform.fault = () => undefined;
     for (let n = 0; n < 2; n += 1) await count(all);

@@ -106,6 +106,21 @@ describe("an access token", () => {
     await expect(replaced).rejects.toMatchObject({ reason: "unauthorized", status: 401 });
   });
 
+  test.each([
+    ["while the refresh token lives says that another program has used it", HOUR_MS, "another program, such as the"],
+    ["after 90 days says that the refresh token has ended", 91 * 24 * HOUR_MS, "the refresh token has ended (HTTP 400"],
+  ])("that is not renewed %s", async (_title, laterMs, text) => {
+    const { all, tokens, shop, connections } = await recorded();
+    await connectPair(all);
+    // The billing app has the same refresh token, and uses its replacement.
+    const request = (token: unknown) => ({ grant_type: "refresh_token", refresh_token: token });
+    const { refreshToken } = (await connections.tokens(shop.id)) ?? {};
+    const next = all.remote.tokens.grant(request(refreshToken), "").body["refresh_token"];
+    all.remote.tokens.grant(request(next), "");
+    all.test.clock.ms += laterMs;
+    await expect(tokens.get(shop)).rejects.toThrow(text);
+  });
+
   test("is renewed with the newest refresh token, and no refresh token is used twice", async () => {
     const { all, tokens, shop, connections } = await recorded();
     const refreshToken = await connectPair(all);
@@ -265,7 +280,7 @@ describe("the platform's answer to a request for a token", () => {
       "has HTTP 400 and an error",
       400,
       { error: "invalid_grant" },
-      "the refresh token has ended (HTTP 400: invalid_grant)",
+      "the platform gave no token, HTTP 400: invalid_grant",
     ],
     ["has HTTP 401 and another error", 401, { error: "invalid_client" }, UNKNOWN_ID],
     ["has HTTP 403 and no error", 403, {}, "not allow the app (HTTP 403)"],

@@ -3,7 +3,17 @@ import { soleMember } from "../../../src/cluster/membership.ts";
 import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
 import { StoreError } from "../../../src/store/port/store-error.ts";
 import { eventually } from "../../support/eventually.ts";
-import { bySubject, DOWN, MINUTE, numbered, processing, processingOf, REFUSED, SECOND } from "./slow-processing.ts";
+import {
+  bySubject,
+  DOWN,
+  LOCKED,
+  MINUTE,
+  numbered,
+  processing,
+  processingOf,
+  REFUSED,
+  SECOND,
+} from "./slow-processing.ts";
 
 describe("a platform that fails", () => {
   async function failing() {
@@ -25,20 +35,23 @@ describe("a platform that fails", () => {
     expect(await all.nextCalls()).toHaveLength(1);
   });
 
-  test("rests twice as long after each failure, up to a minute", async () => {
+  test.each([
+    ["a minute", DOWN, [5, 10, 20, 40, 60, 60]],
+    ["15 minutes while it refuses the connection", LOCKED, [5, 10, 20, 40, 80, 160, 320, 640, 900, 900]],
+  ])("rests twice as long after each failure, up to %s", async (_title, failure, expected) => {
     const { receive, wake, settle, newCalls, callCount, clock } = await processingOf(["first"]);
     const rests: number[] = [];
-    for (let failures = 1; failures <= 6; failures += 1) {
+    for (let failures = 1; failures <= expected.length; failures += 1) {
       const [single, ...more] = newCalls();
       expect([single === undefined, more]).toEqual([false, []]);
-      single?.fail(DOWN);
+      single?.fail(failure);
       await settle();
       await receive("a", numbered(`after${failures}-`, 2));
       const began = clock.ms;
-      for (await wake(); callCount() === 0 && clock.ms < began + 2 * MINUTE; await wake()) clock.ms += SECOND;
+      for (await wake(); callCount() === 0 && clock.ms < began + 20 * MINUTE; await wake()) clock.ms += SECOND;
       rests.push((clock.ms - began) / SECOND);
     }
-    expect(rests).toEqual([5, 10, 20, 40, 60, 60]);
+    expect(rests).toEqual(expected);
   });
 
   test("is queried for several subjects again as soon as it answers", async () => {
@@ -93,6 +106,19 @@ describe("a platform webhook that fails", () => {
     expect(logged.map((line) => line.includes("it stays in the inbox as failed"))).toEqual(isLast);
     clock.ms += 24 * 60 * MINUTE;
     expect(await nextCalls()).toEqual([]);
+  });
+
+  test("is never given up while the platform refuses the connection, and waits an hour at most", async () => {
+    const { entries, receive, settle, waits, clock, nextCalls } = await processing();
+    await receive("a", ["s"]);
+    for (let attempt = 1; attempt <= 15; attempt += 1) {
+      for (const call of await nextCalls()) call.fail(LOCKED);
+      await settle();
+      const [wait = null] = await waits("a");
+      expect(wait).toBeLessThanOrEqual(60 * MINUTE);
+      clock.ms += Math.max(wait ?? 0, 15 * MINUTE);
+    }
+    expect(await entries("a")).toMatchObject([{ status: "waiting", attempts: 15 }]);
   });
 
   test("waits no longer than the newest webhook about its subject must wait", async () => {

@@ -134,7 +134,7 @@ describe("while the platform is down", () => {
 
   test("platform webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
     const { all, contract } = await withContract();
-    all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
+    all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 400 });
     await all.deliverAll();
     for (let n = 0; n < 12; n += 1) await all.processedAfter(9 * HOUR_MS);
     const { store } = all.test.app;

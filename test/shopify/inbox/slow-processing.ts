@@ -11,6 +11,7 @@ import { afterTest } from "../../support/cleanup.ts";
 export const SECOND = 1_000;
 export const MINUTE = 60_000;
 export const REFUSED = new SdsError("bad_record", "the record is refused");
+export const LOCKED = new PlatformError("unauthorized", "the shop is locked", { status: 423, needsMerchant: true });
 export const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503");
 
 /** A call of the handler. The test ends the call. */

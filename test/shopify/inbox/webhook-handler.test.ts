@@ -315,7 +315,7 @@ describe("a removal of the shop", () => {
     }
   });
 
-  test.each([503, 402])(
+  test.each([503, 402, 423, 430, 301])(
     "waits while the platform answers HTTP %d, however long, and is then carried out",
     async (status) => {
       const all = await connected();

@@ -38,7 +38,7 @@ describe("connecting a shop", () => {
     const all = await connected();
     const connecting = all.test.app.platform.connect(DOMAIN, { kind: "refresh", refreshToken: "shprt_old" });
     await expect(connecting).rejects.toThrow(
-      "the refresh token has ended (HTTP 400: invalid_grant); get another one from the platform",
+      "the refresh token has ended, or another program has used it (HTTP 400: invalid_grant); get another one",
     );
   });
 
@@ -48,7 +48,9 @@ describe("connecting a shop", () => {
     const { connect } = all.test.app.platform;
     const { refreshToken } = remote.issuePair();
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
-    await expect(connect(BETA, { kind: "refresh", refreshToken })).rejects.toThrow(`${BETA} answered HTTP 404`);
+    await expect(connect(BETA, { kind: "refresh", refreshToken })).rejects.toThrow(
+      `${BETA}: the platform does not know the shop`,
+    );
     const shop = await all.test.app.store.shops.find(BETA);
     expect(shop).toMatchObject({ plan: "pro", currency: "USD" });
     const tokens = await all.test.app.store.connections.tokens(shop?.id ?? 0);

@@ -298,7 +298,7 @@ describe("data that cannot be mirrored", () => {
   test("does not end the sync if it is the only contract", async () => {
     const { all } = await withContract();
     all.test.clock.ms += HOUR_MS;
-    all.replaceAnswers("Nodes", { status: 404 });
+    all.replaceAnswers("Nodes", { status: 400 });
     expect(await all.load()).toMatchObject({ subscriptions: 0, skipped: 1 });
   });
 

@@ -165,7 +165,7 @@ describe("reconciling", () => {
   test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.replaceAnswers("Nodes", { status: 404 });
+    all.replaceAnswers("Nodes", { status: 400 });
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
     const [waiting] = await all.inbox();
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });

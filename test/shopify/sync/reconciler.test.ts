@@ -68,13 +68,28 @@ test("a load by a clock that was ahead does not make a shop due in every round",
 test("a failed run is repeated after five minutes", async () => {
   const all = await loaded();
   all.test.clock.ms += HOUR_MS;
-  all.platform.fault = () => ({ status: 404 });
+  all.platform.fault = () => ({ status: 400 });
   await all.runOnce();
-  expect(all.logged("the next run is in five minutes")).toHaveLength(1);
+  expect(all.logged("cannot reconcile a mirror")).toMatchObject([{ waitMs: 5 * MINUTE_MS }]);
   all.platform.fault = () => undefined;
   all.test.clock.ms += 5 * MINUTE_MS - 1;
   await all.runOnce();
   expect(await lastRun(all)).toBeUndefined();
+  all.test.clock.ms += 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeDefined();
+});
+
+test("a run that the platform refuses is repeated after an hour", async () => {
+  const all = await loaded();
+  all.test.clock.ms += HOUR_MS;
+  all.remote.setAccess("locked");
+  await all.runOnce();
+  const requests = all.platform.requests.length;
+  all.test.clock.ms += HOUR_MS - 1;
+  await all.runOnce();
+  expect(all.platform.requests).toHaveLength(requests);
+  all.remote.setAccess("open");
   all.test.clock.ms += 1;
   await all.runOnce();
   expect(await lastRun(all)).toBeDefined();

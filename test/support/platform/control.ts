@@ -77,6 +77,7 @@ const CHANGES = new Map<string, Change>([
     setCurrency: (shop, { code }) => shop.setCurrency(code),
     setRates: (shop, { rates }) => shop.setRates(rates),
     setAccess: (shop, { access }) => shop.setAccess(access),
+    setMovedTo: (shop, { name }) => void Object.assign(shop, { movedTo: name }),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
     breakField: (shop, { id, field, code }) => shop.breakField(id, field, code as FieldFaultCode),
     mendFields: (shop) => shop.mendFields(),

@@ -78,8 +78,13 @@ export class ShopRows {
   /** What one unit of each other currency is worth in the shop's currency. New orders have these rates. */
   rates: Record<string, number> = {};
   installed = true;
-  /** `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. */
-  access: "open" | "frozen" | "blocked" = "open";
+  /**
+   * `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. `closed`: it does not exist any
+   * more. `locked`: the platform locked it. `suspected`: the platform takes our requests for an attack.
+   */
+  access: "open" | "frozen" | "blocked" | "closed" | "locked" | "suspected" = "open";
+  /** The shop's new domain. Requests for the old one are redirected. */
+  movedTo: string | undefined;
   /** See `breakField`. Codes by the number of the row and the name of the field. */
   private readonly brokenFields = new Map<string, FieldFaultCode>();
   /** Whether an answer with a broken field names the field, and has all other data. Otherwise it has no data. */

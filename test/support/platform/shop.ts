@@ -66,7 +66,7 @@ export class PlatformShop extends BillingChanges {
     this.rates = rates;
   }
 
-  /** Sends no webhook: a frozen shop answers 402 from now on, and a shop that blocked the app 403. */
+  /** Sends no webhook. See `access`. */
   setAccess(access: PlatformShop["access"]): void {
     this.access = access;
   }

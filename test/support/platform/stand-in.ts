@@ -42,6 +42,9 @@ const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized
 const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
   frozen: [402, { errors: "Unavailable Shop" }],
   blocked: [403, { errors: "Forbidden" }],
+  closed: [404, { errors: "Not Found" }],
+  locked: [423, { errors: "Locked" }],
+  suspected: [430, { errors: "Security Rejection" }],
 };
 const HANDLES = [
   "subscription-created",
@@ -222,6 +225,10 @@ export class StandIn {
     const answer = isToken
       ? await this.answerToken(shop, body, log)
       : await this.answerQuery(shop, path, request, raw, body, log);
+    if (shop?.movedTo !== undefined) {
+      const headers = { Location: `https://${shop.movedTo}/${path}` };
+      return this.write(response, { status: 301, body: "", headers });
+    }
     if (fault === "lost") return void request.socket.destroy();
     this.write(response, answer);
   }

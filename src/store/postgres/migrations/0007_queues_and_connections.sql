@@ -19,3 +19,6 @@ CREATE TRIGGER removed_shop BEFORE INSERT ON uninstallations FOR EACH ROW EXECUT
 ALTER TABLE connections DROP CONSTRAINT connections_kind_check;
 ALTER TABLE connections ADD CONSTRAINT connections_kind_check
   CHECK (kind IN ('client_credentials', 'token', 'refresh', 'app_key'));
+
+-- When `trouble` began.
+ALTER TABLE connections ADD COLUMN trouble_since bigint;

@@ -31,7 +31,9 @@ CREATE TABLE connections_by_kind (
   renewing TEXT,
   renewing_until INTEGER,
   -- Why the platform refuses the connection; null while it accepts it.
-  trouble TEXT
+  trouble TEXT,
+  -- When `trouble` began.
+  trouble_since INTEGER
 ) STRICT;
 INSERT INTO connections_by_kind
   (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since, renewing, renewing_until, trouble)
