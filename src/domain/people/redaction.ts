@@ -1,4 +1,5 @@
 import { asObject, type JsonObject, parseExact } from "../../lib/json.ts";
+import { memoize } from "../../lib/text.ts";
 import type { Topic } from "../events/event.ts";
 import { customerId, redactedId } from "../ids.ts";
 import type { Contacts } from "../records/platform-records.ts";
@@ -62,8 +63,8 @@ export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Returns the redaction of one person. Rewards have any fields of their sender, and the inbox has whole payloads of the
- * platform. So the redaction finds personal data by field names and by the person's known data. A queued body changes,
- * and so does its signature: the law is more important than equal bytes.
+ * platform. So the redaction finds personal data by field names, by the person's known data, and by such data in the
+ * same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(
@@ -72,7 +73,7 @@ export function redactionOf(
   before: Profile | undefined,
   contacts: Contacts = {},
 ): Redaction {
-  const person = knownPerson(before, contacts);
+  const personIn = createPersonReader(before, contacts);
   const id = customerId(domain, gid);
   const searched = searchTexts(domain, gid);
   return (stored) => {
@@ -80,10 +81,43 @@ export function redactionOf(
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
+    const person = personIn(value);
     const redacted = redactedValue(stored.place, value, person);
     const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
     return { place: stored.place, key, text: JSON.stringify(redacted) };
   };
+}
+
+/** Fields in which a text itself has the data of its person. */
+const OWN_FIELDS = {
+  email: /^(customer_?)?e_?mail$/i,
+  firstName: /^((customer_?)?first_?name|customer_?name|full_?name)$/i,
+  lastName: /^(customer_?)?last_?name$/i,
+  phone: /^(customer_?)?phone$/i,
+};
+/** Most texts of a person have the same data. Its patterns are made once, because that takes longer than a search. */
+const MAX_PEOPLE = 100;
+
+/** Returns a function that completes the known data of a person by the data that a text has. */
+function createPersonReader(before: Profile | undefined, contacts: Contacts): (value: JsonObject) => KnownPerson {
+  const known: Record<string, string | null | undefined> = { ...before, phone: contacts.phone };
+  const unknown = Object.entries(OWN_FIELDS).filter(([name]) => known[name] == null);
+  const personOf = memoize(MAX_PEOPLE, (own: string) => {
+    const { phone, ...profile } = JSON.parse(own) as Profile & Contacts;
+    return knownPerson({ ...before, ...profile }, phone === undefined ? contacts : { ...contacts, phone });
+  });
+  return (value) =>
+    personOf(JSON.stringify(Object.fromEntries(unknown.map(([name, field]) => [name, textIn(value, field)]))));
+}
+
+/** Finds the first text in a field of this name, at any depth. */
+function textIn(value: unknown, field: RegExp): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const found = typeof inner === "string" && field.test(name) ? inner : textIn(inner, field);
+    if (found !== undefined && found.trim() !== "") return found;
+  }
+  return undefined;
 }
 
 /** The topic whose data has any fields of the billing system. */

@@ -114,6 +114,15 @@ test("a name alone is found in capitals, and an e-mail address inside a URL", ()
   expect(withoutPerson("คุณนภา ใจดีค่ะ", knownPerson({ firstName: "นภา", lastName: "ใจดี" }))).toBe("คุณ[redacted]ค่ะ");
 });
 
+test("what a text says about a person whom the mirror does not know is removed from its other fields", () => {
+  const message = "Well done, Ada LOVELACE (ada@x.example, 555 010 0100)";
+  const own = { first_name: "Ada", lastName: "Lovelace", contact: { email: "ada@x.example", phone: "+15550100100" } };
+  const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), ...own, message, points: 5 });
+  const redacted = redactionOf(DOMAIN, gid.customer(1), undefined)({ place: "reward", key: "r", text });
+  const expected = { message: "Well done, [redacted] ([redacted], [redacted])", points: 5, first_name: null };
+  expect(JSON.parse(redacted.text)).toMatchObject(expected);
+});
+
 test("a webhook's texts of the billing system are searched, and its own fields stay", () => {
   const data = { customer_id: customerId(DOMAIN, gid.customer(1)), status: "ACTIVE", reason_id: "Active: Ada Active" };
   const text = JSON.stringify({ topic: "cancel_flow.completed", data });
