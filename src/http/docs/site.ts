@@ -26,6 +26,7 @@ const REFERENCE: readonly { tag: string; topic: string; summary: string; name?: 
   { tag: "Subscriptions", topic: "reference-subscriptions", summary: "their list, and one by its id" },
   { tag: "Customers", topic: "reference-customers", summary: "their list, and one by its id" },
   { tag: "Orders", topic: "reference-orders", summary: "their list, and one by its id" },
+  { tag: "Shop", topic: "reference-shop", summary: "the domain, plan and currency of the key's shop" },
   {
     tag: "Webhooks",
     topic: "reference-webhooks",
