@@ -35,6 +35,11 @@ export interface ConcurrencyLimiter {
  * and separately to recovering endpoints.
  */
 const BEGIN_TOGETHER = 32;
+/**
+ * The part of all slots that quick endpoints leave to each other pace, even if they have deliveries for all slots:
+ * first slots leave it to untried endpoints, and other slots to recovering and slow ones.
+ */
+const ENSURED_PART = 16;
 
 interface RunningAttempt extends AttemptTarget {
   /** The attempt counts towards the slots of this pace. */
@@ -117,12 +122,15 @@ function share(state: LimiterState, dueQueues: readonly SendQueue[]): QueueClaim
   const shares = new Map<SendQueue, number>();
   const due: Record<SlotPace, SendQueue[]> = { quick: [], untried: [], recovering: [], slow: [] };
   for (const queue of dueQueues) due[paces.of(queue, now())].push(queue);
+  const ensured = (pace: SlotPace) =>
+    Math.max(0, Math.min(due[pace].length, Math.floor(total / ENSURED_PART) - taken[pace]));
   let left = freeSlots(state);
-  left -= shareInTurn(state, "quick", due.quick, left, shares, 1);
-  const untriedLimit = Math.min(left - keptForQuick, BEGIN_TOGETHER);
-  const untried = shareInTurn(state, "untried", due.untried, untriedLimit, shares);
+  left -= shareInTurn(state, "quick", due.quick, left - ensured("untried"), shares, 1);
+  const untriedLimit = Math.max(left - keptForQuick, Math.min(left, ensured("untried")));
+  const untried = shareInTurn(state, "untried", due.untried, Math.min(untriedLimit, BEGIN_TOGETHER), shares);
   left -= untried;
-  left -= shareInTurn(state, "quick", due.quick, left - keptForFirst, shares);
+  const leftForQuick = left - keptForFirst - ensured("recovering") - ensured("slow");
+  left -= shareInTurn(state, "quick", due.quick, leftForQuick, shares);
   left = Math.min(left - keptForFirst, Math.ceil((total * 5) / 8) - taken.recovering - taken.slow);
   const recovering = shareInTurn(state, "recovering", due.recovering, Math.min(left, BEGIN_TOGETHER), shares);
   left -= recovering;

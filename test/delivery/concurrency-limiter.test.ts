@@ -205,6 +205,30 @@ describe("slots are kept", () => {
     expect(shares(limiter, [...quick, 50, untried])).toEqual({ 50: 1, [untried]: 1 });
   });
 
+  test("from the first slots of busy quick endpoints, for untried ones", () => {
+    const { limiter } = limiterOf(64, 4);
+    makeQuick(limiter, ...range(100));
+    const ends = takeAll(limiter, range(100));
+    expect(limiter.free).toBe(0);
+    for (const end of ends.slice(0, 5)) end(OK);
+    expect(shares(limiter, [...range(100), ...range(10, 200)])).toMatchObject({ 200: 1, 201: 1, 202: 1, 203: 1 });
+  });
+
+  test.each([
+    ["recovering", makeRecovering],
+    ["slow", makeSlow],
+  ])("from the second slots of busy quick endpoints, for %s ones", (_, make) => {
+    const { limiter } = limiterOf(64, 4);
+    const [quick, others] = [range(30), range(10, 200)];
+    makeQuick(limiter, ...quick);
+    make(limiter, ...others);
+    const ends = takeAll(limiter, quick);
+    expect([limiter.free, shares(limiter, [...quick, ...others])]).toEqual([15, {}]);
+    // The first shops have two attempts each. One of both ends.
+    for (const n of range(6)) ends[2 * n]?.(OK);
+    expect(shares(limiter, [...quick, ...others])).toMatchObject({ 200: 1, 201: 1, 202: 1, 203: 1 });
+  });
+
   test("but not if there is only one slot", () => {
     for (const make of [makeQuick, makeSlow, () => undefined]) {
       const { limiter } = limiterOf(1, 4);
