@@ -2,6 +2,7 @@ import type { DataRequest } from "../domain/people/data-request.ts";
 import { missingScopes } from "../domain/platform/connection.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import { isoUtc } from "../lib/time.ts";
+import type { ConnectionWarning } from "../store/port/connections.ts";
 import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
@@ -13,6 +14,7 @@ export interface ShopStatus extends ShopSettings {
   trouble: string | null;
   /** When the platform began to refuse the connection; null if it does not. */
   troubleSince: number | null;
+  warnings: ConnectionWarning[];
   uninstalledAt: number | null;
   loadedAt: number | null;
   reconciledAt: number | null;
@@ -28,20 +30,23 @@ export async function shopStatus(
   store: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
 ): Promise<ShopStatus> {
-  const [settings, connection, uninstallation, counts, load, reconciliation, openRequests] = await Promise.all([
-    store.shops.settings(shop.id),
-    store.connections.find(shop.id),
-    store.connections.uninstallation(shop.id),
-    store.inbox.count(shop.id),
-    store.syncs.lastComplete(shop.id, "full"),
-    store.syncs.lastComplete(shop.id, "changes"),
-    store.dataRequests.open(shop.id),
-  ]);
+  const [settings, connection, warnings, uninstallation, counts, load, reconciliation, openRequests] =
+    await Promise.all([
+      store.shops.settings(shop.id),
+      store.connections.find(shop.id),
+      store.connections.warnings(shop.id),
+      store.connections.uninstallation(shop.id),
+      store.inbox.count(shop.id),
+      store.syncs.lastComplete(shop.id, "full"),
+      store.syncs.lastComplete(shop.id, "changes"),
+      store.dataRequests.open(shop.id),
+    ]);
   return {
     ...settings,
     hasConnection: connection !== undefined,
     trouble: connection === undefined ? null : (connection.trouble ?? missingText(connection.scopes)),
     troubleSince: connection?.troubleSince ?? null,
+    warnings,
     uninstalledAt: uninstallation?.uninstalledAt ?? null,
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
@@ -65,7 +70,11 @@ export function connectionText({
 }: Pick<ShopStatus, "hasConnection" | "trouble" | "troubleSince" | "uninstalledAt">): string {
   if (uninstalledAt !== null) return `the shop uninstalled the app at ${isoUtc(uninstalledAt)}`;
   if (trouble === null) return hasConnection ? "connected" : "not connected";
-  return troubleSince === null ? trouble : `${trouble}; since ${isoUtc(troubleSince)}`;
+  return troubleSince === null ? trouble : sinceText(trouble, troubleSince);
+}
+
+export function sinceText(text: string, since: number): string {
+  return `${text}; since ${isoUtc(since)}`;
 }
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
+import { changeShop, connectionText, type ShopStatus, shopStatus, sinceText } from "../actions/shop.ts";
 import { removeShop } from "../actions/shop-removal.ts";
 import { invalid } from "../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/events/trigger.ts";
@@ -195,6 +195,7 @@ function platformEntry(status: ShopStatus) {
     connected: hasConnection && trouble === null,
     trouble,
     troubleSince: isoUtcOrNull(status.troubleSince),
+    warnings: status.warnings.map(({ text, since }) => ({ text, since: isoUtc(since) })),
     uninstalledAt: isoUtcOrNull(status.uninstalledAt),
     syncedAt: isoUtcOrNull(status.loadedAt),
     reconciledAt: isoUtcOrNull(status.reconciledAt),
@@ -208,7 +209,9 @@ function platformEntry(status: ShopStatus) {
 
 function platformTexts(status: ShopStatus): Record<string, string> {
   const { syncedAt, reconciledAt, repairs, inbox, retryDays, creditTitle, triggers } = platformEntry(status);
+  const warnings = status.warnings.map(({ text, since }) => sinceText(text, since)).join(". ");
   return {
+    ...(warnings !== "" && { warnings }),
     syncedAt: syncedAt ?? "never",
     reconciledAt: reconciledAt ?? "never",
     repairs: String(repairs ?? "never"),

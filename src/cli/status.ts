@@ -34,6 +34,8 @@ export function addStatusCommand(program: SdsCommand): void {
       const service = { serving: problem === null, version, engine, shops };
       if (json) printJson({ ...service, ...files, ...cluster });
       else print(service, cluster, files.kept ?? []);
+      const obsolete = shops.flatMap(({ warnings }) => warnings).find(({ isFailure }) => isFailure);
+      if (problem === null && obsolete !== undefined) throw new SdsError("failed", obsolete.text);
       if (problem !== null) throw new SdsError("failed", `not serving: ${problem}`);
     });
 }
@@ -98,12 +100,13 @@ async function workOf(
   { connections, deliveries, inbox, syncs }: Store,
   { id, domain }: { id: number; domain: string },
 ) {
-  const [{ pending, retrying }, dead, items, reconciliation, connection, uninstallation] = await Promise.all([
+  const [{ pending, retrying }, dead, items, reconciliation, connection, warnings, uninstallation] = await Promise.all([
     deliveries.countWaiting(id),
     deliveries.countDead(id, 0),
     inbox.count(id),
     syncs.lastComplete(id, "changes"),
     connections.find(id),
+    connections.warnings(id),
     connections.uninstallation(id),
   ]);
   return {
@@ -116,6 +119,11 @@ async function workOf(
     reconciledAt: isoUtcOrNull(reconciliation?.endedAt ?? null),
     trouble: connection?.trouble ?? null,
     troubleSince: isoUtcOrNull(connection?.troubleSince ?? null),
+    warnings: warnings.map(({ kind, text, since }) => ({
+      text,
+      since: isoUtc(since),
+      isFailure: kind.startsWith("operation "),
+    })),
     uninstalledAt: isoUtcOrNull(uninstallation?.uninstalledAt ?? null),
   };
 }
@@ -142,9 +150,10 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"], 
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
-  for (const { domain, trouble, troubleSince, uninstalledAt } of shops) {
+  for (const { domain, trouble, troubleSince, warnings, uninstalledAt } of shops) {
     if (uninstalledAt !== null) printLine(`${domain} uninstalled the app at ${uninstalledAt}`);
     if (trouble !== null) printLine(`${domain}: ${trouble}${troubleSince === null ? "" : `; since ${troubleSince}`}`);
+    for (const { text, since } of warnings) printLine(`${domain}: ${text}; since ${since}`);
   }
   if (kept.length > 0) {
     const bytes = kept.reduce((sum, each) => sum + each.bytes, 0);

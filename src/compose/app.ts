@@ -133,7 +133,16 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     row: (resource) => createRowHandler(resource, store.pages, readApi),
     shop: createShopHandler(shops, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
-    platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
+    platformWebhook: createPlatformWebhookHandler({
+      bodies,
+      verify,
+      shops,
+      inboxWriter,
+      warnings: work.platform.warnings,
+      load: gauge,
+      log,
+      now,
+    }),
     openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),
     widgetStyle: createWidgetStyleHandler(store.styles, log),
     admin: adminRoutes({

@@ -3,6 +3,7 @@ import type { Log } from "../lib/log.ts";
 import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import { waitOf } from "../shopify/api/topics.ts";
+import type { ConnectionWarnings } from "../shopify/api/warnings.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, orderingOf, readWebhook } from "../shopify/inbox/payload.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
@@ -24,6 +25,7 @@ interface Dependencies {
   verify: Verifier;
   shops: ShopStore;
   inboxWriter: InboxWriter;
+  warnings: Pick<ConnectionWarnings, "noteVersion">;
   /** Counts the genuine webhooks that are under way, because readers give way to them. */
   load: Pick<LoadGauge, "during">;
   log: Log;
@@ -35,7 +37,7 @@ interface Dependencies {
  * because the platform removes an endpoint that keeps refusing.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, verify, shops, inboxWriter, load, log, now } = dependencies;
+  const { bodies, verify, shops, inboxWriter, warnings, load, log, now } = dependencies;
   return async (request, { client }) => {
     const { headers } = request;
     announcedBytes(request, LIMIT);
@@ -61,6 +63,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
+    if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
     if (shop === undefined) log.info("a platform webhook names an unknown shop", logged);
     else if (intent.do === "ignore")
       log.info("a platform webhook was received and not used", { ...logged, reason: intent.reason });

@@ -11,6 +11,7 @@ import { createPlatformClock } from "./api/platform-clock.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import type { WebhookPriority } from "./api/topics.ts";
+import { type ConnectionWarnings, createConnectionWarnings } from "./api/warnings.ts";
 import { createRoundingReport, type RoundingReport } from "./contracts/money.ts";
 import { createNodeLoader, createStagedNodeLoader } from "./contracts/node-loader.ts";
 import { type ContractRefresher, createContractRefresher } from "./contracts/refresher.ts";
@@ -32,6 +33,7 @@ export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
   handleWebhooks: WebhookHandler;
+  warnings: ConnectionWarnings;
   /** The platform's time. */
   now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
@@ -69,7 +71,7 @@ export function openPlatform(
   const { platformUrl: baseUrl } = settings;
   const { sleep, log } = dependencies;
   const api = openApi(settings, store, dependencies);
-  const { client, tokens, endpoint, platformClock } = api;
+  const { client, tokens, endpoint, warnings, platformClock } = api;
   const { fetch, now } = platformClock;
   const installations = createInstallationReader({
     shops,
@@ -90,6 +92,7 @@ export function openPlatform(
   return {
     client,
     now,
+    warnings,
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
     handleWebhooks: openWebhookHandler(services),
     connect: (domain, credentials) =>
@@ -119,8 +122,9 @@ function openApi(
   const clientSecret = () => newestSecret(platformSecretFile);
   const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now, platformNow: platformClock.now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
-  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, now, clock, log });
-  return { platformClock, endpoint, tokens, client };
+  const warnings = createConnectionWarnings({ connections, now, log });
+  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, warnings, sleep, now, clock, log });
+  return { platformClock, endpoint, tokens, warnings, client };
 }
 
 /** Services that several parts of the adapter share. */

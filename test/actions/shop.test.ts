@@ -26,6 +26,7 @@ describe("the status of a shop", () => {
       hasConnection: false,
       trouble: null,
       troubleSince: null,
+      warnings: [],
       uninstalledAt: null,
       loadedAt: null,
       reconciledAt: null,

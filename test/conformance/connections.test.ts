@@ -7,6 +7,8 @@ import { addShop, expectConflict, removeShop, TOKENS } from "./fixtures.ts";
 const PAIR: Tokens = { accessToken: "shpat_1", refreshToken: "shprt_1", expiresAt: START + 1_000 };
 const NEXT: Tokens = { accessToken: "shpat_2", refreshToken: "shprt_2", expiresAt: START + 2_000 };
 
+const DAY_MS = 86_400_000;
+
 describe.each(engines())("$name: connecting a shop", (engine) => {
   test("stores its tokens, its scopes and the time from which events are queued", async () => {
     const { store, reopen, shop, other } = await storeWithTwoShops(engine);
@@ -204,4 +206,44 @@ test.each(engines())("$name: disconnecting deletes the tokens, unless the shop w
   expect((await rows("connections")).map(({ shop_id }) => shop_id)).toEqual([other.id]);
   await store.connections.connect(shop.id, "token", TOKENS, [], START + 5);
   expect(await store.connections.find(shop.id)).toMatchObject({ connectedAt: START + 5, eventsSince: START + 5 });
+});
+
+describe.each(engines())("$name: warnings about a connection", (engine) => {
+  test("keep their time, and are logged when they begin or change, and once a day", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const { connections } = store;
+    for (const { id } of [shop, other]) await connections.connect(id, "token", TOKENS, [], START);
+    const steps = [
+      ["2026-10", 1, true],
+      ["2026-10", DAY_MS, false],
+      ["2026-10", DAY_MS + 1, true],
+      ["2026-10", DAY_MS + 2, false],
+      ["2027-01", DAY_MS + 3, true],
+    ] as const;
+    for (const [text, at, isLogged] of steps)
+      expect(await connections.warn(shop.id, "answers", text, START + at)).toBe(isLogged);
+    await connections.warn(shop.id, "webhooks", "2026-10", START + 2);
+    expect(await connections.warnings(shop.id)).toEqual([
+      { kind: "webhooks", text: "2026-10", since: START + 2 },
+      { kind: "answers", text: "2027-01", since: START + DAY_MS + 3 },
+    ]);
+    expect(await connections.warnings(other.id)).toEqual([]);
+    await connections.endWarning(shop.id, "answers");
+    expect(await connections.warnings(shop.id)).toHaveLength(1);
+  });
+
+  test("end when the shop is connected again, or disconnected, and are only for connected shops", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    const { connections } = store;
+    expect(await connections.warn(shop.id, "answers", "2026-10", START)).toBe(false);
+    for (const end of [
+      () => connections.connect(shop.id, "token", TOKENS, [], START),
+      () => connections.disconnect(shop.id, START + 1),
+    ]) {
+      await connections.connect(shop.id, "token", TOKENS, [], START);
+      expect(await connections.warn(shop.id, "answers", "2026-10", START)).toBe(true);
+      await end();
+      expect(await rows("platform_warnings")).toEqual([]);
+    }
+  });
 });

@@ -85,6 +85,9 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.endRenewal(shop.id, "p1");
   await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked", START);
+  await connections.warn(shop.id, "answers", "another version", START);
+  await connections.endWarning(shop.id, "webhooks");
+  await connections.warnings(shop.id);
   await connections.disconnect(shop.id, START + 1);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await connections.uninstall(shop.id, START + 1);

@@ -149,6 +149,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
     "connected",
     "trouble",
     "troubleSince",
+    "warnings",
     "uninstalledAt",
     "syncedAt",
     "reconciledAt",

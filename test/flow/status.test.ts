@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
 /** The output of `sds status` on each engine: before `serve` runs, while it runs, and after it was killed. */
@@ -29,6 +30,7 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     reconciledAt: null,
     trouble: null,
     troubleSince: null,
+    warnings: [],
     uninstalledAt: null,
   };
   expect(JSON.parse(stopped.stdout)).toEqual({
@@ -58,4 +60,23 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     return result.status === 1 && result;
   });
   expect(killed.stderr).toContain(WORDS.killed);
+});
+
+test("sds status shows another version of the platform, and fails if it lacks a field that sds reads", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", {});
+  const program = await Program.withShop(platform.env);
+  await program.serve();
+  await platform.tell("setVersions", { answers: "2027-01" });
+  await program.run(["shop", "connect", "alpha.myshopify.com", "--client-credentials"]);
+  const version = "alpha.myshopify.com: the platform answers with its API version 2027-01";
+  expect(await program.run(["status"])).toMatchObject({ status: 0, stdout: expect.stringContaining(version) });
+  expect((await program.run(["shop", "show", "alpha.myshopify.com"])).stdout).toContain("API version 2027-01");
+
+  await platform.tell("removeFields", { fields: ["SubscriptionContract.status"] });
+  const field = "the platform no longer has SubscriptionContract.status, which this sds reads: update sds";
+  expect((await program.run(["sync"])).stderr).toContain(field);
+  const failed = await program.run(["status", "--json"]);
+  expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining(`sds: ${field}`) });
+  expect(JSON.parse(failed.stdout)).toMatchObject({ serving: true });
 });

@@ -106,6 +106,7 @@ test("readers make room for a genuine platform webhook only", async () => {
     const handler = createPlatformWebhookHandler({
       ...parts,
       verify: () => genuine,
+      warnings: { noteVersion: async () => undefined },
       inboxWriter: { submit: async () => true, drain: async () => undefined },
     });
     const answered = (async () => handler(post("{}", { "X-Shopify-Hmac-Sha256": `${"A".repeat(43)}=` }), CONTEXT))();

@@ -2,6 +2,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { createGraphqlClient } from "../../src/shopify/api/graphql-client.ts";
 import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
+import { createConnectionWarnings } from "../../src/shopify/api/warnings.ts";
 import { type ConnectedShop, connected, SECRET } from "./connected.ts";
 
 /**
@@ -37,6 +38,7 @@ export function recordedClient({ test, platform, shop }: ConnectedShop, { inReal
     baseUrl: platform.url,
     tokens,
     connections,
+    warnings: createConnectionWarnings({ connections, now, log }),
     sleep: inRealTime ? Bun.sleep : sleep,
     now,
     clock: inRealTime ? () => performance.now() : () => clock.ms,

@@ -24,6 +24,7 @@ const TABLES = {
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },
   order_stages: { order: ["number"], flags: ["complete"] },
   orders: { order: ["shop_id", "id"], flags: ["retries_exhausted", "declined", "charged"] },
+  platform_warnings: { order: ["shop_id", "kind"], flags: [] },
   platform_webhooks: { order: ["shop_id", "id"], flags: [] },
   shops: { order: ["id"], flags: ["plan_fixed"] },
   staged_order_lines: { order: ["shop_id", "stage", "order_gid", "gid"], flags: [] },

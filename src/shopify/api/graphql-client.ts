@@ -8,6 +8,7 @@ import { PlatformError } from "./platform-error.ts";
 import { createRateLimits, type Priority, type QueryShape } from "./rate-limits.ts";
 import { createRequestSender } from "./request-sender.ts";
 import type { AccessTokens } from "./tokens.ts";
+import type { ConnectionWarnings } from "./warnings.ts";
 
 /** Runs typed operations of the platform's Admin API. */
 export interface GraphqlClient {
@@ -49,6 +50,7 @@ interface Dependencies {
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   connections: Pick<ConnectionStore, "setTrouble">;
+  warnings: ConnectionWarnings;
   sleep: Sleep;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
@@ -63,10 +65,10 @@ const MAX_WAIT_MS = 60_000;
 
 /** Creates a client that stays within the points of each shop, and repeats requests after temporary failures. */
 export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlClient {
-  const { fetch, baseUrl, tokens, connections, sleep, now, clock, log } = dependencies;
+  const { fetch, baseUrl, tokens, connections, warnings, sleep, now, clock, log } = dependencies;
   const stopping = new AbortController();
   const limits = createRateLimits(clock, (waitMs) => sleep(waitMs, stopping.signal));
-  const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, clock });
+  const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock });
   const logDenied = createDeniedLog(log);
 
   /** Stores why the platform refuses the shop's connection; null if it accepts it. Logs each change once. */
@@ -88,11 +90,13 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         const { data, denied } = await send(shop, { shape, body, priority, isOver }, stopped);
         if (denied !== undefined) logDenied(shop, denied);
         await setTrouble(shop, null);
+        await warnings.note(shop, `operation ${shape.operationName}`, null);
         return data as D;
       } catch (thrown) {
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.needsMerchant) await setTrouble(shop, thrown.message);
+        if (thrown.isObsolete) await warnings.note(shop, `operation ${shape.operationName}`, thrown.message);
         if (!thrown.isThrottled && retries >= retryLimit(thrown, isDivisible, maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: shape.operationName, waitMs, error: thrown.message };

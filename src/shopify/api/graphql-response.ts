@@ -7,7 +7,7 @@ import { troubleOfStatus } from "./trouble.ts";
 interface GraphqlError {
   message: string;
   path?: (string | number)[];
-  extensions?: { code?: string };
+  extensions?: { code?: string; typeName?: string; fieldName?: string };
 }
 
 /** The estimated cost of an operation, and the points that the shop has now. */
@@ -90,6 +90,12 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
   const { status } = response;
   const codes = errors.map(codeOf);
   if (codes.includes("THROTTLED")) return throttledError(readCost(response), status);
+  const obsolete = errors.find(isObsolete);
+  if (obsolete !== undefined) {
+    const field = `${obsolete.extensions?.typeName ?? "?"}.${obsolete.extensions?.fieldName ?? "?"}`.slice(0, 100);
+    const message = `the platform no longer has ${field}, which this sds reads: update sds; ${messageOf([obsolete])}`;
+    return new PlatformError("refused", message, { status, isObsolete: true });
+  }
   const hasPaths = errors.every(({ path = [] }) => path.length > 0);
   return new PlatformError(reasonOf(errors), messageOf(errors), {
     status,
@@ -125,6 +131,11 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
 
 function isOptional(error: GraphqlError): boolean {
   return isDenied(error) && OPTIONAL_FIELDS.has(fieldName(error));
+}
+
+/** Whether the query names a field that the platform's version of the API does not have. */
+function isObsolete(error: GraphqlError): boolean {
+  return codeOf(error) === "undefinedField" || /^Field '\w+' doesn't exist on type/.test(error.message);
 }
 
 function codeOf({ extensions }: GraphqlError): string {

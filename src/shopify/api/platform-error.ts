@@ -18,6 +18,8 @@ export class PlatformError extends Error {
   readonly needsMerchant: boolean = false;
   /** Whether the query costs too many points. A query for fewer objects may work. */
   readonly isTooCostly: boolean = false;
+  /** Whether the platform no longer has a field that the query reads. Only a newer version of this program helps. */
+  readonly isObsolete: boolean = false;
   /** Whether the app has no access to a part of the answer. */
   readonly isDenied: boolean = false;
   /** The data and the errors of the parts; undefined if an error names no part. */
@@ -43,8 +45,13 @@ export interface PartialAnswer {
  * error of HTTP, has another cause.
  */
 export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
-  if (!(thrown instanceof PlatformError)) return false;
+  if (!(thrown instanceof PlatformError) || thrown.isObsolete) return false;
   return thrown.isTooCostly || thrown.reason === "incomplete" || (thrown.reason === "refused" && thrown.status === 200);
+}
+
+/** Whether only somebody's action helps, so that retries are slow, and no object is at fault. */
+export function needsAction(thrown: unknown): boolean {
+  return thrown instanceof PlatformError && (thrown.needsMerchant || thrown.isObsolete);
 }
 
 /** Whether the same request may work later. */

@@ -20,6 +20,8 @@ export interface JsonResponse {
   status: number;
   /** From the header Retry-After. */
   retryAfterMs: number | undefined;
+  /** The version of the platform's API that answered; null if the response does not name it. */
+  apiVersion: string | null;
   /** The domain in the header Location; undefined if it is the one that was asked, or none. */
   movedTo?: string | undefined;
   /** undefined if the body is not a JSON object. */
@@ -45,7 +47,8 @@ export async function postJson(
     const text = await readText(response);
     const retryAfterMs = readRetryAfter(response.headers.get("retry-after"));
     const movedTo = readDomain(response.headers.get("location"), url);
-    return { status: response.status, retryAfterMs, movedTo, body: parseObject(text) };
+    const apiVersion = response.headers.get("x-shopify-api-version");
+    return { status: response.status, retryAfterMs, apiVersion, movedTo, body: parseObject(text) };
   } catch (thrown) {
     if (thrown instanceof PlatformError) throw thrown;
     if (timeout.aborted || signal?.aborted === true) {

@@ -5,6 +5,7 @@ import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
 import type { Priority, QueryShape, RateLimits, ReleasePoints } from "./rate-limits.ts";
 import type { AccessTokens } from "./tokens.ts";
+import type { ConnectionWarnings } from "./warnings.ts";
 
 interface GraphqlRequest {
   shape: QueryShape;
@@ -20,6 +21,7 @@ interface Dependencies {
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   limits: RateLimits;
+  warnings: Pick<ConnectionWarnings, "noteVersion">;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
 }
@@ -27,7 +29,7 @@ interface Dependencies {
 /** A platform that takes longer than this for one request is slow. */
 const SLOW_MS = 5_000;
 
-export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: Dependencies) {
+export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock }: Dependencies) {
   const slowShops = new Set<number>();
 
   async function sendOnce(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
@@ -41,6 +43,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
       const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
       const response = await postJson(fetch, { url, body, headers, signal });
       cost = readCost(response);
+      await warnings.noteVersion(shop, "answers", response.apiVersion);
       return readGraphqlData(response);
     } catch (thrown) {
       // The platform took no points. Noted, this cost would make the next, smaller query wait too long.

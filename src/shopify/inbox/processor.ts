@@ -8,7 +8,7 @@ import type { Sleep } from "../../lib/waits.ts";
 import type { InboxItem, InboxQueue, InboxStore } from "../../store/port/inbox.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
-import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { isPlatformError, needsAction, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { mergedWebhook } from "./payload.ts";
@@ -167,7 +167,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts decides the next wait of all items.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
-    const waitMs = isRefused(thrown)
+    // The webhooks are not at fault, so they are not given up.
+    const waitMs = needsAction(thrown)
       ? Math.min(WAITS_MS[attempts - 1] ?? LONGEST_WAIT_MS, LONGEST_REFUSED_WAIT_MS)
       : (WAITS_MS[attempts - 1] ?? lastWaitOf(items));
     const numbers = items.map(({ number }) => number);
@@ -204,16 +205,11 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
       if (isStopping() || !membership.mayBegin(shopId)) return;
       if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
-      else if (thrown instanceof PlatformError && thrown.reason !== "refused")
-        capacity.noteFailure(shopId, isRefused(thrown));
+      else if (needsAction(thrown)) capacity.noteFailure(shopId, true);
+      else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, isPlatformError(thrown, "incomplete") ? await merge(shop, items) : items, thrown);
     }
   };
-}
-
-/** Whether the platform refuses the shop's connection. Its webhooks are not at fault, so they are never given up. */
-function isRefused(thrown: unknown): boolean {
-  return thrown instanceof PlatformError && thrown.needsMerchant;
 }
 
 /** The wait after the last attempt. A request to remove a shop is never given up. */

@@ -4,7 +4,7 @@ import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
-import { PlatformError } from "../api/platform-error.ts";
+import { needsAction } from "../api/platform-error.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
 /** Reconciles connected shops every hour. The mirror can miss changes, because platform webhooks may be lost. */
@@ -52,7 +52,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
     } catch (thrown) {
       // Another node may have taken over the shop, and reconciles it.
       if (stopping || !membership.mayBegin(shopId)) return;
-      const waitMs = thrown instanceof PlatformError && thrown.needsMerchant ? INTERVAL_MS : RETRY_WAIT_MS;
+      const waitMs = needsAction(thrown) ? INTERVAL_MS : RETRY_WAIT_MS;
       notBefore.set(shopId, clock() + waitMs);
       log.warn("cannot reconcile a mirror with the platform", { shopId, waitMs, ...failureFields(thrown) });
     }

@@ -150,6 +150,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     text: "kind scopes renewing trouble",
     bytes: "sealed",
   }),
+  table("platform_warnings", "shop_id kind", { number: "shop_id since logged_at", text: "kind text" }),
   table("uninstallations", "shop_id", { number: "shop_id uninstalled_at events_since", flag: "contracts_ended" }),
   table("platform_webhooks", "shop_id id", { number: "shop_id received_at", text: "id" }),
   table(

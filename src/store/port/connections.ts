@@ -20,6 +20,19 @@ export interface Uninstallation {
   uninstalledAt: number;
 }
 
+/**
+ * What a warning is about: the version of the platform's answers or webhooks, or an operation that asks for a field
+ * that the platform no longer has.
+ */
+export type WarningKind = "answers" | "webhooks" | `operation ${string}`;
+
+/** What the operator has to know about a connection that works. Times in epoch milliseconds. */
+export interface ConnectionWarning {
+  kind: WarningKind;
+  text: string;
+  since: number;
+}
+
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   /** Ids of the connected shops, ascending. */
@@ -41,6 +54,14 @@ export interface ConnectionStore {
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
   /** Sets `trouble`, which begins now if it changes. @returns whether it changed */
   setTrouble(shopId: number, trouble: string | null, now: number): Promise<boolean>;
+  /**
+   * Stores a warning, which begins now if its text changes. Ignored if the shop is not connected.
+   * @returns whether to log it: the warning is new, or was logged a day ago
+   */
+  warn(shopId: number, kind: WarningKind, text: string, now: number): Promise<boolean>;
+  endWarning(shopId: number, kind: WarningKind): Promise<void>;
+  /** The warnings of a shop, the oldest first. They end when the shop is disconnected, or connected again. */
+  warnings(shopId: number): Promise<ConnectionWarning[]>;
   /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
   /** Removes a shop's tokens like `disconnect`, and notes when the shop uninstalled the app. */

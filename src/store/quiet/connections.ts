@@ -1,6 +1,6 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 import type { Vault } from "../files/vault.ts";
-import type { ConnectionStore, Uninstallation } from "../port/connections.ts";
+import type { ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
 import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
 
 interface StoredConnection {
@@ -15,6 +15,9 @@ interface StoredConnection {
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
+/** A warning that stays is logged once in this time. */
+const LOGGED_EVERY_MS = 86_400_000;
+
 /** Returns the purpose to seal a shop's tokens for (see `Vault`). */
 const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
@@ -24,6 +27,7 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
   return {
     ...renewals(db, seal),
     ...uninstallations(db),
+    ...warnings(db),
 
     async find(shopId) {
       const stored = await db.get<StoredConnection>(
@@ -59,6 +63,7 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
               renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
         );
         yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
+        yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
       });
     },
 
@@ -116,6 +121,32 @@ function uninstallations(
       await db.run(
         sql`UPDATE uninstallations SET contracts_ended = true
           WHERE shop_id = ${shopId} AND uninstalled_at = ${uninstalledAt}`,
+      );
+    },
+  };
+}
+
+function warnings(db: QuietDatabase): Pick<ConnectionStore, "warn" | "endWarning" | "warnings"> {
+  return {
+    async warn(shopId, kind, text, now) {
+      const changed = await db.run(
+        sql`INSERT INTO platform_warnings (shop_id, kind, text, since, logged_at)
+          SELECT shop_id, ${kind}, ${text}, ${now}, ${now} FROM connections WHERE shop_id = ${shopId}
+          ON CONFLICT (shop_id, kind) DO UPDATE SET text = excluded.text, logged_at = excluded.logged_at,
+            since = CASE WHEN platform_warnings.text = excluded.text THEN platform_warnings.since
+              ELSE excluded.since END
+          WHERE platform_warnings.text <> excluded.text OR platform_warnings.logged_at <= ${now - LOGGED_EVERY_MS}`,
+      );
+      return changed > 0;
+    },
+
+    async endWarning(shopId, kind) {
+      await db.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId} AND kind = ${kind}`);
+    },
+
+    async warnings(shopId) {
+      return db.all<ConnectionWarning>(
+        sql`SELECT kind, text, since FROM platform_warnings WHERE shop_id = ${shopId} ORDER BY since, kind`,
       );
     },
   };

@@ -3,7 +3,7 @@ import { readCost, readGraphqlData } from "../../../src/shopify/api/graphql-resp
 import type { JsonResponse } from "../../../src/shopify/api/post-json.ts";
 
 function response(fields: Partial<JsonResponse> = {}): JsonResponse {
-  return { status: 200, retryAfterMs: undefined, body: { data: {} }, ...fields };
+  return { status: 200, retryAfterMs: undefined, apiVersion: null, body: { data: {} }, ...fields };
 }
 
 function withErrors(...codes: (string | undefined)[]): JsonResponse {

@@ -20,7 +20,7 @@ test("sends the headers, and reads status and body", async () => {
     return Response.json({ method, fields }, { status: 418, headers: { "Retry-After": "1" } });
   });
   const body = { method: "POST", fields: ["yes", "application/json", "sds"] };
-  expect(await post(url)).toEqual({ status: 418, retryAfterMs: 1000, body });
+  expect(await post(url)).toEqual({ status: 418, retryAfterMs: 1000, apiVersion: null, body });
 });
 
 test("does not follow a redirect, which would take the token along", async () => {

@@ -1,11 +1,15 @@
 import {
   type DocumentNode,
   execute,
+  type FieldNode,
   type GraphQLError,
   getOperationAST,
   getVariableValues,
   parse,
+  TypeInfo,
   validate,
+  visit,
+  visitWithTypeInfo,
 } from "graphql";
 import { adminSchema, errorType, plainField, typeNameOf } from "./admin-schema.ts";
 import type { Bucket } from "./bucket.ts";
@@ -51,6 +55,21 @@ function prepare(text: string): Prepared {
   return known;
 }
 
+/** The errors of a platform whose version of the API does not have these fields. */
+function removedFieldErrors(document: DocumentNode, removed: ReadonlySet<string>): object[] {
+  const errors: object[] = [];
+  if (removed.size === 0) return errors;
+  const types = new TypeInfo(adminSchema());
+  const enter = ({ name: { value: fieldName } }: FieldNode) => {
+    const typeName = types.getParentType()?.name;
+    if (!removed.has(`${typeName}.${fieldName}`)) return;
+    const message = `Field '${fieldName}' doesn't exist on type '${typeName}'`;
+    errors.push({ message, path: ["query", fieldName], extensions: { code: "undefinedField", typeName, fieldName } });
+  };
+  visit(document, visitWithTypeInfo(types, { Field: { enter } }));
+  return errors;
+}
+
 /** The name of the operation, even if the query is invalid. */
 export function operationName({ query, operationName: name }: GraphqlRequest): string {
   return name ?? /\b(?:query|mutation)\s+(\w+)/.exec(query)?.[1] ?? "unnamed";
@@ -63,6 +82,7 @@ export interface GraphqlCall {
   bucket: Bucket;
   maxQueryCost: number;
   handles: ReadonlySet<string>;
+  removedFields: ReadonlySet<string>;
   unknown: (what: string) => void;
 }
 
@@ -77,6 +97,8 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
     for (const { message } of messages) unknown(message);
     return { outcome: "invalid", cost: 0, body: { errors: messages } };
   }
+  const removed = removedFieldErrors(document, call.removedFields);
+  if (removed.length > 0) return { outcome: "invalid", cost: 0, body: { errors: removed } };
   const variables = request.variables ?? {};
   const { coerced, errors: variableErrors = [] } = getVariableValues(
     adminSchema(),

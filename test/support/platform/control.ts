@@ -108,6 +108,8 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
   if (what === "setMaxQueryCost") return void standIn.setMaxQueryCost(given["maxQueryCost"] as number);
   if (what === "setAppKey") return void Object.assign(standIn.appKey, given);
   if (what === "deploy") return void standIn.app.deploy(given["appFile"] as string);
+  if (what === "setVersions") return void Object.assign(standIn.versions, given);
+  if (what === "removeFields") return void Object.assign(standIn, { removedFields: new Set(given["fields"] as []) });
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);

@@ -69,6 +69,10 @@ export class StandIn {
   /** Called for each request. Returns the fault of the request. */
   fault: (info: FaultInfo) => Fault = () => undefined;
   webhooksTo: string | undefined;
+  /** The versions of the API that answers and webhooks name. */
+  versions = { answers: API_VERSION, webhooks: API_VERSION };
+  /** Fields that the platform's version of the API does not have, such as `Order.name`. */
+  removedFields: ReadonlySet<string> = new Set();
   throttled = 0;
   tokenRequests = 0;
   private readonly options: Required<Omit<StandInOptions, "webhooksTo" | "tokenLife">>;
@@ -165,7 +169,7 @@ export class StandIn {
   }
 
   signed(webhook: Webhook): SignedWebhook {
-    return signedWith(this.options.clientSecret, webhook);
+    return signedWith(this.options.clientSecret, webhook, this.versions.webhooks);
   }
 
   send(webhook: Webhook, url: string): Promise<Response> {
@@ -309,11 +313,13 @@ export class StandIn {
       bucket: this.bucket(shop.domain),
       maxQueryCost: this.options.maxQueryCost,
       handles: this.handles,
+      removedFields: this.removedFields,
       unknown: (what) => this.invalid.push(what),
     });
     log.cost = answer.cost;
     log.outcome = answer.outcome;
     if (answer.outcome === "throttled") this.throttled++;
-    return json(200, answer.body);
+    const { status, body: text, headers } = json(200, answer.body);
+    return { status, body: text, headers: { ...headers, "X-Shopify-API-Version": this.versions.answers } };
   }
 }

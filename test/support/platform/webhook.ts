@@ -19,13 +19,14 @@ export interface SignedWebhook {
   body: string;
 }
 
-export function signedWith(secret: string, { shop, topic, body, id, eventId, triggeredAt }: Webhook): SignedWebhook {
+export function signedWith(secret: string, webhook: Webhook, apiVersion = API_VERSION): SignedWebhook {
+  const { shop, topic, body, id, eventId, triggeredAt } = webhook;
   const headers = {
     "Content-Type": "application/json",
     "X-Shopify-Topic": topic,
     "X-Shopify-Hmac-Sha256": createHmac("sha256", secret).update(body).digest("base64"),
     "X-Shopify-Shop-Domain": shop,
-    "X-Shopify-API-Version": API_VERSION,
+    "X-Shopify-API-Version": apiVersion,
     "X-Shopify-Webhook-Id": id,
     "X-Shopify-Event-Id": eventId,
     "X-Shopify-Triggered-At": triggeredAt,

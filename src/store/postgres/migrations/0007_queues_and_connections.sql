@@ -22,3 +22,15 @@ ALTER TABLE connections ADD CONSTRAINT connections_kind_check
 
 -- When `trouble` began.
 ALTER TABLE connections ADD COLUMN trouble_since bigint;
+
+-- What the operator has to know about a connection that works: see `WarningKind`.
+CREATE TABLE platform_warnings (
+  shop_id bigint NOT NULL REFERENCES connections (shop_id) ON DELETE CASCADE,
+  kind text NOT NULL,
+  text text NOT NULL,
+  since bigint NOT NULL,
+  logged_at bigint NOT NULL,
+  PRIMARY KEY (shop_id, kind)
+);
+
+CREATE TRIGGER removed_shop BEFORE INSERT ON platform_warnings FOR EACH ROW EXECUTE FUNCTION refuse_removed_shop();

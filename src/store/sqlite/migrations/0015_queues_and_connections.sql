@@ -45,3 +45,17 @@ ALTER TABLE connections_by_kind RENAME TO connections;
 CREATE TRIGGER connections_of_removed_shop BEFORE INSERT ON connections
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- What the operator has to know about a connection that works: see `WarningKind`.
+CREATE TABLE platform_warnings (
+  shop_id INTEGER NOT NULL REFERENCES connections (shop_id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  logged_at INTEGER NOT NULL,
+  PRIMARY KEY (shop_id, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER platform_warnings_of_removed_shop BEFORE INSERT ON platform_warnings
+WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;

@@ -1,0 +1,82 @@
+import type { Log } from "../../lib/log.ts";
+import type { ConnectionStore, WarningKind } from "../../store/port/connections.ts";
+import { failureFields } from "../../store/port/store-error.ts";
+import { API_VERSION, type ShopAddress } from "./address.ts";
+
+/** Warnings about connections that work. A warning is stored, and logged when it begins and then once a day. */
+export interface ConnectionWarnings {
+  /** Notes a warning, or its end. Never rejects. @param text null if there is nothing to warn of */
+  note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
+  /** Notes the version that the platform names in a header; null without the header. Never rejects. */
+  noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;
+}
+
+interface Dependencies {
+  connections: Pick<ConnectionStore, "warn" | "endWarning" | "warnings">;
+  now: () => number;
+  log: Log;
+}
+
+/** The warnings of a shop, as this process knows them. */
+interface KnownWarnings {
+  loadedAt: number;
+  texts: Map<WarningKind, string>;
+  /** Warnings that this process has stored since. */
+  noted: Set<WarningKind>;
+}
+
+/** Another process may store a warning, or end it. So what is known is read again after this time. */
+const KNOWN_FOR_MS = 3_600_000;
+
+export function createConnectionWarnings({ connections, now, log }: Dependencies): ConnectionWarnings {
+  const byShop = new Map<number, KnownWarnings>();
+
+  async function knownOf({ id }: ShopAddress): Promise<KnownWarnings> {
+    const before = byShop.get(id);
+    if (before !== undefined && Math.abs(now() - before.loadedAt) < KNOWN_FOR_MS) return before;
+    const warnings = await connections.warnings(id);
+    const texts = new Map(warnings.map(({ kind, text }) => [kind, text]));
+    const known: KnownWarnings = { loadedAt: now(), texts, noted: new Set() };
+    byShop.set(id, known);
+    return known;
+  }
+
+  async function store(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void> {
+    const { texts, noted } = await knownOf(shop);
+    if (text === null) {
+      if (!texts.delete(kind)) return;
+      noted.delete(kind);
+      await connections.endWarning(shop.id, kind);
+      return;
+    }
+    if (noted.has(kind) && texts.get(kind) === text) return;
+    noted.add(kind);
+    texts.set(kind, text);
+    if (await connections.warn(shop.id, kind, text, now())) log.warn(text, { shop: shop.domain });
+  }
+
+  async function note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void> {
+    try {
+      await store(shop, kind, text);
+    } catch (thrown) {
+      log.error("cannot store a warning about a shop's connection", { shop: shop.domain, ...failureFields(thrown) });
+    }
+  }
+
+  return {
+    note,
+    async noteVersion(shop, source, version) {
+      // A version is a quarter, or `unstable`.
+      if (version === null || !/^[a-z0-9-]{1,20}$/.test(version)) return;
+      await note(shop, source, version === API_VERSION ? null : VERSION_TEXTS[source](version));
+    },
+  };
+}
+
+const VERSION_TEXTS = {
+  answers: (version: string) =>
+    `the platform answers with its API version ${version}, and this sds was made for ${API_VERSION}: update sds`,
+  webhooks: (version: string) =>
+    `the platform sends webhooks of its API version ${version}, and this sds was made for ${API_VERSION}: ` +
+    `set api_version in shopify.app.toml and deploy it again, or update sds`,
+};

@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { API_VERSION } from "../../../src/shopify/api/address.ts";
+import { connected, HOUR_MS, withMirroredContract } from "../../support/connected.ts";
+
+const ANSWERS = `the platform answers with its API version 2027-01, and this sds was made for ${API_VERSION}: update sds`;
+
+async function read({ test: { app }, shop }: Awaited<ReturnType<typeof connected>>) {
+  const read = () => app.platform.synchronizer.reconcile(shop.shop);
+  const texts = async () => (await app.store.connections.warnings(shop.shop.id)).map(({ text }) => text);
+  return { read, texts };
+}
+
+test("answers of another version are warned of once a day, until they have the right version again", async () => {
+  const all = await connected();
+  const { read: reconcile, texts } = await read(all);
+  await all.load();
+  expect(await texts()).toEqual([]);
+  all.platform.versions.answers = "2027-01";
+  for (let hour = 0; hour < 30; hour += 1) {
+    all.test.clock.ms += HOUR_MS;
+    await reconcile();
+  }
+  expect(await texts()).toEqual([ANSWERS]);
+  expect(all.logged(ANSWERS)).toHaveLength(2);
+  all.platform.versions.answers = API_VERSION;
+  await reconcile();
+  expect(await texts()).toEqual([]);
+});
+
+test("platform webhooks of another version are warned of once a day", async () => {
+  const { all, contract } = await withMirroredContract();
+  const { texts } = await read(all);
+  expect(await texts()).toEqual([]);
+  all.platform.versions.webhooks = "2026-04";
+  for (let hour = 0; hour < 30; hour += 1) {
+    all.test.clock.ms += HOUR_MS;
+    all.remote.activate(contract);
+    await all.deliverAll();
+  }
+  expect(await texts()).toEqual([expect.stringContaining("sends webhooks of its API version 2026-04")]);
+  expect(all.logged("sends webhooks of its API version")).toHaveLength(2);
+});
+
+test("a header that is no version is not noted", async () => {
+  const all = await connected();
+  for (const version of ["", "<script>", "x".repeat(21)]) {
+    all.platform.versions.answers = version;
+    await all.load();
+  }
+  expect(await (await read(all)).texts()).toEqual([]);
+});
+
+test("a field that is gone is warned of, and its readings wait until the field is there", async () => {
+  const { all, contract } = await withMirroredContract();
+  const { texts } = await read(all);
+  all.platform.removedFields = new Set(["SubscriptionContract.status"]);
+  all.remote.pause(contract);
+  const before = all.operations().length;
+  await all.deliverAll();
+  for (let hour = 0; hour < 20; hour += 1) await all.processedAfter(HOUR_MS);
+  expect(await texts()).toEqual([expect.stringContaining("no longer has SubscriptionContract.status, which this sds")]);
+  expect(new Set((await all.inbox()).map(({ status }) => status))).toEqual(new Set(["waiting"]));
+  // No page or batch is halved: each attempt is one query.
+  expect(all.operations().length - before).toBeLessThan(50);
+  all.platform.removedFields = new Set();
+  await all.processedAfter(HOUR_MS);
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  expect(await all.inbox()).toEqual([]);
+  expect(await texts()).toEqual([]);
+});
