@@ -66,5 +66,7 @@ test("a message hides percent-encoded secrets, and keys that were typed with a s
   expect(masked(`got 2: cad_pk_${hex.slice(0, 13)}, ${hex.slice(13)}.`)).toBe(
     "got 2: cad_pk_01234567[hidden], [hidden].",
   );
+  const paths = `no data in /volumes/${hex}/_data: copy ${hex}${hex.slice(0, 16)}`;
+  expect(masked(paths)).toBe(paths);
   expect(masked(`CAD_PK_${hex.toUpperCase()}`)).toBe("CAD_PK_01234567[hidden]");
 });
