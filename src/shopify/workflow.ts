@@ -30,7 +30,8 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
       to.url = client.urlOf(shop);
       // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // The signal does not end the client's other work, such as token renewals, so this wait must end too.
+      // The signal does not end all work of the client, such as a token renewal. So this wait ends with the signal,
+      // too.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

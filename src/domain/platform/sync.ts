@@ -41,7 +41,7 @@ export interface SyncRun {
   startedAt: number;
   /** A reconciliation reads changes since this time. */
   from?: number;
-  /** Whether the changes of this run queue events. */
+  /** Whether events are queued for the changes of this run. */
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";
   cursor: string | null;

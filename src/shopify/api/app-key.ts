@@ -2,9 +2,9 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { invalid } from "../../domain/error.ts";
 import { type JsonObject, parseObject } from "../../lib/json.ts";
 
-/** The platform's page shows keys of 3072 bits. Shorter keys than this are not safe. */
+/** The shortest key that is safe has 2048 bits. The platform's page shows keys of 3072 bits. */
 const MIN_MODULUS_BYTES = 256;
-/** The life of an assertion in seconds. It is used once, right after it is signed. */
+/** The life of an assertion in seconds. It can be short, because an assertion is used right after it is signed. */
 const ASSERTION_LIFE_S = 60;
 
 const ALGORITHMS = {
@@ -26,9 +26,8 @@ interface AssertionClaims {
 }
 
 /**
- * Reads the app's own private key, a PEM or a JWK, and gives it the id and the algorithm that its public half needs.
- * @returns the private key as a JWK, in JSON
- * @throws SdsError `invalid`
+ * Reads the app's own private key, a PEM or a JWK, and adds the key's id and algorithm for the public half.
+ * @returns the private key as a JWK, in JSON @throws SdsError `invalid`
  */
 export function readAppKey(text: string): string {
   const stored = parseObject(text);
@@ -63,7 +62,7 @@ function privateJwk(text: string, stored: JsonObject | undefined): JsonWebKey {
   }
 }
 
-/** The id of a public key that RFC 7638 computes. */
+/** Returns the id of a public key, computed as in RFC 7638. */
 function thumbprint(e: string, n: string): string {
   return createHash("sha256")
     .update(JSON.stringify({ e, kty: "RSA", n }))
@@ -75,9 +74,10 @@ function isAlgorithm(alg: unknown): alg is Algorithm {
 }
 
 /**
- * The ways to sign and address an assertion, the likeliest first. The platform's page says that the assertion is "for a
- * store" and shows an RSA key. [?] It is not known here which audience and which RSA algorithm the platform accepts.
- * So each way is tried, until the platform accepts one. A key with an algorithm is signed with that algorithm alone.
+ * Returns the ways to sign and address an assertion, the likeliest first. The caller tries each way, until the platform
+ * accepts one: it is not known here which audience and which RSA algorithm the platform accepts [?]. The platform's
+ * page says that the assertion is "for a store", and shows an RSA key. A key that names its algorithm is signed with
+ * that algorithm only.
  * @param tokenUrl the address that the assertion is posted to
  */
 export function assertionForms(appKey: string, tokenUrl: string): AssertionForm[] {

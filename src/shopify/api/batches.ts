@@ -3,7 +3,7 @@ import { mayBeOneObject, type PlatformError } from "./platform-error.ts";
 
 /** The sizes of queries that the platform accepts, for each shop. Kept until the program ends. */
 export interface BatchSizes {
-  /** @param most the size without a refusal */
+  /** Returns the size for the next query. @param most the size while the platform has refused no query */
   of(shop: ShopAddress, operation: string, most: number): number;
   /** Halves a size that the platform refused because of its cost. */
   halve(shop: ShopAddress, operation: string, refused: number): void;
@@ -21,8 +21,8 @@ export function createBatchSizes(): BatchSizes {
 }
 
 /**
- * If so many objects in a row fail alone and nothing else can be read, the cause is not in the objects. Otherwise an
- * outage of the platform would put all objects of a shop into the inbox.
+ * The most objects in a row that may fail when they are queried alone. More failures have a cause outside the objects.
+ * Without this limit, an outage of the platform would put all objects of a shop into the inbox.
  */
 export const MAX_FAILURES_IN_A_ROW = 10;
 
@@ -72,7 +72,7 @@ export async function queryInBatches<I, O>(
 }
 
 /**
- * Takes the items of a list out of an incomplete answer, and gives each item with a failed part its error.
+ * Returns a result for each item of a list in an incomplete answer: the item, or the error of its failed part.
  * @returns undefined if the answer does not have the list
  */
 export function settledItems<T>(thrown: PlatformError, ...listPath: string[]): PromiseSettledResult<T>[] | undefined {

@@ -132,11 +132,11 @@ function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => v
   };
 }
 
-/** How often a request is repeated after this error. */
+/** Returns how often a request is repeated after this error. */
 function retryLimit({ reason, isTooCostly, partial }: PlatformError, isDivisible: boolean, maxRetries: number): number {
   if (reason !== "unavailable" && reason !== "incomplete") return 0;
   if (isTooCostly || (reason === "incomplete" && isDivisible)) return 0;
-  // An object can fail for ever. The inbox repeats the request after longer waits.
+  // If a part failed, one retry is enough: an object can fail for ever, and the inbox retries it after longer waits.
   return partial === undefined ? maxRetries : Math.min(1, maxRetries);
 }
 

@@ -40,8 +40,9 @@ const THROTTLED_WAIT_MS = 1_000;
 const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, currentlyAvailable: 0, restoreRate: 0 };
 
 /**
- * Returns the data, and removes optional fields without access, because their null would look like an empty value.
- * @throws PlatformError for any other error. It has the data of the other parts, if the platform sent them
+ * Returns the data without the optional fields that the app has no access to: their null would look like an empty
+ * value.
+ * @throws PlatformError for any other error. If the platform sent other parts of the data, the error has them
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
@@ -108,14 +109,17 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
 function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
   const codes = errors.map(codeOf);
   const denied = errors.filter(isDenied);
-  // Without access to a whole list or object of the query, all such queries are refused.
+  // A path of one step names a whole list or object. Without access to it, the platform refuses every query for it.
   const isAllDenied = denied.some(({ path = [] }) => path.length <= 1);
   if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
   if (isAllDenied) return "unauthorized";
   return denied.length > 0 ? "incomplete" : "refused";
 }
 
-/** Makes the error for missing points. A known wait is left to the rate limiter, which serves urgent requests first. */
+/**
+ * Makes the error for missing points. If the wait is known from the points, the error names no wait: the rate limiter
+ * waits, and serves urgent requests first.
+ */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
   const requested = cost?.requestedQueryCost ?? 0;

@@ -6,7 +6,10 @@ export interface NodePage<T> {
   nodes: T[];
 }
 
-/** Returns the next page's cursor, undefined on the last page. @throws PlatformError for a cursor that does not move */
+/**
+ * Returns the next page's cursor, undefined on the last page.
+ * @throws PlatformError for a missing or repeated cursor
+ */
 export function nextCursor(
   { pageInfo: { hasNextPage, endCursor } }: NodePage<unknown>,
   cursor: string | null,
@@ -16,7 +19,7 @@ export function nextCursor(
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
-/** No contract, order or cycle has more nodes. A connection that never ends would fill the memory. */
+/** No contract, order or cycle has more nodes. Without this limit, an endless connection would fill the memory. */
 const MAX_NODES = 2_000;
 
 /** @param fetchPage gives undefined if the object is gone @throws PlatformError for too many nodes or pages */

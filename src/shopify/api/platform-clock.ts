@@ -2,14 +2,14 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time, for comparisons with times of the platform. If our clock were ahead, a reading would seem newer
- * than a change that it does not show. So answers correct our clock if it is ahead. A clock that is behind is harmless:
- * readings only look older than they are.
+ * The platform's time, to decide whether a reading began after a change and so has shown it. With a clock that is
+ * ahead, a reading would seem to have begun later, and a change would be missed. So the platform's answers correct a
+ * clock that is ahead. A clock that is behind is harmless: a change is only read once more.
  */
 export interface PlatformClock {
   /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */
   now(): number;
-  /** Marks now. Call the result after the next answer, for the best estimate of the platform's time at the mark. */
+  /** Notes the current time. Call the result after the next answer: it estimates the platform's time at this mark. */
   mark(): () => number;
   /** A fetch that reads the platform's time from each answer. */
   fetch: typeof globalThis.fetch;
@@ -25,7 +25,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     if (Number.isNaN(date)) return;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // The known value is kept if it is within the bounds, because a slow answer has wide bounds.
+    // A slow answer has wide bounds. So a known value within the bounds is better, and is kept.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 
@@ -41,7 +41,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     mark() {
       const at = now();
       const believed = at - aheadMs;
-      // If our clock was set back after the mark, `at` is in the future. So the result is at most `now()`.
+      // If our clock was set back after the mark, `at` is in the future. So the result is limited to `now()`.
       return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),

@@ -1,7 +1,7 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
-/** The purposes of requests, most urgent first: a failed payment may need an e-mail now, a load takes hours. */
+/** The purposes of requests, most urgent first: a failed payment may need an e-mail now, but a load takes hours. */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -24,13 +24,13 @@ export type ReleasePoints = (cost: QueryCost | undefined) => void;
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
- * Limits requests to the points of each shop. Responses tell the cost of an operation. Until then, a shop sends one
- * request of the operation, and its other requests of the operation wait.
+ * Delays requests until the shop has the points for them. The first response to an operation tells its cost. Until
+ * then, a shop sends only one request of this operation, and its other requests of the operation wait.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
-  /** Requests of operations whose cost is not known yet, by shop and operation. */
+  /** The first requests of operations whose cost is not known yet, by shop and operation. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -39,7 +39,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Begins a request after the operation's cost is known, or as its first request. @returns a function to end it */
+  /** Waits until the operation's cost is known, or this is its first request. @returns a function to end the request */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);
@@ -53,7 +53,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
-    /** Waits until the shop should have the points of a query. @returns a function to call after the response */
+    /** Waits until the shop should have enough points. @returns a function to call after the response */
     async reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints> {
       const end = await begin(shopId, query);
       const cost = costs.estimate(query) ?? 0;
@@ -74,13 +74,13 @@ function createQueryCosts() {
   const known = new Map<string, Map<number, number>>();
 
   return {
-    /** Estimates a query's points, rather too high; undefined if no query of the operation was answered. */
+    /** Estimates the cost of a query, rather too high than too low; undefined before the operation's first response. */
     estimate({ operationName, size }: QueryShape): number | undefined {
       const costs = known.get(operationName);
       if (costs === undefined) return undefined;
       const larger = [...costs.keys()].filter((each) => each >= size);
       if (larger.length > 0) return costs.get(Math.min(...larger));
-      // The estimate grows in proportion to the size, and the platform's price more slowly. So it is rarely too low.
+      // This estimate is rarely too low: it grows in proportion to the size, but the platform's cost grows more slowly.
       const largest = Math.max(...costs.keys());
       return Math.ceil(((costs.get(largest) ?? 0) * size) / largest);
     },

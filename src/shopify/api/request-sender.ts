@@ -46,7 +46,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
       await warnings.noteVersion(shop, "answers", response.apiVersion);
       return readGraphqlData(response);
     } catch (thrown) {
-      // The platform took no points. Noted, this cost would make the next, smaller query wait too long.
+      // A refused query takes no points. If we noted its cost, the next, smaller query would wait too long.
       if (thrown instanceof PlatformError && thrown.isTooCostly) cost = undefined;
       throw thrown;
     } finally {
@@ -73,7 +73,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
   };
 }
 
-/** Waits for points until the signal aborts, and releases points that come later. @throws the signal's reason */
+/** Waits for points until the signal aborts. Later points are released. @throws the signal's reason */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

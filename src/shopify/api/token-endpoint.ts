@@ -38,7 +38,10 @@ interface Dependencies {
   platformNow?: () => number;
 }
 
-/** Limit for a request that other processes wait for. `byRefreshToken` says why the request may be repeated. */
+/**
+ * The time limit of a token request. It is short, because other processes wait for the tokens. `byRefreshToken` says
+ * why the request may be repeated.
+ */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
 /** The parameters of a token request (RFC 6749 and RFC 7523, 2.2). */
@@ -53,12 +56,12 @@ interface Grant {
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
-/** The life of a token whose answer names none, in seconds. Such a token is not permanent. */
+/** The assumed life of a token in seconds, if the answer names no life. Such a token ends too. */
 const DEFAULT_LIFE_S = 3_600;
 
 export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   const { fetch, baseUrl, clientId, clientSecret, now, platformNow = now } = dependencies;
-  /** The number of the form of assertions that the platform accepted last. */
+  /** The index of the assertion form that the platform accepted last. */
   let acceptedForm = 0;
 
   function appId(): string {
@@ -135,7 +138,7 @@ function readLife(expiresIn: unknown): number {
   return isLife ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : DEFAULT_LIFE_S;
 }
 
-/** Whether a value can be a token. A header may contain only visible ASCII. */
+/** Whether a value can be a token. Requests send it in a header, so it must be visible ASCII. */
 function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
@@ -146,7 +149,7 @@ function refusal(response: JsonResponse, credential: Credential): PlatformError 
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
   }
-  // A refusal is JSON. This answer is from a proxy, or was cut off.
+  // The platform answers in JSON. So this answer is from a proxy, or was cut off.
   if (status === 200 && body === undefined) {
     return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
   }

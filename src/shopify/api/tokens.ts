@@ -30,11 +30,11 @@ interface Dependencies {
 
 /** A token is renewed this long before it ends. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
-/** After this time another process may repeat a renewal. A request and storing its result take less time. */
+/** After this time, another process may repeat a renewal. Requesting and storing the tokens takes less time. */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
 /** How long a refresh token lives at least, after the end of its access token. The platform says 90 days in all. */
 const LEAST_REFRESH_LIFE_MS = 89 * 86_400_000;
-/** The time between two checks of a renewal of another process. */
+/** The time between two checks whether another process has renewed the tokens. */
 const RENEWAL_POLL_MS = 200;
 
 export function createAccessTokens(dependencies: Dependencies): AccessTokens {
@@ -85,7 +85,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   async function saveUnsaved(shopId: number): Promise<void> {
     const pair = unsaved.get(shopId);
     if (pair === undefined) return;
-    // If another process has renewed the tokens in the meantime, its pair is newer.
+    // If another process has renewed the tokens in the meantime, its pair is newer, and stays stored.
     const current = await connections.tokens(shopId);
     if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens);
     unsaved.delete(shopId);

@@ -61,8 +61,8 @@ interface TopicSubscription {
 }
 
 /**
- * `payload.ts` reads only the ids of an order. Its other fields are large, and hold personal data. `updated_at` differs
- * each time: without it, the platform drops later webhooks of an order as duplicates.
+ * `payload.ts` reads only the ids of an order. The other fields are large, and hold personal data. `updated_at` makes
+ * each webhook of an order different: the platform drops equal webhooks as duplicates.
  */
 const ORDER_FIELDS = ["id", "admin_graphql_api_id", "updated_at"] as const;
 

@@ -6,7 +6,7 @@ const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
 /** The part of a response that says why the platform refuses a shop's connection. */
 type RefusedResponse = Pick<JsonResponse, "status"> & Partial<Pick<JsonResponse, "movedTo">>;
 
-/** Says why the platform refuses a shop's connection, and what to do; undefined if it does not refuse it. */
+/** Says why the platform refuses a shop's connection, and what to do; undefined if the platform accepts it. */
 export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | undefined {
   switch (status) {
     case 301:

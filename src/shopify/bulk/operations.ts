@@ -24,19 +24,23 @@ export interface BulkServices {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/** The most time without progress; the platform names no limit. Only huge shops take longer to read page by page. */
+/** The longest time without progress; the platform sets no limit. Only huge shops would take longer page by page. */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
 /** How long to wait for an unreachable platform. After ten days, the platform has ended an incomplete operation. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
-/** Starts an operation, or finds an interrupted run's operation. @returns its gid @throws BulkFailure; PlatformError */
+/**
+ * Starts an operation, or finds it if an interrupted run started it.
+ * @returns its gid @throws BulkFailure; PlatformError
+ */
 export async function beginBulkOperation({ client }: BulkServices, shop: ShopAddress, query: string): Promise<string> {
   const started = await findStarted(client, shop, query);
   if (started !== undefined) return started;
   const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
   if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
-  // After a lost answer, the client repeats the request, and the operation of the first request blocks the second.
+  // After a lost answer, the client repeats the request. The platform refuses the second request, because the first
+  // one's operation runs. So we look for that operation.
   const repeated = await findStarted(client, shop, query);
   if (repeated !== undefined) return repeated;
   throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);

@@ -13,17 +13,17 @@ import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredO
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
 
-/** Cycles in the first query for a contract that the mirror knows: the open cycle, and the two cycles after it. */
+/** Cycles in the first query for a known contract: the first that can have changed, and the two after it. */
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** How many cycles a search reads ahead. After a gap of more than `MAX_GAP` cycles, a contract has no order to find. */
+/** How many further cycles are searched for an order. The mirror takes no order after a gap of more than `MAX_GAP`. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** The most cycles in a first query. More cycles would cost too many points. */
 const MAX_COUNT = 50;
-/** More cycles than this are a fault of the platform: a contract with daily cycles has 3,653 in ten years. */
+/** More cycles than this are a fault of the platform: even a contract with daily cycles has only 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
-/** Limit of the look ahead. Merchants do not skip all cycles for longer than this. */
+/** How far into the future cycles are read. Merchants do not skip all cycles for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
 /** The source of the cycles. */
@@ -43,7 +43,7 @@ export interface CycleReading {
   before: Subscription | undefined;
   /** How many attempts the contract has; undefined if that is not known. */
   attemptCount?: number | undefined;
-  /** Whether to read all cycles up to now. This is needed for an order that is in no open cycle. */
+  /** Whether to read all cycles up to now. This finds an order of a cycle that counts as settled. */
   readsSettled?: boolean;
   /** The number of a cycle that was charged early. All cycles up to it are read. */
   chargedEarly?: number;
@@ -51,7 +51,10 @@ export interface CycleReading {
   settledBefore: number;
 }
 
-/** Reads the first cycles that can have changed. Needs the contract only from the mirror. @throws PlatformError */
+/**
+ * Reads the first cycles that can have changed. Needs only the mirror's contract, not the platform's.
+ * @throws PlatformError
+ */
 export function readOpenCycles(
   source: CycleSource,
   reading: CycleReading & { before: Subscription },
@@ -85,7 +88,7 @@ export async function readFurtherCycles(
     const last = all.at(-1)?.cycleIndex ?? 0;
     const nodes = await readCycles(source, reading, last + 1, FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
-    // If the platform sends no later cycle, the loop would read the same cycles again and again.
+    // Stops if the platform sends no later cycle. Otherwise the loop would read the same cycles again and again.
     if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
     all.push(...nodes);
   }
@@ -126,7 +129,7 @@ export async function readCycles(
   return cycles;
 }
 
-/** Reads the cycles from a date until after now, for a contract that was not billed for long. */
+/** Reads the cycles from a date until after now, for a contract that was not billed for a long time. */
 async function readAroundNow(
   { client, now }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -139,7 +142,7 @@ async function readAroundNow(
   return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
-/** Checks that cycles have numbers and dates, or a search would not end. @throws SdsError `bad_record` */
+/** Checks that cycles have numbers and dates. Without them, a search would not end. @throws SdsError `bad_record` */
 function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
   const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {

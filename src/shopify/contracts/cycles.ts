@@ -18,7 +18,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
 /** The mirrored orders of a contract, by cycle number. The checkout has number 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** Returns the end of the settled time: uncharged cycles before it are never charged or skipped later. */
+/** Returns the time before which all cycles are settled: such a cycle is never charged or skipped later. */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;
@@ -57,7 +57,7 @@ export function nextCycle<T extends CycleState>(
   );
 }
 
-/** Returns the date of the next billing. The app's own date counts only if it is after the start of the next cycle. */
+/** Returns the date of the next billing. A date set by the app counts only after the start of the next cycle. */
 export function nextBillingDate(
   { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
   next: CycleState | undefined,
@@ -67,7 +67,9 @@ export function nextBillingDate(
   return isAhead ? written : next.billingAttemptExpectedDate;
 }
 
-/** Whether a contract can be billed again. The platform lists further cycles of ended contracts too. */
+/**
+ * Whether a contract can be billed again. Further cycles do not show this: the platform lists them after the end too.
+ */
 export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
   return status !== "CANCELLED" && status !== "EXPIRED";
 }

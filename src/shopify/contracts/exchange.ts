@@ -11,7 +11,7 @@ import { dateFrom } from "./values.ts";
 export interface ForeignContract {
   gid: string;
   currency: string;
-  /** As stored by its last reading. A stored rate between other currencies is left out. */
+  /** The rate that the contract's last reading stored; undefined if the rate was for other currencies. */
   stored: ContractCurrency | undefined;
 }
 
@@ -33,8 +33,8 @@ function pairOf(currency: string, shop: Shop): string {
 }
 
 /**
- * Returns the rate of the contract's newest order; without one, the newest rate of the shop. Warns when the contract
- * begins to have no rate.
+ * Returns the rate of the contract's newest order; if no order shows a rate, the newest rate of the shop. Warns at the
+ * first reading that finds no rate.
  */
 export async function contractCurrency(
   { mirror, log }: { mirror: Pick<MirrorStore, "newestRate">; log: Pick<Log, "warn"> },

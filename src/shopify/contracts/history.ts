@@ -37,8 +37,9 @@ export async function readHistory(
 ): Promise<History> {
   const near = await readAll(source, node, reading, first);
   if (!hasUnseenOrder(reading, node, near.cycles)) return near;
-  // The unseen order may belong to no cycle, and is then never found. So the search has limits: first some cycles
-  // ahead, for a cycle that was charged early. Then all cycles up to now, for a settled cycle.
+  // A changed order was not found. It may belong to no cycle, so the search has limits. First it reads some cycles
+  // ahead, because a cycle may have been charged early. Then it reads all cycles up to now, because the order may be of
+  // a settled cycle.
   const ahead = await readCyclesAhead(source, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);
@@ -48,7 +49,7 @@ export async function readHistory(
   return readAll(source, node, whole, await readFirstCycles(source, node, whole));
 }
 
-/** Reads the cycles after the first ones, the settled cycles with changed orders, and all attempts of these cycles. */
+/** Returns `first`, the cycles after it and the settled cycles with changed orders, each with all attempts. */
 async function readAll(
   source: CycleSource,
   node: ContractNode,

@@ -16,7 +16,7 @@ export type NoteRounding = (money: Money) => void;
 
 const noteNothing: NoteRounding = () => {};
 
-/** Logs the first rounded amount of each shop and currency. The amounts of one order could fill the log. */
+/** Logs only the first rounded amount of each shop and currency: the amounts of a single order could fill the log. */
 export type RoundingReport = (shop: ShopAddress, money: Money) => void;
 
 export function createRoundingReport(log: Log): RoundingReport {
@@ -66,7 +66,7 @@ export function expectedMoney(
   const read = (money: Money) => readAmount(money, noteRounding, rate);
   const costs = lines.map((line) => {
     const [originalCents, discountedCents] = [line.quantity * read(line.currentPrice), read(line.lineDiscountedPrice)];
-    // Converted alone, the total of a line without a discount could differ from its prices by some cents.
+    // Without a discount, the converted total is not used: it could differ from the sum of the prices by some cents.
     return { originalCents, discountedCents: isDiscounted(line) ? discountedCents : originalCents };
   });
   const subtotalCents = sum(costs.map(({ originalCents }) => originalCents));
@@ -79,7 +79,7 @@ function isDiscounted({ quantity, currentPrice, lineDiscountedPrice }: ContractL
   return quantity * readAmount(currentPrice) !== readAmount(lineDiscountedPrice);
 }
 
-/** A line of an order. Its discounts are for its whole quantity; the part for the charged quantity counts. */
+/** A line of an order. Its discounts are for the whole quantity. Only their part for the charged quantity counts. */
 export interface ChargedLine extends OrderLineNode {
   chargedQuantity: number;
 }
@@ -169,7 +169,8 @@ interface MinorUnits {
 
 /**
  * Reads a decimal string without floats, and rounds once, half a unit to even.
- * @param rate converts to the minor units of another currency @returns undefined for other and negative amounts
+ * @param rate converts to the minor units of another currency
+ * @returns undefined for a text that is not a positive amount or 0
  */
 export function minorUnits(amount: string, currency: string, { from, to } = SAME): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);

@@ -10,7 +10,7 @@ import { PlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
-/** Reads contracts and orders by gid. Calls at the same time share a query, which costs no more than for one object. */
+/** Reads contracts and orders by gid. Calls at the same time share a query, for the cost of a query for one object. */
 export interface NodeLoader {
   /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
   contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;
@@ -59,7 +59,7 @@ export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): Node
     },
     async order(shop, gid) {
       const result = await groupOf(shop).submit(gid);
-      // An order of which a part is refused counts as an order that the platform does not show.
+      // If the platform refuses a part of an order, the order counts as one that the platform does not show.
       const isDenied = result.status === "rejected" && (result.reason as PlatformError).isDenied;
       const node = isDenied ? null : fulfilled(result);
       return isObject(node) && "lineItems" in node ? node : undefined;

@@ -28,7 +28,7 @@ interface OrderRequest {
   mirrored: MirroredOrders;
   /** Orders to read even if the mirror has them as charged. */
   changedOrders: readonly string[];
-  /** Whether the rate of the contract's currency is not known. Then its newest order is read, if no other one is. */
+  /** Whether the contract's currency has no known rate. Then at least the newest order is read, for its rate. */
   needsRate: boolean;
 }
 
@@ -72,12 +72,12 @@ interface Costing {
   mirrored: MirroredOrders;
   /** A discount with this title is store credit. */
   creditTitle: string;
-  /** The cost of the contract, for orders that do not show their products. */
+  /** The contract's expected cost. Its lines stand in for an order that does not show its products. */
   expected: OrderMoney;
   noteRounding: NoteRounding;
 }
 
-/** Computes the costs of a contract's orders. Orders that were not read cost what the mirror has. */
+/** Computes the costs of a contract's orders. For orders that were not read, the costs in the mirror count. */
 export function orderCosts(
   orders: ReadonlyMap<string, ReadOrder>,
   { node: contract, mirrored, creditTitle, expected, noteRounding }: Costing,
@@ -98,15 +98,16 @@ export function orderCosts(
   return { checkout: checkout && money && { node: checkout.node, money }, moneyOf };
 }
 
-/** Returns the order of a successful attempt, in a list; else an empty list. */
+/** Returns a list with the order of a successful attempt; else an empty list. */
 export function orderOf({ state }: AttemptNode): string[] {
   const isSuccess = state.__typename === "SubscriptionBillingAttemptSuccessState";
   return isSuccess && state.order !== null ? [state.order.id] : [];
 }
 
 /**
- * Adds the charged quantities. For an edited order, these are the current quantities, unless nothing is left. Refunds
- * reduce current quantities too, but do not change what was charged. So they do not count for other orders.
+ * Adds to each line the quantity that was charged. For an edited order, this is the current quantity, unless nothing is
+ * left of the order. For other orders, it is the ordered quantity: refunds reduce the current quantity, but not what
+ * was charged.
  */
 function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
   const countsCurrent = edited === true && lines.some(({ currentQuantity }) => currentQuantity !== 0);
@@ -116,7 +117,9 @@ function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
   }));
 }
 
-/** Returns the order's lines for this contract, else for no contract. An order can be for several contracts. */
+/**
+ * Returns the lines for this contract; without any, the lines for no contract. An order can be for several contracts.
+ */
 function ownLines(lines: ChargedLine[], contractGid: string): ChargedLine[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);

@@ -21,7 +21,8 @@ export type PageCycles = ReadonlyMap<string, OpenCycles>;
 
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
- * Then two open cycles complete the history: with five attempts and open cycles 6 and 7, the attempts were for 1 to 5.
+ * Then the next two cycles complete the history: with five attempts and uncharged cycles 6 and 7, the attempts were for
+ * cycles 1 to 5.
  * @param cycles from `readPageCycles`, if they are read already
  * @returns for each contract its records, or why it cannot be read @throws PlatformError
  */
@@ -115,7 +116,10 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
   return pageInfo.hasNextPage ? undefined : nodes.length;
 }
 
-/** Makes a history with one attempt in each cycle from 1; undefined if the open cycles or the times contradict it. */
+/**
+ * Makes a history with one attempt for each cycle, from cycle 1 on.
+ * @returns undefined if the open cycles or the times contradict this history
+ */
 function regularHistory(
   node: ContractWithAttempts,
   { next, following }: OpenCycles,
@@ -139,7 +143,9 @@ function regularHistory(
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
 }
 
-/** Whether each time comes about one interval after the former time. If not, a cycle was left out or charged twice. */
+/**
+ * Whether each time comes about one interval after the time before it. If not, a cycle was left out or charged twice.
+ */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);
   const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));

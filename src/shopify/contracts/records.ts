@@ -67,7 +67,7 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
   const { mirrored, cycles, next, orders, noteRounding, rate, now } = parts;
-  // Readings look no further than the cycle after the next billing, so later skips do not count.
+  // Most readings end with the cycle after the next billing. So skips of later cycles do not count.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const isSkipped = skipped && cycleIndex <= last;

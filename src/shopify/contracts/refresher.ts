@@ -18,7 +18,7 @@ interface ChangeCounts {
   events: number;
 }
 
-/** The changes that queue events: all changes, no changes, or changes since the shop was connected. */
+/** The changes for which events are queued: all changes, no changes, or changes since the shop was connected. */
 export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
@@ -30,7 +30,7 @@ interface SubmitOptions {
 
 /** A hint that a contract or one of its orders changed, at `triggeredAt` or before. */
 export interface ChangeHint {
-  /** Whether the contract changed, or one of its orders. */
+  /** What changed: the contract, or one of its orders. */
   of: "contract" | "order";
   /** Gids of the orders that the webhooks name. They are read again even if the mirror has them as charged. */
   orders: readonly string[];
@@ -43,13 +43,13 @@ export interface ContractPage {
   nodes: readonly ContractWithAttempts[];
   /** When the page was requested, epoch milliseconds. */
   requestedAt: number;
-  /** From `pageCycles`, if they are read already. */
+  /** The result of `pageCycles`, if the cycles were read in advance. */
   cycles?: PageCycles;
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractRefresher {
-  /** Reads and submits a contract, unless an earlier reading began after the change and so has shown it. */
+  /** Reads and submits a contract, unless an earlier reading began after the change and so has shown the change. */
   refreshUnlessKnown(
     shop: Shop,
     contractGid: string,
@@ -126,7 +126,7 @@ async function refresh(
   return submit(dependencies, shop, records, { inboxNumbers, reads });
 }
 
-/** Whether a reading that began after the change has shown it. */
+/** Whether a stored reading began after the change, and so has shown the change. */
 async function alreadyHas(
   { mirror, platformClock }: Dependencies,
   shop: Shop,
@@ -152,7 +152,7 @@ async function loadPage(
       if (result?.status !== "fulfilled") throw result?.reason;
       const { records, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
-      // The time is noted for the contract only: its orders may come from the stage, and be older.
+      // The time of the page holds for the contract only: its orders may come from the stage, and may be older.
       const reads = [{ contract: node.id, beganAt: requestedAt, orders: [], currency }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),

@@ -12,7 +12,7 @@ function page(each: Shape): Shape {
   return object({ pageInfo: object(), nodes: { each } });
 }
 
-/** A further page of a list. The page is absent if its object was deleted in the meantime. */
+/** A further page of a list. The page is absent if the object with the list was deleted in the meantime. */
 function furtherPage(each: Shape): Shape {
   return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
 }

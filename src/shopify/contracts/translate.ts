@@ -83,7 +83,10 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 
-/** A successful attempt waits this long for its order, then counts as charged: the order was deleted or is too old. */
+/**
+ * How long a successful attempt waits for its order. If the order is still missing then, it was deleted or is too old,
+ * and the attempt counts as charged.
+ */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
 /** @param moneyOf see `ContractOrders` @param expected the cost of an unreadable order @throws SdsError `bad_record` */

@@ -3,17 +3,20 @@ import type { InboxQueue } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
- * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of one shop share
- * queries. So many readings at once cost fewer points than the same readings one by one.
+ * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of a shop share
+ * queries if they are read at the same time. So they then cost fewer points than one by one.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
-/** Limit for a shop whose platform is slow, or failed and has not answered since. */
+/** Limit for a shop whose platform is slow, or has failed and not answered since. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
 /** Limits for subjects that do not need the platform, such as redactions, which take seconds in a large shop. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
-/** How long a shop rests after its platform failed. Each further failure doubles the rest. */
+/**
+ * How long no subject of a shop is processed after its platform failed: the shop rests. Each further failure doubles
+ * the rest.
+ */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
 /** The longest rest of a shop whose connection the platform refuses. */
@@ -27,7 +30,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
-  /** How many subjects of a shop in a row the platform could not answer completely. */
+  /** By shop: how many subjects in a row the platform could not answer completely. */
   const incomplete = new Map<number, number>();
 
   function noteFailure(shopId: number, isRefused = false): void {

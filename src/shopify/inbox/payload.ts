@@ -47,7 +47,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
       return { subject: intent.contract, needsPlatform: true };
     case "read_order":
       return { subject: intent.order, needsPlatform: true };
-    // Not the subject of the customer's other webhooks, which do not need the platform.
+    // Differs from the subject of the customer's other webhooks, because those webhooks do not need the platform.
     case "read_customer":
       return { subject: `reading of ${intent.customer}`, needsPlatform: true };
     case "merge_customers":
@@ -63,9 +63,9 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** In a webhook that we made: the payload has no data, so the object must be read. */
+/** A field in webhooks that we make. It says that the payload has no data, so the object must be read. */
 const MUST_READ = "sds_must_read";
-/** In a webhook that we made: gids of the orders that other webhooks named. */
+/** A field in webhooks that we make: gids of the orders that other webhooks named. */
 const ORDERS = "sds_orders";
 const CHANGE_TOPICS = {
   contract: "subscription_contracts/update",
@@ -84,7 +84,7 @@ export function changeWebhook(of: keyof typeof CHANGE_TOPICS, gid: string, order
   return { topic, body, subject: orderingOf(readWebhook({ topic, text: body, triggeredAt: 0 })).subject };
 }
 
-/** Makes one webhook of several that ask for the same reading; undefined if they ask for something else. */
+/** Merges webhooks that ask to read the same contract or order. @returns undefined for other webhooks */
 export function mergedWebhook(
   webhooks: readonly { topic: string; body: string }[],
 ): ReturnType<typeof changeWebhook> | undefined {
@@ -216,7 +216,10 @@ function customerRecord(payload: JsonObject): JsonObject {
   };
 }
 
-/** Checks the record like a record of the intake: a signature proves the sender of a payload, not that it is valid. */
+/**
+ * Checks the record like a record of the intake: a signature proves the sender of a payload, not that the payload is
+ * valid.
+ */
 function apply(candidate: JsonObject, asOf: number): Intent {
   const given = Object.fromEntries(Object.entries(candidate).filter(([, value]) => value !== undefined));
   const parsed = parseRecord(given);
@@ -237,7 +240,9 @@ function removal(domain: unknown): Intent {
 /** A time further in the future is not valid, because no clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
-/** Returns the time of a change; `atLatest` replaces a far future time, which would win over all later changes. */
+/**
+ * Returns the time of a change. A time in the far future would win over all later changes, so it becomes `atLatest`.
+ */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
   return ms <= atLatest + MAX_PAYLOAD_AHEAD_MS ? ms : atLatest;

@@ -15,7 +15,7 @@ import { mergedWebhook } from "./payload.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
 
 const MINUTE_MS = 60_000;
-/** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
+/** The waits after failed attempts. They are about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 /** The longest wait while the platform refuses the shop's connection, because everything works again at once. */
@@ -147,7 +147,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes items due whose due time is too far ahead. Runs at the first turn, and after the clock was set back. */
+/** Makes an item due if its due time is too far ahead. Runs at the first turn, and after the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {
@@ -160,7 +160,10 @@ function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Pr
   };
 }
 
-/** Makes a function that processes items about one subject, or postpones them. It rejects if the database fails. */
+/**
+ * Makes a function that processes items about one subject, or postpones them. The function rejects if the database
+ * fails.
+ */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
   const { inbox, shops, handle, membership, now, log } = dependencies;
 
@@ -179,7 +182,9 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
-  /** Makes one item of the items about an object that may never answer. Also failed items are retried with it. */
+  /**
+   * Merges the items about an object that may never be readable into one item. Failed items about it are retried, too.
+   */
   async function merge(shop: Shop, items: InboxItem[]): Promise<InboxItem[]> {
     const [first] = items.toSorted((a, b) => a.attempts - b.attempts);
     if (first === undefined) return items;

@@ -52,9 +52,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
     const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
     if (isRemoval && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
     const [first] = others;
-    // Each commit waits for the disk. So if possible, one commit stores the records and removes their webhooks from the
-    // inbox. A customer's redaction is then complete, or its webhook is still in the inbox. With other intents, the
-    // webhooks leave the inbox last. An interruption then repeats all intents, which is harmless.
+    // Each commit waits for the disk. So webhooks with only records are stored and removed from the inbox in one
+    // commit. After a crash, a redaction is then complete, or its webhook is still in the inbox. Webhooks with other
+    // intents leave the inbox last: after a crash, all their intents are repeated, which is harmless.
     if (first === undefined) return submit(services, shop, records, inboxNumbers);
     const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
     if (isOneRead && (await isConnected(services, shop))) {
@@ -67,7 +67,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
   };
 }
 
-/** Merges equal intents, and keeps the newest time. The readings of a contract become one, with all their orders. */
+/**
+ * Merges equal intents, and keeps their newest time. Several readings of a contract become one, with all their orders.
+ */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
@@ -99,7 +101,8 @@ async function submit(
   dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
-  // A removal of the shop may have begun in the meantime. It also removes the inbox, so this refusal is not an error.
+  // If a removal of the shop has begun in the meantime, the refusal is not an error: the removal also empties the
+  // inbox.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
@@ -114,7 +117,10 @@ function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
   return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
 }
 
-/** Marks the shop; `serve` continues the removal. The request stays in the inbox until the shop's row is removed. */
+/**
+ * Marks the shop as being removed; `serve` then removes it. The request stays in the inbox until the shop's row is
+ * removed.
+ */
 async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());
   log.info("the shop is being removed, because the platform asked for it", { shop: shop.domain });
@@ -212,7 +218,8 @@ async function readOrder(
       await contracts.refreshUnlessKnown(shop, contract, hint);
     } catch (thrown) {
       if (!isPlatformError(thrown, "incomplete")) throw thrown;
-      // The contract waits, not the order: one item for a contract is enough, however many of its orders change.
+      // Puts the contract into the inbox, not the order: one item for a contract is enough, however many of its orders
+      // change.
       const webhook = { ...changeWebhook("contract", contract, [gid]), webhookId: null, triggeredAt };
       await inbox.receive([{ shopId: shop.id, needsPlatform: true, waitMs: LONGEST_BURST_MS, ...webhook }], now());
     }

@@ -15,7 +15,7 @@ interface MergedAppFile {
   text: string;
   /** What was added, for the operator. */
   added: string[];
-  /** What the operator has to do, because the file keeps its own way. */
+  /** What the operator has to do where `sds` must not change the file. */
   notes: string[];
   /** The folder of the app's extensions. */
   extensions: string;
@@ -24,8 +24,8 @@ interface MergedAppFile {
 type Report = Pick<MergedAppFile, "added" | "notes">;
 
 /**
- * Adds scopes and webhooks to the file of an app that exists. A deploy replaces the app's whole configuration, so all
- * else stays byte for byte: address, redirects, handle, comments and order.
+ * Adds scopes and webhooks to the file of an app that exists. A deploy replaces the app's whole configuration, so
+ * everything else in the file stays byte for byte: address, redirects, handle, comments and order.
  * @throws SdsError `invalid` for a file that cannot be read or changed, and for the file of another app
  */
 export function mergeAppFile(text: string, { address, clientId, scopes }: Needs): MergedAppFile {
@@ -42,7 +42,7 @@ export function mergeAppFile(text: string, { address, clientId, scopes }: Needs)
   return { text: appFile.text, ...report, extensions: extensionsFolder(appFile.content) };
 }
 
-/** A file of the platform's tool, which keeps each byte that an edit does not change. */
+/** An app's file. A change of it keeps all other bytes. */
 class AppFile {
   text: string;
   content: JsonObject;
@@ -66,7 +66,10 @@ class AppFile {
     return stored.map((each) => asObject(each) ?? {});
   }
 
-  /** Takes the first of the texts whose content is wanted. Texts are guesses of the place to change. */
+  /**
+   * Takes the first text with the wanted content. Each text has the addition at another place: no parser tells the
+   * place.
+   */
   change(wanted: JsonObject, texts: Iterable<string>): void {
     for (const text of texts) {
       if (!isDeepStrictEqual(contentOf(text), wanted)) continue;
@@ -86,7 +89,7 @@ function contentOf(text: string): unknown {
   }
 }
 
-/** The texts with an addition after one occurrence of the anchor. */
+/** For each occurrence of the anchor, yields the text with the addition after this occurrence. */
 function* insertions(text: string, anchor: string, addition: string): Generator<string, void> {
   for (let at = text.indexOf(anchor); at !== -1; at = text.indexOf(anchor, at + 1))
     yield text.slice(0, at + anchor.length) + addition + text.slice(at + anchor.length);
@@ -101,7 +104,7 @@ function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes 
   const missing = scopes.filter((scope) => !isKnown(scope) && !isKnown(scope.replace(/^read_/, "write_")));
   if (missing.length === 0) return;
   if (typeof asked !== "string") {
-    // Scopes in the file would change how shops install an app that asks for its scopes by itself.
+    // Such an app asks for its scopes by itself. Scopes in the file would change how shops install it.
     notes.push(`the file asks for no scopes: ask for these where the app asks for its own: ${missing.join(",")}`);
     return;
   }
@@ -138,7 +141,7 @@ function missingCompliance(
   return [{ compliance_topics: missing, uri }];
 }
 
-/** @returns the topics that the file does not send to `sds`, after it has joined the fields of those that it sends */
+/** Adds missing fields to the subscriptions of the file. @returns the topics that the file does not send to `sds` */
 function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }: Report): WebhookSubscription[] {
   const { topics = [], include_fields = [], uri } = wanted;
   const isOurs = (each: JsonObject) => resolvedUri(appFile, each) === uri && each["filter"] === undefined;
@@ -162,7 +165,10 @@ function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }:
   return [{ ...wanted, topics: missing }];
 }
 
-/** Adds tables at the end, so that all comments keep their places. A file with a list of inline tables gets these. */
+/**
+ * Adds tables at the end, so that all comments keep their places. If the file has a list of inline tables, adds to that
+ * list.
+ */
 function addSubscriptions(appFile: AppFile, missing: readonly WebhookSubscription[]): void {
   const { text, content } = appFile;
   const section = content["webhooks"] === undefined ? `${WEBHOOKS_SECTION}\n` : "";

@@ -33,7 +33,7 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
-  /** The platform's time. Only changes after the connection queue events. */
+  /** The platform's time. It is noted as the time of the connection: only for later changes, events are queued. */
   now: () => number;
 }
 

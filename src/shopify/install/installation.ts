@@ -68,7 +68,7 @@ export function createInstallationReader({ shops, connections, client, log }: De
         try {
           return await read(shop);
         } catch (thrown) {
-          // The app is being uninstalled, and has lost its access.
+          // While the app is being uninstalled, it has no access. Then `changed` must be enough.
           if (!isPlatformError(thrown, "unauthorized")) throw thrown;
         }
       }

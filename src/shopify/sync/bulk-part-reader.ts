@@ -26,7 +26,7 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
       part.operation = await beginBulkOperation(services, shop, part.query);
       await save();
     } catch (thrown) {
-      // A failure is ignored: `readBulkPart` tries again, and another operation may have ended by then.
+      // A failure is ignored, because `readBulkPart` tries again. By then, an operation in the way may have ended.
       if (!isBulkFailure(thrown)) throw thrown;
     }
   }
@@ -59,7 +59,7 @@ export async function readBulkPart(
       ? "another load of the shop runs; this one reads page by page"
       : "cannot read with a bulk operation of the platform; reading page by page";
     services.log.warn(message, { shop: shop.domain, what: name, ...(!isOther && { error: thrown.message }) });
-    // The next page saves this deletion. If that page fails too, the next run tries the bulk operation again.
+    // This deletion is saved with the next page. If that page fails too, the next run tries the bulk operation again.
     delete run.bulk?.[name];
     return false;
   }
@@ -82,7 +82,9 @@ async function completeOperation(services: BulkServices, active: ActiveRun, name
   return part.operation;
 }
 
-/** Whether reading page by page may still work. If the platform is down, the pages fail too, with their own error. */
+/**
+ * Whether to read page by page now. If the whole platform is down, the pages fail too, and their error ends the load.
+ */
 function isBulkFailure(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

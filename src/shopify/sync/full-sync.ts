@@ -19,9 +19,9 @@ import { type Loader, loadContracts, loadCustomers, logSkippedCustomers, refresh
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-/** So many contracts take some 10 MB, and their points are what some seconds give. */
+/** Eight pages of contracts take some 10 MB of memory, and cost the points that a shop gets back in some seconds. */
 const MAX_PAGES_AHEAD = 8;
-/** Older pages are read again: they would put an older state over what webhooks have brought since. */
+/** Pages that are older than this are read again: they could overwrite newer data that webhooks have brought since. */
 const MAX_AHEAD_MS = 60_000;
 
 /** The services that a load uses. */
@@ -32,7 +32,7 @@ export interface LoadServices extends Loader, BulkServices, FileServices {
 }
 
 export interface LoadOptions {
-  /** Whether the load's changes queue events. */
+  /** Whether events are queued for the load's changes. */
   events: boolean;
   /** Whether to use no bulk operations, even for a large shop. */
   pages?: boolean;
@@ -91,7 +91,7 @@ async function loadBeforeContracts(services: LoadServices, active: ActiveRun): P
 }
 
 async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean): Promise<Omit<SyncRun, "events">> {
-  // This query comes first, because its answer tells the platform's time.
+  // This query comes before `now()`, because its answer corrects the platform clock.
   const customerTotal = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count ?? 0;
   const startedAt = now();
   const bulk = pages ? {} : await planBulk(client, shop, startedAt, customerTotal);
@@ -118,8 +118,8 @@ interface PagesAhead {
 }
 
 /**
- * Reads some pages while bulk operations run. These cost no points, and the points of that time would be lost.
- * The pages are kept without a lock on their contracts, because bulk operations can take hours.
+ * Reads some pages of contracts while bulk operations run. Bulk operations cost no points, so the points of that time
+ * would be lost. The contracts of these pages are not locked meanwhile, because bulk operations can take hours.
  */
 function beginContractPages({ contracts, ...services }: LoadServices, { shop, run }: ActiveRun): PagesAhead {
   const isFirst = run.stage !== "subscriptions";
@@ -142,7 +142,7 @@ function beginContractPages({ contracts, ...services }: LoadServices, { shop, ru
   }
 
   const reading = readAhead();
-  // `all` awaits it. If the run fails before, this prevents an unhandled rejection.
+  // `all` awaits the reading. If the run fails before `all` does, this line prevents an unhandled rejection.
   reading.catch(() => undefined);
 
   async function* all(): AsyncGenerator<LoadPage> {
@@ -173,7 +173,8 @@ async function loadContractPages(
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // A change queues events here too if it is made during the run, or if its webhook waits in the inbox.
+    // Without `events`, events are queued only for contracts that changed during the run, or have a webhook in the
+    // inbox.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

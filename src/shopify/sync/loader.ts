@@ -87,14 +87,15 @@ export async function loadContracts(
     counts = addCounts(counts, more);
   }
   for (const { gid } of page.unread) {
-    // Another query may work: the page asks for all attempts of a contract, and this query for its last cycles.
+    // Another query may work: the query of the page asks for all attempts of a contract, but this query for its last
+    // cycles.
     const more = await refreshContract(loader, shop, gid, hintNow("contract", loader.now()));
     counts = addCounts(counts, { subscriptions: 1 - (more.skipped ?? 0), ...more });
   }
   return counts;
 }
 
-/** A hint that something may have changed up to now. */
+/** Returns a hint that a contract or its orders may have changed up to now. */
 export function hintNow(of: ChangeHint["of"], now: number): ChangeHint {
   return { of, orders: [], triggeredAt: now };
 }
@@ -169,15 +170,15 @@ async function skip(
   log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
   const { subject, ...webhook } = changeWebhook(of, gid, orders);
   const receipt = { shopId: shop.id, subject, needsPlatform: true, webhookId: null, triggeredAt: now(), ...webhook };
-  // An object that always fails has one item in the inbox, not one for each run that finds it. An item with orders is
-  // merged when it fails.
+  // An object that always fails has one item in the inbox, not one for each run that finds it. A further item is added
+  // if it names orders; both are merged when the inbox retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
   if (!isKnown || orders.length > 0) await inbox.receive([receipt], now());
   await inbox.noteError(shop.id, subject, fields.error);
   return { skipped: 1 };
 }
 
-/** Explains why data cannot be mirrored. A part that is missing and not checked appears as a TypeError. */
+/** Explains why data cannot be mirrored. If no check finds a missing part, it causes a TypeError. */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

@@ -33,9 +33,9 @@ export interface PageSource {
 
 interface Start {
   after?: string | null;
-  /** In the platform's search syntax, about the value by which the list is sorted; null for everything. */
+  /** A filter in the platform's search syntax, on the value that the list is sorted by; null for everything. */
   query?: string | null;
-  /** The list that `after` belongs to; without it, the list of `query`. */
+  /** The list that `after` belongs to; without this field, the list of `query`. */
   list?: ListPosition | undefined;
   /** Called before reading restarts at the first page, although an earlier run has read some pages. */
   onRestart?: () => void;
@@ -87,7 +87,7 @@ export async function* readPages<T extends object>(
     position = chain.next({ after: end ?? null, query: current.query });
     if (position.query !== current.query) passed.clear();
     pending = end === undefined ? undefined : request(position);
-    // The next round awaits the request. If the caller fails before, this prevents an unhandled rejection.
+    // The next round awaits the request. If the caller fails before that, this line prevents an unhandled rejection.
     pending?.catch(() => undefined);
     const { unread, requestedAt } = read;
     yield { nodes, unread, endCursor: read.page.pageInfo.endCursor, list: currentList, requestedAt };
@@ -105,7 +105,7 @@ interface RowPosition {
  */
 function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBefore: number) {
   let rowCount = readBefore;
-  /** The filter for the last row, and the rows that this filter finds again. */
+  /** The filter that begins with the last row, and the rows that this filter will find a second time. */
   let last: { filter: string | null; ids: Set<unknown> } = { filter: null, ids: new Set() };
   let known: ReadonlySet<unknown> = new Set();
   return {
@@ -139,15 +139,15 @@ interface PageAnswer<T> {
 }
 
 /**
- * Makes a function that requests pages. It halves a page that the platform refuses, because the page costs too many
- * points or because of one object, until that object is alone. Then only the object's gid is read.
+ * Makes a function that requests pages. The platform refuses a page that costs too many points, or because of one
+ * object. Then half of the page is requested, until that object is alone. Of this object, only the gid is read.
  */
 function createPageRequest<T extends object>(
   { client, sizes, now }: PageSource,
   shop: ShopAddress,
   operation: ListOperation<T>,
 ): (position: RowPosition) => Promise<PageAnswer<T>> {
-  /** How many of the next rows have a bad one among them; 0 if no bad row is known. */
+  /** A bad row is among this many next rows; 0 if no bad row is known. */
   let suspectCount = 0;
   let unreadInARow = 0;
 
@@ -157,7 +157,7 @@ function createPageRequest<T extends object>(
       (data) => ({ page: listOf(data, operation), unread: [] }),
       (thrown: unknown) => answeredPart(thrown, operation),
     );
-    // Our clock may be ahead, and only the answer corrects it.
+    // The answer corrects a clock that is ahead, so a time from before the answer may be too late.
     return { page, unread, requestedAt: Math.min(askedAt, now()) };
   }
 
@@ -209,7 +209,7 @@ function listOf<T>(data: Record<string, NodePage<T> | null>, { field }: { field:
   return { nodes: nodes.filter((node) => typeof node === "object" && node !== null), pageInfo };
 }
 
-/** Divides an incomplete page into complete nodes and others. @throws the error, if a failed node has no gid */
+/** Divides an incomplete page into complete nodes and unread objects. @throws the error, if a failed node has no gid */
 function answeredPart<T extends object>(
   thrown: unknown,
   operation: ListOperation<T>,

@@ -26,7 +26,7 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** A run reads from this long before the last run. Changes may have been under way then, and clocks differ. */
+/** Each run begins to read this long before the last run: changes may have been under way then, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
@@ -70,9 +70,9 @@ export async function reconcile(
 }
 
 /**
- * Gives a load whose start is in the future the start of the reconciliation that has just ended. The clock was ahead
- * when the load began. Once that time comes, the load's own start would count. It would then hide the changes since the
- * last reconciliation.
+ * Corrects the start of the last load if it is in the future, because our clock was ahead. The load gets the start of
+ * the reconciliation that has just ended. Otherwise its own start would count once that time has come. Changes between
+ * the last reconciliation and that time would then never be read.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");

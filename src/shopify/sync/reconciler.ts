@@ -50,7 +50,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       const { changed, events, skipped } = await synchronizer.reconcile(shop);
       log.info("reconciled the mirror with the platform", { shop: shop.domain, changed, events, skipped });
     } catch (thrown) {
-      // Another node may have taken over the shop, and reconciles it.
+      // Another node may have taken over the shop. That node then reconciles the shop.
       if (stopping || !membership.mayBegin(shopId)) return;
       const waitMs = needsAction(thrown) ? INTERVAL_MS : RETRY_WAIT_MS;
       notBefore.set(shopId, clock() + waitMs);

@@ -10,7 +10,8 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Loads all data. Without `events`, only changes during the run, or with a webhook in the inbox, queue events.
+   * Loads all data. Without `events`, events are queued only for contracts that changed during the run, or have a
+   * webhook in the inbox.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;
@@ -18,7 +19,10 @@ export interface Synchronizer {
   reconcile(shop: Shop, since?: number, onProgress?: OnProgress): Promise<SyncCounts>;
 }
 
-/** The source of a load or a reconciliation. They have different priorities, and a load takes orders from its stage. */
+/**
+ * The source of a load or a reconciliation. Loads and reconciliations have different priorities, and a load takes
+ * orders from its stage.
+ */
 interface SyncSource {
   client: GraphqlClient;
   contracts: ContractRefresher;
@@ -37,7 +41,7 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Read each time, because webhooks about the app can be lost. If the platform manages a plan's prices, it sends
+      // Read in each run, because webhooks about the app can be lost. If the platform manages a plan's prices, it sends
       // no webhook.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);

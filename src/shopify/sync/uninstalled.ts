@@ -26,8 +26,8 @@ const NOT_ENDED = ["ACTIVE", "PAUSED", "PAYMENT_FAILED"];
 const PAGE_SIZE = 100;
 
 /**
- * Cancels the mirrored contracts of shops that uninstalled the app two days ago, as the platform does. Nobody may read
- * the contracts by then. No event is queued. After an interruption, the next call continues.
+ * Cancels the mirrored contracts of shops that uninstalled the app two days ago, as the platform does. By then, the app
+ * has no access to the contracts. No event is queued. After an interruption, the next call continues.
  */
 export async function cancelUninstalled(services: Services): Promise<void> {
   const { connections, shops, now, log } = services;
@@ -54,7 +54,7 @@ async function cancelContracts(services: Services, shop: ShopRef, uninstalledAt:
   let after: Parameters<PageStore["listFiltered"]>[4] = null;
   do {
     const page = await pages.listFiltered(shop.id, "subscriptions", { statuses: NOT_ENDED }, PAGE_SIZE, after);
-    // A shop that installed the app again meanwhile is read from the platform.
+    // If the shop has installed the app again in the meantime, its contracts are read from the platform instead.
     if (page === undefined || (await connections.uninstallation(shop.id)) === undefined) return cancelled;
     const rows = JSON.parse(`[${new TextDecoder().decode(page.rows)}]`) as Subscription[];
     const contracts = await Promise.all(rows.map(({ shopifyId }) => mirror.contractOf(shop, shopifyId)));

@@ -41,7 +41,7 @@ export const BILLING_CYCLES_BY_DATE = operation<{ id: string; start: string; end
   ({ count }) => count,
 );
 
-/** One cycle without its attempts costs one point, so many contracts fit into one query. */
+/** A cycle without its attempts costs one point, so one query can look up the cycles of many contracts. */
 export const MAX_CYCLES_PER_LOOKUP = 200;
 
 /** Identifies a cycle of a contract. */

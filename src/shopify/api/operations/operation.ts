@@ -6,7 +6,7 @@ export interface Operation<Variables, Data> {
   text: string;
   /** The number of nodes that a query asks for. The cost depends on it. */
   sizeOf(variables: Variables): number;
-  /** Whether the query can be asked for fewer objects. It is then not repeated if a part of the answer fails. */
+  /** Whether the query can ask for fewer objects. Then a smaller query, and no retry, follows after a failed part. */
   isDivisible(variables: Variables): boolean;
   /** Never set. This field only carries the type. */
   data?: Data;
@@ -22,7 +22,7 @@ export function operation<Variables, Data>(
   return { name, text: text.replaceAll(/\s+/g, " ").trim(), sizeOf, isDivisible };
 }
 
-/** The fields of a page of nodes. */
+/** Returns the GraphQL fields of a page of nodes. */
 export function pageOf(nodeFields: string): string {
   return `pageInfo { hasNextPage endCursor } nodes { ${nodeFields} }`;
 }
@@ -42,9 +42,9 @@ type ListData<Node> = Record<string, NodePage<Node> | null>;
 export interface ListOperation<Node> extends Operation<PageVariables, ListData<Node>> {
   /** The connection's name in the data. */
   field: string;
-  /** The same query for nothing but gids. It works for objects of which another field fails. */
+  /** The same query, but for gids only. It can read an object in which another field fails. */
   gids: Operation<PageVariables, ListData<Node>>;
-  /** Returns the gid of the object that a node is about; undefined if the node does not have it. */
+  /** Returns the gid of the object that a node is about; undefined if the node lacks that gid. */
   gidOf(node: Partial<Node>): string | undefined;
   /** Returns a filter for this node and all later nodes of the list; undefined if the node has no value to sort by. */
   filterFrom(node: Node): string | undefined;
@@ -59,7 +59,7 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
   ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
 };
 
-/** Makes the query for a connection. @param contractField the field with the contract, if the nodes have no gids */
+/** Makes a list query. @param contractField the field with the contract, if the nodes have no gids */
 export function listOperation<Node extends object>(
   name: string,
   field: string,

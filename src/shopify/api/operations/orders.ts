@@ -8,13 +8,13 @@ interface ShopMoney {
 export interface OrderLineNode {
   title: string;
   quantity: number;
-  /** Without refunded and removed pieces. Orders that an earlier version staged lack it. */
+  /** The quantity without refunded and removed pieces. Absent in orders that an earlier version staged. */
   currentQuantity?: number;
   contract: Gid | null;
   // Absent where the app has no access to products; null where the product was deleted.
   variant?: Gid | null;
   product?: Gid | null;
-  /** `presentmentMoney` is in the customer's currency. Orders that an earlier version staged lack it. */
+  /** `presentmentMoney` is in the customer's currency. Absent in orders that an earlier version staged. */
   originalUnitPriceSet: ShopMoney & { presentmentMoney?: Money };
   discountAllocations: { allocatedAmountSet: ShopMoney; discountApplication: { title?: string; code?: string } }[];
 }
@@ -39,7 +39,7 @@ const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus edited";
 
 export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
-/** The fields of an order in a bulk query, whose lines need an id. */
+/** The fields of an order in a bulk query. In such a query, lines need an id. */
 export const ORDER_BULK_FIELDS = `${OWN_FIELDS} lineItems { edges { node { id ${LINE_FIELDS} } } }`;
 
 /** @param query a filter in the platform's search syntax */
