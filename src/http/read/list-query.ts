@@ -35,12 +35,13 @@ const FOREIGN = namesByUse({
     "updatedat updatedatmin minupdatedat updatedafter updatedfrom modifiedsince modifiedafter changedsince " +
     "ifmodifiedsince lastmodified lastupdated sincedate",
   shopifyId: "id ids gid gids shopifyids",
-  status: "state statuses financialstatus",
+  status: "state statuses statusin orderstatus subscriptionstatus contractstatus financialstatus",
   customerId: "customer customers customerids",
   contractId: "contract contracts contractids subscription subscriptions subscriptionid subscriptionids",
   "":
-    "sort sortby sortkey sortorder order orderby direction dir asc desc reverse email phone name q query search " +
-    "filter filters where from to until begin end date startdate enddate starttime endtime datefrom dateto",
+    "sort sortby sortkey sortorder order orderby direction dir asc desc reverse email customeremail phone name q " +
+    "query search statusnot filter filters where from to until begin end date startdate enddate starttime endtime " +
+    "datefrom dateto",
 });
 /** Other APIs' filters by a time, such as `created_at_min`, in their plain spelling. We do not have them. */
 const FOREIGN_TIME = new RegExp(
