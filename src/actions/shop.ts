@@ -12,7 +12,7 @@ export interface ShopStatus extends ShopSettings {
   hasConnection: boolean;
   /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null without trouble. */
   trouble: string | null;
-  /** When the platform began to refuse the connection; null if it does not. */
+  /** When the platform began to refuse the connection; null if the platform accepts it. */
   troubleSince: number | null;
   warnings: ConnectionWarning[];
   uninstalledAt: number | null;

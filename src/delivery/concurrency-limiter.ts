@@ -36,7 +36,7 @@ export interface ConcurrencyLimiter {
  */
 const BEGIN_TOGETHER = 32;
 /**
- * The part of all slots that quick endpoints leave to each other pace, even if they have deliveries for all slots:
+ * The part of all slots that quick endpoints leave to every other pace, even if they have deliveries for all slots:
  * first slots leave it to untried endpoints, and other slots to recovering and slow ones.
  */
 const ENSURED_PART = 16;

@@ -201,7 +201,7 @@ class BodyBudget {
   }
 
   /**
-   * Picks the arrival that must give up its room to `arrival`: an arrival of the sender with the most bytes.
+   * Picks the arrival that must end to make room for `arrival`: an arrival of the sender with the most bytes.
    * @returns undefined if `arrival` made no progress, or if `arrival.sender` would then have the most bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {

@@ -60,7 +60,7 @@ const RENEWAL_TIMEOUT_MS = 5_000;
 /** Only one retry: a request in progress uses a slot of the inbox, and the inbox retries on its own. */
 const WEBHOOK_MAX_RETRIES = 1;
 
-/** Connects the parts of this folder, for `serve` and for commands. */
+/** Makes all parts of the access to the platform, for `serve` and for commands. */
 export function openPlatform(
   settings: PlatformSettings,
   store: Store,

@@ -30,8 +30,7 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
       to.url = client.urlOf(shop);
       // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // The signal does not end all work of the client, such as a token renewal. So this wait ends with the signal,
-      // too.
+      // The signal does not end all work of the client, such as a token renewal. So `untilAborted` ends the wait.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

@@ -224,7 +224,7 @@ describe("slots are kept", () => {
     make(limiter, ...others);
     const ends = takeAll(limiter, quick);
     expect([limiter.free, shares(limiter, [...quick, ...others])]).toEqual([15, {}]);
-    // The first shops have two attempts each. One of both ends.
+    // The first shops have two attempts each. One attempt of each shop ends.
     for (const n of range(6)) ends[2 * n]?.(OK);
     expect(shares(limiter, [...quick, ...others])).toMatchObject({ 200: 1, 201: 1, 202: 1, 203: 1 });
   });

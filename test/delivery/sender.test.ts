@@ -179,8 +179,8 @@ test("one shop has at most 4 attempts at once, however many deliveries are due",
     const { promise, resolve } = Promise.withResolvers<void>();
     held.push(resolve);
     most = Math.max(most, held.length);
-    // The endpoint answers the first request alone, and the next two together. After that it answers whenever it holds
-    // four. It answers the last request at once, because fewer than four may be left.
+    // The endpoint answers the first request alone, and the next two together. After that it answers whenever four
+    // requests wait. It answers the last request at once, because fewer than four may be left.
     const { length } = receiver.received;
     if (held.length >= 4 || length === 1 || length === 3 || length === 60) {
       await nextTurn();

@@ -75,7 +75,7 @@ describe("programs that read", () => {
     };
     expect(await failure({ API_KEY: `cad_pk_${"0".repeat(48)}` })).toContain("Send a valid API key");
     expect(await failure({ API_URL: "" })).toStartWith(`${program}: `);
-    // The puller tries for two minutes. client/puller.test.ts has its messages.
+    // Not with the puller, which tries for two minutes. client/puller.test.ts checks its messages.
     if (program !== "puller")
       expect(await failure({ API_URL: `http://127.0.0.1:${freePort()}` })).toStartWith(`${program}: `);
   });
@@ -124,7 +124,7 @@ describe("docs/receivers.md", () => {
     expect(await answer(secret)).toContain(" 204 ");
     expect(await answer(former)).toContain(" 204 ");
     expect(await answer(`whsec_${btoa("another")}`)).toContain(" 401 ");
-    // A recorded delivery that somebody sends again, and one without the headers of Standard Webhooks.
+    // The receiver refuses an old delivery that is sent again, and one without the headers of Standard Webhooks.
     const given = { WEBHOOK_SECRET: secret, PORT: port };
     expect((await shell(sample.replace("$(date +%s)", "1767225600"), given)).stdout).toContain(" 401 ");
     expect((await shell(sample.replaceAll("webhook-", "other-"), given)).stdout).toContain(" 401 ");

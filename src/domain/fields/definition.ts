@@ -69,7 +69,7 @@ export function changeField(fields: readonly FieldDefinition[], key: string, cha
     );
   // A field that is no longer a choice loses its options.
   const options = change.options ?? (type === "choice" ? before.options : []);
-  // Values that become text can say anything about a person, so they get the default of text.
+  // A text can say anything about a person. So a field that becomes text is personal, unless the change says otherwise.
   const personal = change.personal ?? (before.personal || (type === "text" && type !== before.type));
   return replaced(fields, checked({ ...before, ...change, type, options, personal }));
 }

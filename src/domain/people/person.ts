@@ -38,7 +38,7 @@ const SAME_LETTERS = [
 
 /** The known data of a person, to find it in any field. */
 export interface KnownPerson {
-  /** E-mail addresses and names, each as `folded`. A text that equals such an entry is the person's data. */
+  /** E-mail addresses and names, each as `folded` returns it. A text that equals such an entry is the person's data. */
   texts: string[];
   /** Telephone numbers, digits only. */
   phones: string[];
@@ -99,7 +99,7 @@ function wordsOf(name: string): string {
     .join(NAME_GAP);
 }
 
-/** Returns a pattern of a text in capitals or small letters, as it is or percent-encoded. It needs the flags `iu`. */
+/** Returns a pattern of a text in capitals or small letters, also percent-encoded. The pattern needs the flags `iu`. */
 function spellingsOf(text: string): string {
   const letters = folded(text).match(/ss|./gsu) ?? [];
   return letters
@@ -108,7 +108,7 @@ function spellingsOf(text: string): string {
     .join("");
 }
 
-/** Adds the percent-encoded spellings, which a URL has. */
+/** Returns a letter and its percent-encoded spellings, which a URL can have. */
 function withEncoded(letter: string): string[] {
   const cases = [letter.toLowerCase(), letter.toUpperCase()];
   return [letter, ...cases.map((each) => encodeURIComponent(each)).filter((encoded) => encoded.startsWith("%"))];

@@ -129,8 +129,8 @@ export function readRowQuery(text: string, resource: Resource, isStrictRequest: 
 }
 
 /**
- * Checks the query of an address without parameters. Refuses `include`, because a client that sends it expects more
- * fields. Other parameters are ignored, or refused if the request is strict.
+ * Checks the query of an address that takes no parameters. Refuses `include`, because a client that sends it expects
+ * more fields. Other parameters are ignored, or refused if the request is strict.
  * @throws SdsError `bad_parameter`
  */
 export function checkNoParameters(text: string, isStrictRequest: boolean): void {
@@ -155,9 +155,9 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
 }
 
 /**
- * Returns our parameter for the use that a name has in other APIs; empty if we have none. For `page[size]`,
- * `page.size` and `status__in`, looks up the whole name and then `page`.
- * @returns undefined for a name without such a use
+ * Returns our parameter for what a name means in other APIs; empty if we have no such parameter. For `page[size]`,
+ * `page.size` and `status__in`, looks up the whole name and then its first word.
+ * @returns undefined for a name that other APIs do not use
  */
 function foreignUse(name: string, resource: Resource): string | undefined {
   for (const text of [plain(name), plain(name.replace(/([[.]|__).*/, ""))]) {

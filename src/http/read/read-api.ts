@@ -45,8 +45,8 @@ export interface ReadApi {
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
   /**
-   * The same for JSON that can change without a change of the shop's rows. So the answer is not kept, and its tag
-   * comes from the JSON.
+   * Does the same as `answer` for JSON that can change without a change of the shop's rows. So the answer is not kept,
+   * and its tag is computed from the JSON.
    */
   answerFresh(
     request: Request,
@@ -62,7 +62,7 @@ const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 export function createReadApi(dependencies: Dependencies): ReadApi {
   const { keyLimits, entityTags, answers, readers } = dependencies;
 
-  /** Calls `next` with the owner of the key and the headers of the rate limit, unless the limit is passed. */
+  /** Calls `next` with the owner of the key and the headers of the rate limit, unless the key has used up its rate. */
   function afterLimit(
     request: Request,
     client: () => string,

@@ -3,7 +3,7 @@ import { mayBeOneObject, type PlatformError } from "./platform-error.ts";
 
 /** The sizes of queries that the platform accepts, for each shop. Kept until the program ends. */
 export interface BatchSizes {
-  /** Returns the size for the next query. @param most the size while the platform has refused no query */
+  /** Returns the size for the next query. @param most the size if the platform has refused no query */
   of(shop: ShopAddress, operation: string, most: number): number;
   /** Halves a size that the platform refused because of its cost. */
   halve(shop: ShopAddress, operation: string, refused: number): void;

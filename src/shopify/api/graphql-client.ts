@@ -38,7 +38,7 @@ export interface AdminGraphqlClient extends GraphqlClient {
   urlOf(shop: ShopAddress): string;
   /** Returns the same client with other options. Callers that retry on their own use fewer retries. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
-  /** Whether the platform was slow to answer the shop's last request. Waits for points do not count. */
+  /** Whether the platform was slow to answer the last request about the shop. Waits for points do not count. */
   isSlow(shopId: number): boolean;
   /** Makes all requests fail from now on, also those under way. May be called twice. */
   stop(): void;

@@ -49,7 +49,7 @@ export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
   return thrown.isTooCostly || thrown.reason === "incomplete" || (thrown.reason === "refused" && thrown.status === 200);
 }
 
-/** Whether only somebody's action helps, so that retries are slow, and no object is at fault. */
+/** Whether only a person's action helps. Then retries are slow, and the cause is not in an object. */
 export function needsAction(thrown: unknown): boolean {
   return thrown instanceof PlatformError && (thrown.needsMerchant || thrown.isObsolete);
 }

@@ -22,13 +22,16 @@ export interface JsonResponse {
   retryAfterMs: number | undefined;
   /** The version of the platform's API that answered; null if the response does not name it. */
   apiVersion: string | null;
-  /** The domain in the header Location; undefined if it is the one that was asked, or none. */
+  /** The domain in the header Location; undefined if this is the requested domain, or if the header is missing. */
   movedTo?: string | undefined;
   /** undefined if the body is not a JSON object. */
   body: JsonObject | undefined;
 }
 
-/** Follows no redirects: they would get the token. @throws PlatformError `unavailable` without a whole response */
+/**
+ * Posts a request. Does not follow redirects, because another host would get the token.
+ * @throws PlatformError `unavailable` without a whole response
+ */
 export async function postJson(
   fetch: typeof globalThis.fetch,
   { url, body, headers, timeoutMs = RESPONSE_TIMEOUT_MS, signal }: PostRequest,
@@ -69,7 +72,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** @returns the domain of an address, if it differs from the asked one */
+/** @returns the domain of an address, if it differs from the requested domain */
 function readDomain(location: string | null, asked: string): string | undefined {
   const { hostname } = URL.parse(location ?? "", asked) ?? {};
   const isOther = hostname !== undefined && hostname !== new URL(asked).hostname;

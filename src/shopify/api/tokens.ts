@@ -126,7 +126,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   return { saveUnsaved, renew };
 }
 
-/** Whether the refresh token has not ended yet. It was given with an access token, and lives much longer. */
+/** Whether the refresh token still lives. It came with an access token, and lives much longer than that one. */
 function isUnended({ expiresAt }: Tokens, now: number): boolean {
   return expiresAt !== null && now < expiresAt + LEAST_REFRESH_LIFE_MS;
 }

@@ -40,7 +40,7 @@ export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | 
   }
 }
 
-/** The operator has just given a new refresh token. The life of an unended one is not over. */
+/** `new`: the operator has just given the refresh token. `unended`: the refresh token still lives. */
 export type RefreshCredential = "refresh token" | "new refresh token" | "unended refresh token";
 /** What a token is requested with. */
 export type Credential = "client secret" | "app key" | RefreshCredential;
@@ -52,7 +52,7 @@ const CHECKS: Record<"client secret" | "app key", string> = {
     "and whether the app is installed in the shop",
 };
 
-/** Whether the shop is likely to be served again. A closed shop, or one that refuses the app, is not. */
+/** Whether the platform will probably serve the shop again. Not if the shop was closed, or refuses the app. */
 export function mayPass(status: number | null): boolean {
   return status !== null && [301, 402, 423, 430].includes(status);
 }

@@ -21,11 +21,11 @@ interface Dependencies {
 interface KnownWarnings {
   loadedAt: number;
   texts: Map<WarningKind, string>;
-  /** Warnings that this process has stored since. */
+  /** Warnings that this process has stored since `loadedAt`. */
   noted: Set<WarningKind>;
 }
 
-/** Another process may store a warning, or end it. So what is known is read again after this time. */
+/** After this time, the warnings of a shop are read again, because another process may store or end a warning. */
 const KNOWN_FOR_MS = 3_600_000;
 
 export function createConnectionWarnings({ connections, now, log }: Dependencies): ConnectionWarnings {

@@ -193,7 +193,7 @@ function latestEnd(node: ContractNode, before: Subscription | undefined, now: nu
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
-/** Whether these cycles reach from the first uncharged cycle of the mirror to now, or to the contract's end. */
+/** Whether the cycles reach from the first uncharged cycle of the mirror to now, or to the contract's end. */
 export function areAllSoFar(
   cycles: readonly CycleNode[],
   node: ContractNode,

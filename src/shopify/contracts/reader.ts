@@ -72,7 +72,7 @@ export async function readContractFrom(
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
-/** Reads the rest of a contract that came with a page and whose cycles are known. */
+/** Reads the rest of a contract that came with a page. Its cycles are known. */
 export async function readContractWith(
   source: ContractSource,
   shop: Shop,

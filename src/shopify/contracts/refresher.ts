@@ -135,7 +135,7 @@ async function alreadyHas(
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
   const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
-  // A future time was noted before the clock was set back, so it is ignored.
+  // A time in the future was stored before the clock was set back, so it is ignored.
   return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
 }
 

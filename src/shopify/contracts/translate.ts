@@ -68,7 +68,7 @@ export function hasEnded({ status }: Pick<ContractNode, "status">): boolean {
   return ENDED_STATUSES.has(status);
 }
 
-/** Statuses of an order that was paid at some time. Refunds do not change that. */
+/** Statuses of an order that was paid at some time. A refund does not undo the payment. */
 const PAID_STATUSES = new Set(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"]);
 
 /** Statuses of an order whose payment was cancelled, or was authorized and not captured in time. */

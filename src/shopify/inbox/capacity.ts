@@ -3,8 +3,8 @@ import type { InboxQueue } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
- * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of a shop share
- * queries if they are read at the same time. So they then cost fewer points than one by one.
+ * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of one shop that are
+ * read at the same time share queries. Together they cost fewer points than one by one.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
@@ -14,8 +14,8 @@ const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /**
- * How long no subject of a shop is processed after its platform failed: the shop rests. Each further failure doubles
- * the rest.
+ * How long a shop rests after its platform failed: it starts no subject that needs the platform. Each further failure
+ * doubles the rest.
  */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
@@ -68,7 +68,10 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
       incomplete.set(shopId, inARow);
       if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
-    /** Notes that the platform failed, or refuses the shop. After its rest, the shop gets one subject at a time. */
+    /**
+     * Notes that the platform failed, or refuses the shop. After the rest, one subject of the shop is processed at a
+     * time.
+     */
     noteFailure,
   };
 }

@@ -216,10 +216,7 @@ function customerRecord(payload: JsonObject): JsonObject {
   };
 }
 
-/**
- * Checks the record like a record of the intake: a signature proves the sender of a payload, not that the payload is
- * valid.
- */
+/** Checks the record like a record of the intake: a signature proves who sent a payload, not that it is valid. */
 function apply(candidate: JsonObject, asOf: number): Intent {
   const given = Object.fromEntries(Object.entries(candidate).filter(([, value]) => value !== undefined));
   const parsed = parseRecord(given);
@@ -240,9 +237,7 @@ function removal(domain: unknown): Intent {
 /** A time further in the future is not valid, because no clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
-/**
- * Returns the time of a change. A time in the far future would win over all later changes, so it becomes `atLatest`.
- */
+/** Returns the time of a change. A far future time becomes `atLatest`, or it would win over all later changes. */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
   return ms <= atLatest + MAX_PAYLOAD_AHEAD_MS ? ms : atLatest;

@@ -18,13 +18,16 @@ const MINUTE_MS = 60_000;
 /** The waits after failed attempts. They are about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
-/** The longest wait while the platform refuses the shop's connection, because everything works again at once. */
+/**
+ * The longest wait while the platform refuses the shop's connection. It is shorter than other waits: once the platform
+ * accepts the connection, all webhooks can be processed.
+ */
 const LONGEST_REFUSED_WAIT_MS = 60 * MINUTE_MS;
 /** The most platform webhooks about one subject that are processed together, because their bodies are in memory. */
 const MAX_TOGETHER = 500;
 /** How many due items of a queue are read at first. */
 const FIRST_READ_LIMIT = 500;
-/** While all items of a read are about subjects under way, the limit grows up to this. */
+/** The limit grows up to this while a read has only items about subjects that are under way. */
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
@@ -160,10 +163,7 @@ function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Pr
   };
 }
 
-/**
- * Makes a function that processes items about one subject, or postpones them. The function rejects if the database
- * fails.
- */
+/** Returns a function that processes items about a subject, or postpones them. It rejects if the database fails. */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
   const { inbox, shops, handle, membership, now, log } = dependencies;
 
@@ -182,9 +182,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
-  /**
-   * Merges the items about an object that may never be readable into one item. Failed items about it are retried, too.
-   */
+  /** Merges items about an object that may never be readable. Failed items about the object are retried, too. */
   async function merge(shop: Shop, items: InboxItem[]): Promise<InboxItem[]> {
     const [first] = items.toSorted((a, b) => a.attempts - b.attempts);
     if (first === undefined) return items;

@@ -101,8 +101,7 @@ async function submit(
   dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
-  // If a removal of the shop has begun in the meantime, the refusal is not an error: the removal also empties the
-  // inbox.
+  // If a removal of the shop has begun meanwhile, the refusal is not an error: the removal also empties the inbox.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
@@ -117,10 +116,7 @@ function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
   return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
 }
 
-/**
- * Marks the shop as being removed; `serve` then removes it. The request stays in the inbox until the shop's row is
- * removed.
- */
+/** Marks the shop, so that `serve` removes it. The request stays in the inbox until the shop's row is removed. */
 async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());
   log.info("the shop is being removed, because the platform asked for it", { shop: shop.domain });
@@ -218,8 +214,7 @@ async function readOrder(
       await contracts.refreshUnlessKnown(shop, contract, hint);
     } catch (thrown) {
       if (!isPlatformError(thrown, "incomplete")) throw thrown;
-      // Puts the contract into the inbox, not the order: one item for a contract is enough, however many of its orders
-      // change.
+      // Puts the contract into the inbox, not the order: one item is enough for any number of changed orders.
       const webhook = { ...changeWebhook("contract", contract, [gid]), webhookId: null, triggeredAt };
       await inbox.receive([{ shopId: shop.id, needsPlatform: true, waitMs: LONGEST_BURST_MS, ...webhook }], now());
     }

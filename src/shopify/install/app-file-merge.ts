@@ -66,10 +66,7 @@ class AppFile {
     return stored.map((each) => asObject(each) ?? {});
   }
 
-  /**
-   * Takes the first text with the wanted content. Each text has the addition at another place: no parser tells the
-   * place.
-   */
+  /** Takes the first text with the wanted content. Each text is a guess where the addition belongs. */
   change(wanted: JsonObject, texts: Iterable<string>): void {
     for (const text of texts) {
       if (!isDeepStrictEqual(contentOf(text), wanted)) continue;
@@ -165,10 +162,7 @@ function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }:
   return [{ ...wanted, topics: missing }];
 }
 
-/**
- * Adds tables at the end, so that all comments keep their places. If the file has a list of inline tables, adds to that
- * list.
- */
+/** Adds tables at the end, so that all comments keep their places. A list of inline tables gets inline tables. */
 function addSubscriptions(appFile: AppFile, missing: readonly WebhookSubscription[]): void {
   const { text, content } = appFile;
   const section = content["webhooks"] === undefined ? `${WEBHOOKS_SECTION}\n` : "";

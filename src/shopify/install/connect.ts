@@ -33,7 +33,7 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
-  /** The platform's time. It is noted as the time of the connection: only for later changes, events are queued. */
+  /** The platform's time, noted as the time of the connection. Events are queued only for later changes. */
   now: () => number;
 }
 

@@ -82,9 +82,7 @@ async function completeOperation(services: BulkServices, active: ActiveRun, name
   return part.operation;
 }
 
-/**
- * Whether to read page by page now. If the whole platform is down, the pages fail too, and their error ends the load.
- */
+/** Whether to read page by page now. If the platform is down, the pages fail too, and their error ends the load. */
 function isBulkFailure(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

@@ -173,8 +173,7 @@ async function loadContractPages(
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Without `events`, events are queued only for contracts that changed during the run, or have a webhook in the
-    // inbox.
+    // Without `events`, events are queued only for contracts that changed during the run or have a waiting webhook.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

@@ -87,8 +87,7 @@ export async function loadContracts(
     counts = addCounts(counts, more);
   }
   for (const { gid } of page.unread) {
-    // Another query may work: the query of the page asks for all attempts of a contract, but this query for its last
-    // cycles.
+    // Another query may work: the query of the page asks for all attempts, but this one for the contract's last cycles.
     const more = await refreshContract(loader, shop, gid, hintNow("contract", loader.now()));
     counts = addCounts(counts, { subscriptions: 1 - (more.skipped ?? 0), ...more });
   }
@@ -178,7 +177,7 @@ async function skip(
   return { skipped: 1 };
 }
 
-/** Explains why data cannot be mirrored. If no check finds a missing part, it causes a TypeError. */
+/** Explains why data cannot be mirrored. A missing part that no check finds causes a TypeError. */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

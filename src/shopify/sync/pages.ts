@@ -113,7 +113,7 @@ function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBef
     restart() {
       rowCount = 0;
     },
-    /** Counts rows, and leaves out those that the former list had at its end. */
+    /** Counts rows, and leaves out rows that the former list had at its end. */
     newNodes(nodes: T[]): T[] {
       rowCount += nodes.length;
       for (const node of nodes) {

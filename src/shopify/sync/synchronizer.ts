@@ -19,10 +19,7 @@ export interface Synchronizer {
   reconcile(shop: Shop, since?: number, onProgress?: OnProgress): Promise<SyncCounts>;
 }
 
-/**
- * The source of a load or a reconciliation. Loads and reconciliations have different priorities, and a load takes
- * orders from its stage.
- */
+/** The source of a load or a reconciliation. The two differ in priority, and only a load takes orders from a stage. */
 interface SyncSource {
   client: GraphqlClient;
   contracts: ContractRefresher;

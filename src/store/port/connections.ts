@@ -10,7 +10,7 @@ interface Connection {
   eventsSince: number;
   /** Why the platform refuses the connection, and the remedy; null while the platform accepts it. */
   trouble: string | null;
-  /** When `trouble` began; null without trouble, and if an older version noted it. */
+  /** When `trouble` began; null without trouble, or if an older version stored the trouble. */
   troubleSince: number | null;
 }
 
@@ -52,10 +52,10 @@ export interface ConnectionStore {
   endRenewal(shopId: number, process: string): Promise<void>;
   /** Replaces the granted scopes. */
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
-  /** Sets `trouble`, which begins now if it changes. @returns whether it changed */
+  /** Sets `trouble`. Another trouble than before begins at `now`. @returns whether `trouble` changed */
   setTrouble(shopId: number, trouble: string | null, now: number): Promise<boolean>;
   /**
-   * Stores a warning, which begins now if its text changes. Ignored if the shop is not connected.
+   * Stores a warning. If its text is new, the warning begins now. Ignored if the shop is not connected.
    * @returns whether to log it: the warning is new, or was logged a day ago
    */
   warn(shopId: number, kind: WarningKind, text: string, now: number): Promise<boolean>;

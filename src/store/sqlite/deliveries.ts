@@ -17,8 +17,8 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   const record = resultRecorder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
-  // Each finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id, kind) > (?, ?)`,
-  // SQLite would read all deliveries of a queue.
+  // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
+  // kind) > (?, ?)`, SQLite would read all deliveries of a queue.
   const queueOfLaterShop = db.prepare<PlannedQueue, [number]>(
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, kind, claimable_at LIMIT 1`,

@@ -41,7 +41,7 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
       ]);
       // The server cancels one of the two transactions, or both if both have waited long enough. The program runs each
-      // cancelled one again.
+      // cancelled transaction again.
       expect(runs).toBeGreaterThanOrEqual(3);
       expect(await values(db)).toEqual([2, 2]);
     });

@@ -68,7 +68,7 @@ export class Tokens {
   grant({ grant_type, refresh_token, client_assertion }: TokenRequest, scope: string): TokenAnswer {
     if (grant_type === "client_credentials") {
       const { clientCredentials, refreshed } = this.lifetimes;
-      // An app with public distribution, which alone has a key, gets tokens for an hour.
+      // Only an app with public distribution has a key. Such an app gets tokens for an hour.
       const expires_in = client_assertion === undefined ? clientCredentials : refreshed;
       const access_token = this.issue(expires_in);
       return { status: 200, body: { access_token, scope, ...(this.namesLife && { expires_in }) } };

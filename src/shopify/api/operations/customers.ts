@@ -2,7 +2,7 @@ import { listOperation, type NoVariables, operation } from "./operation.ts";
 
 export interface CustomerNode {
   id: string;
-  // The optional fields are absent where the app has no access to them.
+  // Optional fields are absent if the app has no access to them.
   firstName?: string | null;
   lastName?: string | null;
   updatedAt: string;
