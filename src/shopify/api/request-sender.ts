@@ -26,7 +26,7 @@ interface Dependencies {
   clock: () => number;
 }
 
-/** A platform that takes longer than this for one request is slow. */
+/** If the platform takes longer than this for a request, it counts as slow. */
 const SLOW_MS = 5_000;
 
 export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock }: Dependencies) {

@@ -56,7 +56,7 @@ interface Grant {
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
-/** The assumed life of a token in seconds, if the answer names no life. Such a token ends too. */
+/** The assumed life of a token in seconds, if the answer names no life. A missing life does not mean for ever. */
 const DEFAULT_LIFE_S = 3_600;
 
 export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {

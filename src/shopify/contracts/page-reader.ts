@@ -47,7 +47,7 @@ export async function readContractPage(
   );
 }
 
-/** Reads the cycles that `readContractPage` needs of most contracts. @throws PlatformError */
+/** Reads the cycles that `readContractPage` needs for most contracts. @throws PlatformError */
 export async function readPageCycles(
   source: ContractSource,
   shop: Shop,

@@ -17,7 +17,7 @@ function furtherPage(each: Shape): Shape {
   return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
 }
 
-/** An object that is absent where the app has no access. */
+/** Returns the shape of an object that is absent if the app has no access to it. */
 function optional(parts: Record<string, Shape> = {}): Shape {
   return { parts, canBeNull: true, canBeAbsent: true };
 }

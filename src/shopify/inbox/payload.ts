@@ -105,7 +105,8 @@ export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Inte
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
-  // These payloads have only numeric ids, which need the exact parser. It is too slow for the long payloads.
+  // These payloads have only numeric ids, which need the exact parser. The exact parser is too slow for the long
+  // payloads.
   const hasNumberIds = compliance !== undefined || use === "cycle" || use === "consent";
   const payload = hasNumberIds ? parseExact(text) : parseObject(text);
   if (payload === undefined) return ignore("the payload is not a JSON object");

@@ -115,7 +115,7 @@ async function beginStage({ orderStages }: BulkLoadServices, { shop, save }: Act
   if (part.stage !== null) return;
   const stage = await orderStages.begin(shop.id);
   if (stage === undefined) throw new BulkFailure("the shop was removed");
-  // Removes the orders of earlier runs.
+  // Removes the stages of earlier runs.
   await orderStages.remove(shop.id, stage);
   part.stage = stage;
   await save();

@@ -85,7 +85,7 @@ async function loadBeforeContracts(services: LoadServices, active: ActiveRun): P
   }
   if (run.stage === "orders") {
     await stageOrders(services, active);
-    // The first page of contracts saves this stage.
+    // This stage is saved with the first page of contracts.
     run.stage = "subscriptions";
   }
 }

@@ -48,7 +48,8 @@ const MAX_ROWS = 20_000;
 
 /**
  * Reads all pages. The next page is requested while the caller works on the current one. If the platform refuses
- * `after`, all pages are read. @throws PlatformError
+ * `after`, reading begins at the first page.
+ * @throws PlatformError
  */
 export async function* readPages<T extends object>(
   source: PageSource,

@@ -19,7 +19,7 @@ interface Services {
   log: Log;
 }
 
-/** The platform cancels all contracts of an app that have not ended, this long after the app was uninstalled. */
+/** How long after an uninstallation the platform cancels the app's contracts that have not ended. */
 const CANCELLED_AFTER_MS = 48 * 3_600_000;
 const NOT_ENDED = ["ACTIVE", "PAUSED", "PAYMENT_FAILED"];
 /** Contracts in one commit. */

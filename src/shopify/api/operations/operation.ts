@@ -6,7 +6,7 @@ export interface Operation<Variables, Data> {
   text: string;
   /** The number of nodes that a query asks for. The cost depends on it. */
   sizeOf(variables: Variables): number;
-  /** Whether the query can ask for fewer objects. Then a smaller query, and no retry, follows after a failed part. */
+  /** Whether the query can ask for fewer objects. If a part fails, a smaller query is sent instead of a retry. */
   isDivisible(variables: Variables): boolean;
   /** Never set. This field only carries the type. */
   data?: Data;
