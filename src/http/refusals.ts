@@ -32,7 +32,7 @@ export const refusals = {
   notFound: () =>
     new SdsError(
       "not_found",
-      `There is nothing here. The API has ${RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ")}.`,
+      `There is nothing here. The API has ${[...RESOURCES, "shop"].map((name) => `/api/v1/${name}`).join(", ")}.`,
     ),
   noRow: (resource: Resource) => new SdsError("not_found", `There are no ${resource} with this id.`),
   methodNotAllowed: (methods: readonly string[]) =>

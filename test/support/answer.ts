@@ -61,7 +61,7 @@ export function badCursor(reason: string, message: string): Answer {
 export const NOT_FOUND = refusal(
   404,
   "not_found",
-  "There is nothing here. The API has /api/v1/subscriptions, /api/v1/customers, /api/v1/orders.",
+  "There is nothing here. The API has /api/v1/subscriptions, /api/v1/customers, /api/v1/orders, /api/v1/shop.",
 );
 
 export const UNAUTHORIZED = refusal(

@@ -62,6 +62,9 @@ async function stylePage(
         value={`${publicUrl ?? ""}/storefront/${shop.domain}/widget.css`}
         name="the address of the stylesheet"
       />
+      {publicUrl === null ? (
+        <p>Put the public address of this service before it, such as https://sds.example.com.</p>
+      ) : null}
       <form id="style" method="post" action={STYLE}>
         <CsrfField csrf={csrf} />
         <fieldset disabled={!hasAccess(shop.plan)}>
