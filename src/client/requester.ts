@@ -187,6 +187,7 @@ function explain({ status, type }: Response): string {
 const ADDRESS_ERRORS: Record<string, string> = {
   ECONNREFUSED: "nothing listens there. Start the server, or correct the address.",
   ENOTFOUND: "there is no machine of this name. Correct the address.",
+  ECONNRESET: "the server closed the connection. Try again.",
   EPROTO: "the server speaks no TLS there. Correct the address.",
 };
 

@@ -64,6 +64,8 @@ const SYSTEM_MESSAGES: Record<string, (it: string) => string> = {
   ECONNRESET: () => "the other side closed the connection: try again",
   ENOTFOUND: () => "there is no machine of this name: correct the address",
   EPROTO: () => "the other side speaks no TLS there: correct the address",
+  SQLITE_CANTOPEN: () => "its file cannot be opened: run this as its owner, and check the limit of open files",
+  SQLITE_READONLY: () => "its file cannot be written: run this as its owner, and check its mode and its disk",
 };
 
 /** Returns the message of any thrown value, for users. */

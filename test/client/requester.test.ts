@@ -111,6 +111,18 @@ describe("a request that fails", () => {
     expect(waits).toEqual([]);
   });
 
+  test("because of a wrong address or a closed connection says what to do, and not the runtime's text", async () => {
+    using closing = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { open: (socket) => socket.terminate(), data: () => undefined },
+    });
+    const closed = await errorOf(requesterOn(`http://127.0.0.1:${closing.port}`).get());
+    expect(closed.message).toEndWith(": the server closed the connection. Try again.");
+    const refused = await errorOf(requesterOn("http://127.0.0.1:1").get());
+    expect(refused.message).toEndWith(": nothing listens there. Start the server, or correct the address.");
+  });
+
   test("without an answer in time fails with a timeout error", async () => {
     const api = new FakeApi();
     const { promise, resolve } = Promise.withResolvers<undefined>();

@@ -1,6 +1,9 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readFileSync, readSync } from "node:fs";
+import { readFileSync, readSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { messageOf, SdsError } from "../../src/domain/error.ts";
+import { temporaryFolder } from "../support/app.ts";
 
 /** The message of what a call throws. */
 function messageFrom(call: () => unknown): string {
@@ -22,6 +25,17 @@ test("errors of the system say in our words what is wrong and what to do", async
   expect(messageOf(denied)).toBe("this user may not use /x: run this as its owner, or change its mode");
   const refused: unknown = await fetch("http://127.0.0.1:1/").catch((thrown: unknown) => thrown);
   expect(messageOf(refused)).toBe("nothing listens there: start the server, or correct the address");
+});
+
+test("SQLite's errors of a file say what to check", () => {
+  expect(messageFrom(() => new Database("/none/at/all"))).toBe(
+    "its file cannot be opened: run this as its owner, and check the limit of open files",
+  );
+  const file = join(temporaryFolder(), "file");
+  writeFileSync(file, "");
+  expect(messageFrom(() => new Database(file, { readonly: true }).run("CREATE TABLE t (a)"))).toBe(
+    "its file cannot be written: run this as its owner, and check its mode and its disk",
+  );
 });
 
 test("other messages stay", () => {

@@ -170,7 +170,7 @@ test("a restore replaces a damaged database, but not a database that only cannot
   const [refusal] = await failures([restoreStore(request(folder, copy))]);
   expect(refusal).toMatchObject({
     code: "failed",
-    message: expect.stringMatching(/^cannot keep the old database .*sds\.db: unable to open database file/),
+    message: expect.stringMatching(/^cannot keep the old database .*sds\.db: its file cannot be opened/),
   });
   expect(readdirSync(folder).filter((name) => /partial|restore/.test(name))).toEqual([]);
   rmSync(log, { recursive: true });
