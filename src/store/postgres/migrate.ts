@@ -1,4 +1,5 @@
 import { SdsError } from "../../domain/error.ts";
+import { COPIED_TABLES, KEPT_BY_TRIGGERS, NOT_COPIED } from "../copy/tables.ts";
 import type { Database, Queries } from "./database.ts";
 import { sqlState } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -6,6 +7,7 @@ import { lackedRight } from "./start-errors.ts";
 
 /** Value of the row `application` of `meta`. It marks tables of this program. */
 const APPLICATION = "sds1";
+const OWN_TABLES = new Set([...COPIED_TABLES.map((table) => table.name), ...NOT_COPIED, ...KEPT_BY_TRIGGERS]);
 /** Number of the advisory lock of upgrades. It is arbitrary, and must never change. */
 const UPGRADE_LOCK = 0x73647331;
 /** A program accepts a schema that is one version newer, for rolling upgrades. */
@@ -30,7 +32,7 @@ export async function checkVersion(queries: Queries, name: string): Promise<numb
   }
   const isOurs = tables.some((table) => table.name === "meta") && (await readApplication(queries)) === APPLICATION;
   if (!isOurs) throw new SdsError("failed", `${name} has tables of another program: give sds a database of its own`);
-  const denied = tables.find(({ isUsable }) => !isUsable);
+  const denied = tables.find((table) => !table.isUsable && OWN_TABLES.has(table.name));
   if (denied !== undefined)
     throw new SdsError("failed", lackedRight(name, `it may not read and write the table ${denied.name}`));
   const version = Number(await readMeta(queries, "schema"));

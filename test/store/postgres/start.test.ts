@@ -109,10 +109,13 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     expect(await refusal(url.href)).toContain("lacks a right in ");
   });
 
-  test("because the user may only read the tables", async () => {
-    await openStoreAt(server.url);
+  test("because the user may only read a table of sds; tables of others do not count", async () => {
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    await openStoreAt(server.url, { masterKeyFile });
     await admin.unsafe("GRANT USAGE ON SCHEMA public TO reader").simple();
     await admin.unsafe("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO reader").simple();
+    await admin.unsafe("CREATE TABLE of_somebody_else (value int)").simple();
+    await openStoreAt(url.href, { masterKeyFile });
     await admin.unsafe("REVOKE UPDATE ON nodes FROM reader").simple();
     expect(await refusal(url.href)).toBe(
       `the user of the database address lacks a right in postgres://127.0.0.1:${url.port}/postgres: it may not read ` +
