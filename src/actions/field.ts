@@ -40,7 +40,7 @@ export async function findFields(
   shop: Shop,
   name: string,
 ): Promise<EditableFields> {
-  const named = namedRow("subscriptions", /^\d{1,20}$/.test(name) ? gidOf(name) : name, shop.domain);
+  const named = namedRow("subscriptions", /^\d{1,20}$/.test(name) ? gidOf(name) : name, shop.firstDomain);
   if (named === undefined) throw invalid(`"${name}" is not the id or the gid of a subscription`);
   const row = await pages.find(shop.id, "subscriptions", named);
   if (row === undefined) throw new SdsError("not_found", `there is no subscription ${name}`);

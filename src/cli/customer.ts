@@ -65,7 +65,7 @@ async function redact(text: string, { email, phone, yes = false, json }: RedactF
   }
   const contacts = { ...(email !== undefined && { email }), ...(phone !== undefined && { phone }) };
   const isKnown = await withShop(command, async (store, shop) => {
-    const row = await store.pages.find(shop.id, "customers", { id: customerId(shop.domain, gid) });
+    const row = await store.pages.find(shop.id, "customers", { id: customerId(shop.firstDomain, gid) });
     const record: RedactionRecord = { type: "redaction", shopifyId: gid, asOf: Date.now(), contacts };
     const result = await createRecordWriter(store.mirror, Date.now).submit({ shop, records: [record] });
     if ("refused" in result) throw new SdsError("not_found", "the shop was removed");

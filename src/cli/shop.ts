@@ -56,6 +56,7 @@ export function addShopCommands(program: SdsCommand): void {
     .action(show);
 
   addSetCommand(shop);
+  addRenameCommand(shop);
   addConnectionCommands(shop);
 
   shop
@@ -93,6 +94,20 @@ function addSetCommand(shop: SdsCommand): void {
       "sds shop set alpha.myshopify.com --triggers all --retry-days 2,4",
     )
     .action(set);
+}
+
+function addRenameCommand(shop: SdsCommand): void {
+  shop
+    .command("rename <old> <new>")
+    .description("give a shop the domain that it has at the platform now; keys, rows, ids and secrets stay")
+    .jsonOption()
+    .examples("sds shop rename alpha.myshopify.com beta.myshopify.com")
+    .action(async (old: string, next: string, { json }: JsonFlag, command: Command) => {
+      const domain = parseNewDomain(next);
+      await withStore(command, async (store) => store.shops.rename((await findShop(store, old)).domain, domain));
+      if (json) printJson({ domain });
+      else tell(`Renamed ${old} to ${domain}.`);
+    });
 }
 
 async function add(domain: string, { plan, currency, json }: ShopAddFlags, command: Command): Promise<void> {
@@ -146,7 +161,8 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
   }
   await withStore(command, async (store) => {
     await checkRemovable(store, domain);
-    await removeShop(store.shops, domain, Date.now(), sleep);
+    const known = await store.shops.find(domain);
+    await removeShop(store.shops, known?.domain ?? domain, Date.now(), sleep);
   });
   tell(`Removed ${domain}.`);
 }

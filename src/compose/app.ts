@@ -137,6 +137,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
       bodies,
       verify,
       shops,
+      connections: store.connections,
       inboxWriter,
       warnings: work.platform.warnings,
       load: gauge,

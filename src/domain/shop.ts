@@ -11,7 +11,13 @@ export interface ShopRef {
   domain: string;
 }
 
-export interface Shop extends ShopRef {
+/** A shop, and the domain that its internal ids are derived from. */
+export interface MirroredShop extends ShopRef {
+  /** The domain with which the shop was added. It stays when the shop is renamed. */
+  firstDomain: string;
+}
+
+export interface Shop extends MirroredShop {
   plan: Plan;
   currency: string;
   /** Epoch milliseconds. */

@@ -1,4 +1,5 @@
 import { SdsError } from "../domain/error.ts";
+import { isDomain, type Shop } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
 import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
@@ -7,6 +8,7 @@ import type { ConnectionWarnings } from "../shopify/api/warnings.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, orderingOf, readWebhook } from "../shopify/inbox/payload.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
+import type { ConnectionStore } from "../store/port/connections.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
 import { respond } from "./respond.ts";
@@ -19,11 +21,16 @@ const MAX_ID_LENGTH = 200;
 /** The most characters of a topic and a domain in the log. */
 const MAX_LOGGED_TOPIC = 100;
 const MAX_LOGGED_DOMAIN = 253;
+/** An unknown shop is warned of once in this time. */
+const UNKNOWN_SHOP_INTERVAL_MS = 86_400_000;
+/** The most unknown shops that are remembered. */
+const MAX_UNKNOWN_SHOPS = 1_000;
 
 interface Dependencies {
   bodies: BodyReader;
   verify: Verifier;
   shops: ShopStore;
+  connections: Pick<ConnectionStore, "shopMovedTo">;
   inboxWriter: InboxWriter;
   warnings: Pick<ConnectionWarnings, "noteVersion">;
   /** Counts the genuine webhooks that are under way, because readers give way to them. */
@@ -37,7 +44,8 @@ interface Dependencies {
  * because the platform removes an endpoint that keeps refusing.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, verify, shops, inboxWriter, warnings, load, log, now } = dependencies;
+  const { bodies, verify, inboxWriter, warnings, load, log, now } = dependencies;
+  const warnOfUnknown = createUnknownShopLog(log, now);
   return async (request, { client }) => {
     const { headers } = request;
     announcedBytes(request, LIMIT);
@@ -62,9 +70,9 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const triggeredAt = changeTime(headers.get("x-shopify-triggered-at"), now());
     const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
-    const shop = await shops.find(domain);
+    const shop = await findShop(dependencies, domain);
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
-    if (shop === undefined) log.info("a platform webhook names an unknown shop", logged);
+    if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")
       log.info("a platform webhook was received and not used", { ...logged, reason: intent.reason });
     else {
@@ -81,6 +89,26 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   }
+}
+
+/** Also finds a shop that has another domain at the platform now, and was not renamed here yet. */
+async function findShop({ shops, connections }: Dependencies, domain: string): Promise<Shop | undefined> {
+  const shop = await shops.find(domain);
+  if (shop !== undefined || !isDomain(domain)) return shop;
+  const movedId = await connections.shopMovedTo(domain);
+  return movedId === undefined ? undefined : shops.byId(movedId);
+}
+
+/** Returns a function that warns once a day of each unknown shop. */
+function createUnknownShopLog(log: Log, now: () => number): (logged: { topic: string; shop: string }) => void {
+  const warnedAt = new Map<string, number>();
+  return (logged) => {
+    if (now() - (warnedAt.get(logged.shop) ?? Number.NEGATIVE_INFINITY) < UNKNOWN_SHOP_INTERVAL_MS) return;
+    if (warnedAt.size >= MAX_UNKNOWN_SHOPS) warnedAt.clear();
+    warnedAt.set(logged.shop, now());
+    const advice = "add the shop, or run `sds shop rename` if a shop has this domain now";
+    log.warn("platform webhooks name an unknown shop, and are not used", { ...logged, advice });
+  };
 }
 
 function unauthorized(): SdsError {

@@ -1,4 +1,4 @@
-import type { ShopRef } from "../domain/shop.ts";
+import type { MirroredShop } from "../domain/shop.ts";
 import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
@@ -31,7 +31,7 @@ export function createRedactionSearches(
   const slots = createSlots(MAX_SEARCHES);
   const queues = new Map<number, ShopQueue>();
 
-  function createQueue(shop: ShopRef): ShopQueue {
+  function createQueue(shop: MirroredShop): ShopQueue {
     const searches = createGroupCommit<ReadonlySet<string>, SharedSearch>({
       async commit(all) {
         const people = new Set(all.flatMap((each) => [...each]));
@@ -52,7 +52,7 @@ export function createRedactionSearches(
      * many people takes as long as a search for one. Redactions of a shop keep their order.
      */
     async withSearch<T>(
-      shop: ShopRef,
+      shop: MirroredShop,
       people: ReadonlySet<string>,
       use: (search: TextSearch) => Promise<T>,
     ): Promise<T> {

@@ -77,6 +77,7 @@ export function openPlatform(
     shops,
     connections,
     client: client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES }),
+    warnings,
     log,
   });
   const services: PlatformServices = {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
@@ -27,10 +27,10 @@ class Copy {
   private cursor: { at: number; id: string } | null = null;
   private isWalked = false;
 
-  private readonly shop: ShopRef;
+  private readonly shop: MirroredShop;
   private readonly resource: Resource;
 
-  constructor(shop: ShopRef, resource: Resource) {
+  constructor(shop: MirroredShop, resource: Resource) {
     this.shop = shop;
     this.resource = resource;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ContractCurrency } from "../../src/domain/platform/contract-read.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
@@ -78,7 +78,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
 
   test("give the newest rate of a currency in the shop, and the contracts without a rate", async () => {
     const { store, shop, other } = await storeWithTwoShops(engine);
-    const note = (of: ShopRef, n: number, currency: ContractCurrency) =>
+    const note = (of: MirroredShop, n: number, currency: ContractCurrency) =>
       store.mirror.applyRecords(
         [{ shop: of, records: [], reads: [{ contract: gid.contract(n), beganAt: START, orders: [], currency }] }],
         START,

@@ -1,5 +1,5 @@
 import type { Event } from "../../src/domain/events/event.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
@@ -12,7 +12,7 @@ export const notFound = { name: "SdsError", code: "not_found" };
 /** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
 export async function queueRewards(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   ids: readonly (string | number)[],
   now = START,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export const LEASE = 60_000;
 /** Claims due deliveries: webhooks, and then workflow triggers. */
 export async function claim(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
 ): Promise<Claim[]> {
   const claims: Claim[] = [];
@@ -38,7 +38,11 @@ export async function claim(
 }
 
 /** Claims one due delivery. @throws if nothing is due */
-export async function claimOne(store: Store, shop: ShopRef, options: Parameters<typeof claim>[2] = {}): Promise<Claim> {
+export async function claimOne(
+  store: Store,
+  shop: MirroredShop,
+  options: Parameters<typeof claim>[2] = {},
+): Promise<Claim> {
   const [claimed] = await claim(store, shop, { ...options, share: 1 });
   if (claimed === undefined) throw new Error("nothing was claimed");
   return claimed;
@@ -47,7 +51,7 @@ export async function claimOne(store: Store, shop: ShopRef, options: Parameters<
 /** Claims webhooks of several shops in one transaction. @param shares each shop with its maximum of deliveries */
 export async function claimShares(
   store: Store,
-  shares: readonly (readonly [ShopRef, number])[],
+  shares: readonly (readonly [MirroredShop, number])[],
   now = START,
 ): Promise<Claim[]> {
   const asked = shares.map(([{ id }, count]) => ({ shopId: id, kind: "webhook" as const, count }));
@@ -88,7 +92,7 @@ export function failed(claimed: Claim, startedAt = START): AttemptResult {
 /** Claims the due deliveries, and records results that give them the status `how`. A retry is planned in an hour. */
 export async function end(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   how: "dead" | "delivered" | "retrying",
   now = START,
   share = 10_000,
@@ -103,7 +107,7 @@ export async function end(
 }
 
 /** Makes a webhook and a trigger of each status, oldest first: delivered, dead, retrying, pending. */
-export async function fill(store: Store, shop: ShopRef): Promise<void> {
+export async function fill(store: Store, shop: MirroredShop): Promise<void> {
   for (const [n, how] of (["delivered", "dead", "retrying"] as const).entries()) {
     await commit(store, shop, [subscription(n + 1)], START + n);
     await end(store, shop, how, START + n);

@@ -59,6 +59,8 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     shops.intakeSecret(shop.domain),
   ]);
   await shops.followPlan(shop.id, "free+addon");
+  await shops.rename(shop.domain, "renamed.example.com");
+  await shops.rename("renamed.example.com", shop.domain);
   await keys.add(shop.id, apiKey("1"), hashKey("key"));
   await Promise.all([keys.list(shop.id), keys.find(hashKey("key")), keys.touch(new Map([["key_1", START]]))]);
   await keys.revoke(shop.id, "key_1", START);
@@ -88,6 +90,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.warn(shop.id, "answers", "another version", START);
   await connections.endWarning(shop.id, "webhooks");
   await connections.warnings(shop.id);
+  await connections.shopMovedTo(shop.domain);
   await connections.disconnect(shop.id, START + 1);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await connections.uninstall(shop.id, START + 1);

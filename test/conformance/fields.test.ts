@@ -3,7 +3,7 @@ import { addField, archiveField, type NewField, restoreField } from "../../src/d
 import type { FieldValues } from "../../src/domain/fields/value.ts";
 import { subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { MAX_PAGE_BYTES, type RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
@@ -18,18 +18,18 @@ const FIELDS: NewField[] = [
   { key: "constructor", label: "Builder", type: "number" },
 ];
 
-async function define(store: Store, shop: ShopRef, fields = FIELDS): Promise<void> {
+async function define(store: Store, shop: MirroredShop, fields = FIELDS): Promise<void> {
   for (const field of fields) await store.fields.update(shop.id, (all) => addField(all, field));
 }
 
 /** Reads the custom fields of all subscriptions, by the number of the contract. */
-async function shownFields(store: Store, shop: ShopRef): Promise<Record<string, FieldValues>> {
+async function shownFields(store: Store, shop: MirroredShop): Promise<Record<string, FieldValues>> {
   const page = await store.pages.list(shop.id, "subscriptionsWithFields", 250, null);
   const rows = parsePage(page?.rows ?? new Uint8Array()) as { shopifyId: string; customFields: FieldValues }[];
   return Object.fromEntries(rows.map((row) => [row.shopifyId.split("/").at(-1), row.customFields]));
 }
 
-const bytesOf = async (store: Store, shop: ShopRef, form: RowForm) =>
+const bytesOf = async (store: Store, shop: MirroredShop, form: RowForm) =>
   Buffer.from((await store.pages.list(shop.id, form, 250, null))?.rows ?? []).toString();
 
 describe.each(engines())("$name: custom fields", (engine) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { customerId } from "../../src/domain/ids.ts";
 import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { SCANNED_CHANGES, SCANNED_ROWS } from "../../src/store/engine/row-scan.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
@@ -14,7 +14,7 @@ type Row = Record<string, unknown>;
 
 async function filteredRows(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   resource: Resource,
   filter: RowFilter,
   limit = 250,

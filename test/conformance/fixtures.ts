@@ -8,7 +8,7 @@ import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import type { Tokens } from "../../src/domain/platform/connection.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { Resource } from "../../src/domain/resources.ts";
-import type { Shop, ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop, Shop } from "../../src/domain/shop.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { RowForm } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
@@ -65,7 +65,7 @@ export async function removeShop(store: Store, domain: string): Promise<boolean>
 }
 
 /** Gives a shop everything that events need: an endpoint, all topics, all triggers and a connection. */
-export async function chooseAllEvents(store: Store, shop: ShopRef): Promise<void> {
+export async function chooseAllEvents(store: Store, shop: MirroredShop): Promise<void> {
   await store.webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
   await store.connections.connect(shop.id, "token", TOKENS, [], START);
   await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
@@ -74,7 +74,7 @@ export async function chooseAllEvents(store: Store, shop: ShopRef): Promise<void
 /** Commits the records of one submission, and throws if they are refused. */
 export async function commit(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   records: MirrorRecord[],
   now = START,
 ): Promise<CommitResult & { accepted: number }> {
@@ -83,7 +83,7 @@ export async function commit(
   return result;
 }
 
-export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial<Receipt> = {}): Receipt {
+export function receipt(shop: MirroredShop, webhookId: string | null, fields: Partial<Receipt> = {}): Receipt {
   return {
     shopId: shop.id,
     webhookId,
@@ -97,7 +97,7 @@ export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial
 }
 
 /** Receives platform webhooks. Then marks all waiting webhooks of the shop as failed. */
-export async function receiveFailed({ inbox }: Store, shop: ShopRef, count = 1): Promise<void> {
+export async function receiveFailed({ inbox }: Store, shop: MirroredShop, count = 1): Promise<void> {
   const failed = receipt(shop, null, { topic: "orders/paid", subject: "s" });
   await inbox.receive(Array(count).fill(failed), START);
   const items = await inbox.list(shop.id, { limit: 1_000, status: "waiting" });
@@ -112,7 +112,7 @@ export async function receiveFailed({ inbox }: Store, shop: ShopRef, count = 1):
 /** Reads all rows of a resource page by page, and parses them. */
 export async function allRows(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   form: RowForm,
   limit = 250,
 ): Promise<Record<string, unknown>[]> {
@@ -154,7 +154,7 @@ export function receiveAll(store: Store, receipts: readonly Receipt[], now = STA
 /** Reads a page of changes, and parses its rows. */
 export async function changedRows(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   resource: Resource,
   { after = 0, limit = 250, filter = {} as RowFilter } = {},
 ): Promise<Record<string, unknown>[]> {

@@ -16,8 +16,8 @@ describe.each(engines())("$name: API keys", (engine) => {
   test("are found by their hash, with the plan that the shop has now", async () => {
     const { store, shop } = await storeWithShop(engine);
     await store.keys.add(shop.id, apiKey("a"), hashKey("secret a"));
-    const { id: shopId, domain } = shop;
-    const owner = { keyId: "key_a", shopId, domain, changeCount: 0, lastUsedAt: null };
+    const { id: shopId, firstDomain } = shop;
+    const owner = { keyId: "key_a", shopId, firstDomain, changeCount: 0, lastUsedAt: null };
     expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "pro" });
     await store.shops.set(shop.domain, { plan: "free" });
     expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "free" });

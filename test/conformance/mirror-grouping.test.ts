@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Submission } from "../../src/domain/decide/commit.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
@@ -29,7 +29,7 @@ function inGroups<T>(items: readonly T[], groupSizes: readonly number[]): T[][] 
   return groups;
 }
 
-async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumbers: number[] }> {
+async function shopWithInbox(store: Store): Promise<{ shop: MirroredShop; inboxNumbers: number[] }> {
   const shop = await addShop(store);
   await chooseAllEvents(store, shop);
   await receiveAll(
@@ -43,7 +43,7 @@ async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumber
 /**
  * Reads the final mirror. Leaves out delivery ids, which are random, and numbers of changes, which depend on the grouping.
  */
-async function contents({ store, rows }: TestStore, shop: ShopRef) {
+async function contents({ store, rows }: TestStore, shop: MirroredShop) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null, redacted_after: null });
   const mirror = await Promise.all(
     (["customers", "subscriptions", "orders", "occurrences", "inbox"] as const).map(rows),
@@ -67,7 +67,7 @@ describe.each(engines())("$name", (engine) => {
       const [inApart, inTogether] = [await shopWithInbox(apart.store), await shopWithInbox(together.store)];
       // The submission in the middle removes the second platform webhook from the inbox.
       const middle = Math.floor(lists.length / 2);
-      const of = ({ shop, inboxNumbers }: { shop: ShopRef; inboxNumbers: number[] }) =>
+      const of = ({ shop, inboxNumbers }: { shop: MirroredShop; inboxNumbers: number[] }) =>
         lists.map(
           (records, index): Submission => ({
             shop,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Position } from "../../src/domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { MAX_PAGE_BYTES } from "../../src/store/port/pages.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
@@ -16,7 +16,7 @@ const PAGES = engines().flatMap((engine) => RESOURCES.map((resource) => ({ name:
 const day = (n: number) => new Date(START + n * 86_400_000).toISOString();
 
 /** Fills the shop with contracts, people and orders. Several contracts have the same date. */
-async function fill(store: Store, shop: ShopRef): Promise<void> {
+async function fill(store: Store, shop: MirroredShop): Promise<void> {
   const contracts = [1, 2, 3, 4, 5, 6, 7].map((n) => subscription(n, { startedAt: day(Math.floor(n / 3)) }));
   await commit(store, shop, contracts.slice(0, 4), START);
   await commit(store, shop, contracts.slice(4), START + 1_000);
@@ -27,7 +27,7 @@ async function fill(store: Store, shop: ShopRef): Promise<void> {
   );
 }
 
-async function positionOf(store: Store, shop: ShopRef, resource: Resource, index: number): Promise<Position> {
+async function positionOf(store: Store, shop: MirroredShop, resource: Resource, index: number): Promise<Position> {
   const row = (await allRows(store, shop, resource))[index] ?? {};
   return { at: Date.parse(String(row[SORT[resource]])), id: String(row["id"]) };
 }

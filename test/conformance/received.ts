@@ -1,16 +1,16 @@
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Receipt } from "../../src/store/port/inbox.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { receipt, receiveAll } from "./fixtures.ts";
 
 /** Names a shop's queue of platform webhooks. */
-export const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
+export const queue = (shop: MirroredShop, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
 
 /** Receives webhooks without ids, one for each subject. @returns their numbers */
 export async function receive(
   store: Store,
-  shop: ShopRef,
+  shop: MirroredShop,
   subjects: readonly string[],
   fields: Partial<Receipt> = {},
   now = START,

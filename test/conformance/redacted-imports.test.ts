@@ -3,6 +3,7 @@ import type { RecordSource } from "../../src/domain/decide/record-source.ts";
 import { addField } from "../../src/domain/fields/definition.ts";
 import { customerId, redactedId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { START } from "../support/app.ts";
 import { customer, fieldValue, gid, reward, subscription } from "../support/records.ts";
 import { applySearched } from "../support/searched.ts";
@@ -10,7 +11,7 @@ import { engines, storeWithEvents, type TestStore } from "./engines.ts";
 import { commit, HOUR } from "./fixtures.ts";
 import { ADA, ada, redaction, tablesWith } from "./redactions.ts";
 
-type Opened = TestStore & { shop: { id: number; domain: string } };
+type Opened = TestStore & { shop: MirroredShop };
 
 /** Imports records from a source, as `sds import` does. */
 async function imports({ store, shop }: Opened, source: RecordSource, records: MirrorRecord[], now = START) {

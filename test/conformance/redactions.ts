@@ -1,5 +1,5 @@
 import type { RedactionRecord } from "../../src/domain/records/platform-records.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, gid } from "../support/records.ts";
@@ -25,7 +25,7 @@ export async function tablesWith({ rows }: TestStore, text: string): Promise<str
  * Fills the inbox with webhooks about other people. A search reads the inbox last, so these webhooks make the search
  * take several turns more.
  */
-export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
+export async function receiveMany(store: Store, shop: MirroredShop): Promise<void> {
   await receiveAll(
     store,
     Array.from({ length: 60 }, () => receipt(shop, null, { body: grace })),

@@ -3,7 +3,7 @@ import { addField } from "../../src/domain/fields/definition.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
@@ -18,7 +18,7 @@ const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
 const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
 
 /** Gives a shop a row or more in every table. */
-async function fillTables(store: Store, shop: ShopRef): Promise<void> {
+async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   const name = shop.domain;
   await store.keys.add(shop.id, apiKey(name), hashKey(name));
   await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START + 1_000);
@@ -50,7 +50,7 @@ async function twoShops(opened: TestStore) {
 }
 
 /** Reads the rows of each table that belong to a shop. */
-async function rowsOf({ rows }: TestStore, shop: ShopRef): Promise<Record<string, unknown[]>> {
+async function rowsOf({ rows }: TestStore, shop: MirroredShop): Promise<Record<string, unknown[]>> {
   const lists = await Promise.all(
     TABLES.map(async (table) => {
       const own = (await rows(table)).filter((row) => (table === "shops" ? row["id"] : row["shop_id"]) === shop.id);

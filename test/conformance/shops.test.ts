@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
+import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, failures, removeShop } from "./fixtures.ts";
+import { addShop, commit, failures, removeShop, TOKENS } from "./fixtures.ts";
 
 const DEFAULTS = { planFixed: false, retryDays: [1, 3, 5], creditTitle: "Loyalty credit", triggers: [] };
 const removed = { name: "SdsError", code: "not_found" };
@@ -17,6 +18,7 @@ describe.each(engines())("$name: shops", (engine) => {
     expect(beta).toEqual({
       id: beta.id,
       domain: "beta.example.com",
+      firstDomain: "beta.example.com",
       plan: "free",
       currency: "EUR",
       createdAt: START + 1,
@@ -94,6 +96,79 @@ describe.each(engines())("$name: the plan of the platform's app subscription", (
     await store.shops.set(shop.domain, { planFixed: true });
     expect(await store.shops.followPlan(shop.id, "free")).toBe(false);
     expect((await store.shops.byId(shop.id))?.plan).toBe("pro");
+  });
+});
+
+describe.each(engines())("$name: a renamed shop", (engine) => {
+  const NEW = "renamed.myshopify.com";
+
+  test("keeps everything else, and is found by its first domain too", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const renamed = await store.shops.rename(shop.domain, NEW);
+    expect(renamed).toEqual({ ...shop, domain: NEW, firstDomain: shop.domain });
+    for (const domain of [NEW, shop.domain]) expect(await store.shops.find(domain)).toEqual(renamed);
+    expect(await store.shops.find(other.domain)).toEqual(other);
+    const again = await store.shops.rename(NEW, "twice.myshopify.com");
+    expect(again).toEqual({ ...shop, domain: "twice.myshopify.com", firstDomain: shop.domain });
+    expect(await store.shops.find(NEW)).toBeUndefined();
+    expect(await store.shops.rename("twice.myshopify.com", shop.domain)).toEqual(shop);
+  });
+
+  test("keeps its intake secret and its style under both domains", async () => {
+    const { store, shop } = await storeWithTwoShops(engine);
+    const secret = (await store.shops.intakeSecret(shop.domain))?.secret;
+    await store.styles.set(shop.id, { source: "p{}", hash: "a" });
+    await store.shops.rename(shop.domain, NEW);
+    for (const domain of [NEW, shop.domain]) {
+      expect((await store.shops.intakeSecret(domain))?.secret).toBe(secret ?? "");
+      expect(await store.styles.shopOf(domain)).toMatchObject({ shopId: shop.id });
+    }
+  });
+
+  test("keeps the ids of its rows", async () => {
+    const { store, rows, shop } = await storeWithTwoShops(engine);
+    await commit(store, shop, [customer(1), subscription(1), order(1, 1)]);
+    const ids = async (table: "customers" | "subscriptions" | "orders") => (await rows(table)).map(({ id }) => id);
+    const before = [await ids("customers"), await ids("subscriptions"), await ids("orders")];
+    const renamed = await store.shops.rename(shop.domain, NEW);
+    await commit(store, renamed, [
+      customer(1, { firstName: "New" }),
+      subscription(1),
+      order(1, 1, { attemptCount: 9 }),
+    ]);
+    expect([await ids("customers"), await ids("subscriptions"), await ids("orders")]).toEqual(before);
+    expect(await store.mirror.contractOf(renamed, gid.contract(1))).toBeDefined();
+    expect((await store.mirror.ordersOf(renamed, gid.contract(1))).size).toBe(1);
+    const exported = await store.people.export(renamed, gid.customer(1));
+    expect(JSON.stringify(exported)).toContain("New");
+  });
+
+  test("is refused for a domain that another shop has, or had first, and for an unknown shop", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const rename = (from: string, to: string) => failures([store.shops.rename(from, to)]).then(([failure]) => failure);
+    expect(await rename(shop.domain, other.domain)).toMatchObject({ code: "conflict" });
+    expect(await rename("unknown.example.com", NEW)).toMatchObject({ code: "not_found" });
+    await store.shops.rename(shop.domain, NEW);
+    const message = `the shop ${shop.domain} is now ${NEW}`;
+    expect(await rename(other.domain, shop.domain)).toMatchObject({ code: "conflict", message });
+    expect(await rename(shop.domain, "third.example.com")).toMatchObject({ code: "not_found" });
+    const add = store.shops.add({ domain: shop.domain, plan: "pro", currency: "USD" }, START);
+    expect((await failures([add]))[0]).toMatchObject({ code: "conflict", message });
+    await store.shops.beginRemoval(other.domain, START);
+    expect(await rename(NEW, other.domain)).toMatchObject({ code: "conflict" });
+    expect(await rename(other.domain, "third.example.com")).toMatchObject({ code: "not_found" });
+  });
+
+  test("ends the warning of its new domain, which found it before", async () => {
+    const { store, shop } = await storeWithTwoShops(engine);
+    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    await store.connections.warn(shop.id, `domain ${NEW}`, "renamed", START);
+    await store.connections.warn(shop.id, "answers", "another version", START);
+    expect(await store.connections.shopMovedTo(NEW)).toBe(shop.id);
+    expect(await store.connections.shopMovedTo(shop.domain)).toBeUndefined();
+    await store.shops.rename(shop.domain, NEW);
+    expect(await store.connections.shopMovedTo(NEW)).toBeUndefined();
+    expect(await store.connections.warnings(shop.id)).toMatchObject([{ kind: "answers" }]);
   });
 });
 

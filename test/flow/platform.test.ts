@@ -278,3 +278,37 @@ async function expectDataRequest(program: Program, platform: PlatformProcess, cu
   expect(await shown()).toEqual([]);
   expect(await program.run(answered)).toEqual(failure(3, `there is no open request for the data of ${customer}`));
 }
+
+test("sds shop rename gives a shop its new domain while serve runs, and keeps its keys and rows", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", {});
+  const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
+  await platform.tell("createContract", { customer, lines: [LINE] });
+  const program = await Program.withShop(platform.env);
+  const server = await program.serve();
+  await program.run(["shop", "connect", DOMAIN, "--client-credentials"]);
+  await program.run(["sync"]);
+  const { key } = await program.json<{ key: string }>(["key", "create", "--label", "x"]);
+  const headers = { Authorization: `Bearer ${key}` };
+  const rows = async () => (await fetch(`${server.url}/api/v1/subscriptions`, { headers })).text();
+  const before = await rows();
+  const renamed = "renamed.myshopify.com";
+  await platform.tell("renameShop", { name: renamed });
+  expect((await program.run(["sync", "--since", "2h"])).status).toBe(0);
+  const warning = `the shop has the domain ${renamed} now: run \`sds shop rename ${DOMAIN} ${renamed}\``;
+  expect((await program.run(["status"])).stdout).toContain(`${DOMAIN}: ${warning}; since `);
+  expect(await program.json(["shop", "rename", DOMAIN, renamed])).toEqual({ domain: renamed });
+  expect(await rows()).toBe(before);
+  expect((await program.run(["sync", renamed, "--since", "2h"])).status).toBe(0);
+  expect((await program.run(["sync", DOMAIN])).status).toBe(0);
+  expect(await rows()).toBe(before);
+  expect((await program.run(["status"])).stdout).not.toContain(warning);
+  expect(await program.run(["shop", "rename", "unknown.example.com", "a.example.com"])).toMatchObject({ status: 3 });
+  expect(await program.run(["shop", "rename", renamed, "UPPER"])).toMatchObject({ status: 2 });
+  expect(await program.run(["shop", "add", DOMAIN])).toMatchObject({
+    status: 1,
+    stderr: `sds: the shop ${DOMAIN} is now ${renamed}\n`,
+  });
+  expect(await program.run(["shop", "remove", DOMAIN, "--yes"])).toMatchObject({ status: 0 });
+  expect((await program.run(["shop", "list", "--json"])).stdout.trim()).toBe("[]");
+});

@@ -106,6 +106,7 @@ test("readers make room for a genuine platform webhook only", async () => {
     const handler = createPlatformWebhookHandler({
       ...parts,
       verify: () => genuine,
+      connections: { shopMovedTo: async () => undefined },
       warnings: { noteVersion: async () => undefined },
       inboxWriter: { submit: async () => true, drain: async () => undefined },
     });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CommitResult, Submission } from "../../src/domain/decide/commit.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
 import type { MirrorStore, TextSearch } from "../../src/store/port/mirror.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
@@ -9,7 +9,7 @@ import { START, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { customer, gid, line, subscription } from "../support/records.ts";
 
-const shop = { id: 1, domain: "alpha.myshopify.com" };
+const shop = { id: 1, domain: "alpha.myshopify.com", firstDomain: "alpha.myshopify.com" };
 
 const redactionOf = (n: number) => ({ type: "redaction", shopifyId: gid.customer(n), asOf: 1 }) as const;
 
@@ -29,7 +29,7 @@ class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   /** What the next commit fails with. */
   failure: StoreError | undefined;
 
-  async searchTexts(of: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
+  async searchTexts(of: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch> {
     const end = Promise.withResolvers<void>();
     this.searches.push({ shopId: of.id, people: [...people], end });
     if (!this.isSlow) end.resolve();
@@ -69,7 +69,7 @@ function writing(isSlow = false) {
   const commits = new Commits();
   commits.isSlow = isSlow;
   const recordWriter = createRecordWriter(commits, Date.now);
-  const submit = (records: MirrorRecord[], to: ShopRef = shop) => recordWriter.submit({ shop: to, records });
+  const submit = (records: MirrorRecord[], to: MirroredShop = shop) => recordWriter.submit({ shop: to, records });
   return { commits, recordWriter, submit };
 }
 

@@ -196,7 +196,8 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     expect(await store.pages.changeBefore(1, since)).toBe(0);
     expect(await store.pages.changeBefore(2, since)).toBeGreaterThan(0);
     // The next change may have a time in the last span that the copy has.
-    const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
+    const domain = answers.shops[0]?.domain ?? "";
+    const shop = { id: 1, domain, firstDomain: domain };
     const records = [customer(9_000, { email: "new@example.com" })];
     const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1, []);
     expect(result).toMatchObject({ changed: 1 });
@@ -208,10 +209,20 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const spans = readRows(data, "change_spans").filter(({ shop_id }) => shop_id === 1);
     const last = Math.max(...spans.map(({ span }) => Number(span)));
     const store = await openOnPostgres(url, data);
-    const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
+    const domain = answers.shops[0]?.domain ?? "";
+    const shop = { id: 1, domain, firstDomain: domain };
     const records = [customer(9_000, { email: "new@example.com" })];
     const [result] = await store.store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1, []);
     expect(result).toMatchObject({ changed: 1 });
+  });
+
+  test("includes the first domain of a renamed shop, from which its ids are derived", async () => {
+    const renamed = "UPDATE shops SET first_domain = domain, domain = 'renamed.myshopify.com' WHERE id = 1";
+    const { data, answers, url } = await copiedToServer(renamed);
+    const { shops } = (await openOnPostgres(url, data)).store;
+    const [first] = await Promise.all([shops.find(answers.shops[0]?.domain ?? ""), shops.list()]);
+    expect(first).toMatchObject({ id: 1, domain: "renamed.myshopify.com", firstDomain: answers.shops[0]?.domain });
+    expect((await shops.intakeSecret("renamed.myshopify.com"))?.secret).toStartWith("intake_");
   });
 
   test("includes a shop whose removal has begun, with its remaining rows", async () => {

@@ -14,7 +14,7 @@ import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/people/redaction.ts";
 import type { RewardRecord } from "../../src/domain/records/record-schemas.ts";
 import type { Row } from "../../src/domain/rows.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
+import type { MirroredShop } from "../../src/domain/shop.ts";
 import { START } from "./app.ts";
 
 /** The content of one shop's mirror at the end, in a form that can be compared. */
@@ -27,7 +27,7 @@ export interface MirrorContents {
 
 /** An engine in memory that uses `planCommit`: one shop that wants every event. */
 export class MemoryMirror {
-  readonly shop: ShopRef = { id: 1, domain: "alpha.myshopify.com" };
+  readonly shop: MirroredShop = { id: 1, domain: "alpha.myshopify.com", firstDomain: "alpha.myshopify.com" };
   readonly rows = new Map<string, Row>();
   readonly deliveries: NewDelivery[] = [];
   readonly inbox = new Map<number, string>();

@@ -1,11 +1,11 @@
 import { createShopIds, redactedId, type ShopIds } from "../ids.ts";
 import type { MirrorRecord } from "../records/platform-records.ts";
 import type { OccurrenceType } from "../rows.ts";
-import type { ShopRef } from "../shop.ts";
+import type { MirroredShop } from "../shop.ts";
 
 /** Names the rows of one shop that a commit loads before it decides, by internal id. */
 export interface CommitKeys {
-  shop: ShopRef;
+  shop: MirroredShop;
   ids: ShopIds;
   customers: Set<string>;
   subscriptions: Set<string>;
@@ -30,7 +30,7 @@ export function needsFields({ customFields, redactedPeople }: CommitKeys): boole
  * Returns the keys of all records, one entry for each shop. Records do not name the customer of a stored contract. So
  * engines load the customers of loaded contracts in a second step.
  */
-export function keysOf(submissions: readonly { shop: ShopRef; records: readonly MirrorRecord[] }[]): CommitKeys[] {
+export function keysOf(submissions: readonly { shop: MirroredShop; records: readonly MirrorRecord[] }[]): CommitKeys[] {
   const byShop = new Map<number, CommitKeys>();
   for (const { shop, records } of submissions) {
     const keys = byShop.get(shop.id) ?? noKeys(shop);
@@ -44,10 +44,10 @@ export function keysOf(submissions: readonly { shop: ShopRef; records: readonly 
   return [...byShop.values()];
 }
 
-function noKeys(shop: ShopRef): CommitKeys {
+function noKeys(shop: MirroredShop): CommitKeys {
   return {
     shop,
-    ids: createShopIds(shop.domain),
+    ids: createShopIds(shop.firstDomain),
     customers: new Set(),
     subscriptions: new Set(),
     orders: new Set(),

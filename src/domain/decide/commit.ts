@@ -8,7 +8,7 @@ import type { RewardRecord } from "../records/record-schemas.ts";
 import type { Refusal } from "../records/refusal.ts";
 import type { Resource } from "../resources.ts";
 import type { CustomFieldsRow, OccurrenceRow, Row } from "../rows.ts";
-import type { ShopRef } from "../shop.ts";
+import type { MirroredShop } from "../shop.ts";
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
 import { withFirstValues } from "./custom-field.ts";
@@ -17,7 +17,7 @@ import { type Decision, type LoadedRows, NOTHING, ShopSnapshot } from "./snapsho
 
 /** Records of one shop. The commit applies all of them or none. */
 export interface Submission {
-  shop: ShopRef;
+  shop: MirroredShop;
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
@@ -81,7 +81,7 @@ export interface LoadedShop {
 
 /** What a commit writes for one shop. */
 export interface ShopChanges {
-  shop: ShopRef;
+  shop: MirroredShop;
   rows: { row: Row; isNew: boolean; changeNumber: number }[];
   /** Custom fields of subscriptions. Without values, nothing is stored. */
   customFields: CustomFieldsRow[];
@@ -143,7 +143,7 @@ export function planCommit(
 }
 
 /** Refuses a submission, because the shop was removed after its domain was looked up. */
-function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
+function removedShop({ domain }: MirroredShop): { refused: Refusal & { index: number } } {
   return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${domain}` } };
 }
 
@@ -159,7 +159,7 @@ interface PlannedRedaction {
 
 /** Collects the changes of one shop, submission by submission. */
 class ShopDraft {
-  private readonly shop: ShopRef;
+  private readonly shop: MirroredShop;
   private readonly state: ShopState;
   private readonly snapshot: ShopSnapshot;
   private readonly storedTexts: readonly StoredText[];
@@ -172,7 +172,7 @@ class ShopDraft {
   private readonly reads: ContractRead[] = [];
   private readonly dataRequests: DataRequest[] = [];
 
-  constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
+  constructor(shop: MirroredShop, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
     this.state = state;
     this.snapshot = new ShopSnapshot(keys.ids, state.changeCount, rows);
@@ -223,7 +223,7 @@ class ShopDraft {
 
   private planRedaction({ shopifyId, contacts }: RedactionRecord): void {
     const person = this.snapshot.customer(this.snapshot.ids.customer(shopifyId))?.resource;
-    const redaction = redactionOf(this.shop.domain, shopifyId, person, contacts);
+    const redaction = redactionOf(this.shop.firstDomain, shopifyId, person, contacts);
     this.redactions.push({ redaction, deliveries: this.deliveries.length, rewards: this.rewards.length });
   }
 

@@ -69,7 +69,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   return (request, context) =>
     api.answer(request, context, (admitted) => {
       const { url } = request;
-      const query = readListQuery(queryOf(url), resource, admitted.domain, isStrict(request));
+      const query = readListQuery(queryOf(url), resource, admitted.firstDomain, isStrict(request));
       if (query.since !== undefined || query.updatedSince !== undefined) {
         return (owner) =>
           andThen(changeNamed(checkpoints, { shopId: owner.shopId, resource }, query), (named) =>
@@ -90,9 +90,9 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
   return (request, context) => {
     const { id: name } = context;
     if (!isRowName(resource, name)) return respondNotFound();
-    return api.answer(request, context, ({ domain }) => {
+    return api.answer(request, context, ({ firstDomain }) => {
       const form = readRowQuery(queryOf(request.url), resource, isStrict(request));
-      const named = namedRow(resource, name, domain) ?? {};
+      const named = namedRow(resource, name, firstDomain) ?? {};
       return ({ shopId }) =>
         andThen(pages.find(shopId, form, named), (row) => {
           if (row === undefined) throw refusals.noRow(resource);

@@ -96,6 +96,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.needsMerchant) await setTrouble(shop, thrown.message);
+        if (thrown.movedTo !== undefined) await warnings.noteDomain(shop, thrown.movedTo);
         if (thrown.isObsolete) await warnings.note(shop, `operation ${shape.operationName}`, thrown.message);
         if (!thrown.isThrottled && retries >= retryLimit(thrown, isDivisible, maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);

@@ -62,7 +62,9 @@ function readBody(response: JsonResponse): Record<string, unknown> {
   const { status, body, retryAfterMs } = response;
   const message = `the platform answered HTTP ${status}`;
   const trouble = troubleOfStatus(response);
-  if (trouble !== undefined) throw new PlatformError("unauthorized", trouble, { status, needsMerchant: true });
+  if (trouble !== undefined) {
+    throw new PlatformError("unauthorized", trouble, { status, needsMerchant: true, movedTo: response.movedTo });
+  }
   if (status === 429 || status >= 500) throw new PlatformError("unavailable", message, { status, retryAfterMs });
   if (status !== 200) throw new PlatformError("refused", message, { status });
   if (body === undefined) throw new PlatformError("unavailable", "the platform's answer is not JSON", { status });

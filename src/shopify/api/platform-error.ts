@@ -16,6 +16,8 @@ export class PlatformError extends Error {
   readonly isThrottled: boolean = false;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
   readonly needsMerchant: boolean = false;
+  /** The shop's new domain, if the platform redirects to it. */
+  readonly movedTo: string | undefined;
   /** Whether the query costs too many points. A query for fewer objects may work. */
   readonly isTooCostly: boolean = false;
   /** Whether the platform no longer has a field that the query reads. Only a newer version of this program helps. */

@@ -157,5 +157,6 @@ function refusal(response: JsonResponse, credential: Credential): PlatformError 
   return new PlatformError("unauthorized", troubleOfTokenRequest(response, error, credential), {
     status,
     needsMerchant: true,
+    movedTo: response.movedTo,
   });
 }

@@ -1,3 +1,4 @@
+import { isDomain } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ConnectionStore, WarningKind } from "../../store/port/connections.ts";
 import { failureFields } from "../../store/port/store-error.ts";
@@ -7,6 +8,8 @@ import { API_VERSION, type ShopAddress } from "./address.ts";
 export interface ConnectionWarnings {
   /** Notes a warning, or its end. Never rejects. @param text null if there is nothing to warn of */
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
+  /** Notes the domain that the shop has at the platform. Never rejects. */
+  noteDomain(shop: ShopAddress, domain: string): Promise<void>;
   /** Notes the version that the platform names in a header; null without the header. Never rejects. */
   noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;
 }
@@ -65,6 +68,11 @@ export function createConnectionWarnings({ connections, now, log }: Dependencies
 
   return {
     note,
+    async noteDomain(shop, domain) {
+      if (domain === shop.domain || !isDomain(domain)) return;
+      const text = `the shop has the domain ${domain} now: run \`sds shop rename ${shop.domain} ${domain}\``;
+      await note(shop, `domain ${domain}`, text);
+    },
     async noteVersion(shop, source, version) {
       // A version is a quarter, or `unstable`.
       if (version === null || !/^[a-z0-9-]{1,20}$/.test(version)) return;

@@ -23,11 +23,13 @@ type LoadedNode = ContractNode | OrderNode;
 type NodeResult = PromiseSettledResult<LoadedNode | null>;
 
 export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): NodeLoader {
-  const groups = new Map<number, GroupCommit<string, NodeResult>>();
+  /** By shop and domain: a group queries the domain that its shop had, also after the shop is renamed. */
+  const groups = new Map<string, GroupCommit<string, NodeResult>>();
 
   function groupOf(shop: ShopAddress): GroupCommit<string, NodeResult> {
-    const group = groups.get(shop.id) ?? createGroup(shop);
-    groups.set(shop.id, group);
+    const key = `${shop.id} ${shop.domain}`;
+    const group = groups.get(key) ?? createGroup(shop);
+    groups.set(key, group);
     return group;
   }
 

@@ -113,7 +113,8 @@ function dataRequestOf(intent: OpenIntent): DataRequest[] {
 
 /** Whether an intent removes this shop. The test tool's placeholder stands for the shop that the header names. */
 function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
-  return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
+  const { domain, firstDomain } = shop;
+  return intent.do === "remove_shop" && [null, domain, firstDomain].includes(intent.domain);
 }
 
 /** Marks the shop, so that `serve` removes it. The request stays in the inbox until the shop's row is removed. */

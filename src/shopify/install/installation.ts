@@ -7,6 +7,7 @@ import type { ShopStore } from "../../store/port/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { isPlatformError } from "../api/platform-error.ts";
+import type { ConnectionWarnings } from "../api/warnings.ts";
 
 /** Reads the scopes that shops granted to the app, their app subscriptions and their currency. */
 export interface InstallationReader {
@@ -20,10 +21,12 @@ interface Dependencies {
   shops: Pick<ShopStore, "followPlan" | "set">;
   connections: Pick<ConnectionStore, "find" | "setScopes">;
   client: GraphqlClient;
+  warnings: Pick<ConnectionWarnings, "noteDomain">;
   log: Log;
 }
 
-export function createInstallationReader({ shops, connections, client, log }: Dependencies): InstallationReader {
+export function createInstallationReader(dependencies: Dependencies): InstallationReader {
+  const { shops, connections, client, warnings, log } = dependencies;
   /** The last unknown plan that was logged, by shop. */
   const unknownPlans = new Map<number, string>();
 
@@ -31,7 +34,8 @@ export function createInstallationReader({ shops, connections, client, log }: De
     const installation = await client.query(shop, INSTALLATION, {});
     await storeScopes(shop, grantedScopes(installation));
     await followPlan(shop, appSubscriptions(installation));
-    const currency = installation.shop.currencyCode;
+    const { myshopifyDomain, currencyCode: currency } = installation.shop;
+    await warnings.noteDomain(shop, myshopifyDomain);
     if (currency !== shop.currency) await shops.set(shop.domain, { currency });
   }
 

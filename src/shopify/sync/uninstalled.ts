@@ -1,6 +1,6 @@
 import type { SubscriptionRecord } from "../../domain/records/record-schemas.ts";
 import type { Subscription } from "../../domain/resources.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
@@ -47,7 +47,7 @@ export async function cancelUninstalled(services: Services): Promise<void> {
 }
 
 /** @returns how many contracts were cancelled */
-async function cancelContracts(services: Services, shop: ShopRef, uninstalledAt: number): Promise<number> {
+async function cancelContracts(services: Services, shop: MirroredShop, uninstalledAt: number): Promise<number> {
   const { connections, pages, mirror, recordWriter } = services;
   const cancelledAt = isoUtc(uninstalledAt + CANCELLED_AFTER_MS);
   let cancelled = 0;

@@ -63,7 +63,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     "id",
     {
       number: "id created_at",
-      text: "domain plan currency retry_days credit_title triggers",
+      text: "domain first_domain plan currency retry_days credit_title triggers",
       flag: "plan_fixed",
       bytes: "intake_secret",
     },

@@ -21,10 +21,10 @@ export interface Uninstallation {
 }
 
 /**
- * What a warning is about: the version of the platform's answers or webhooks, or an operation that asks for a field
- * that the platform no longer has.
+ * What a warning is about: the version of the platform's answers or webhooks, an operation that asks for a field that
+ * the platform no longer has, or the domain that the shop has at the platform now.
  */
-export type WarningKind = "answers" | "webhooks" | `operation ${string}`;
+export type WarningKind = "answers" | "webhooks" | `operation ${string}` | `domain ${string}`;
 
 /** What the operator has to know about a connection that works. Times in epoch milliseconds. */
 export interface ConnectionWarning {
@@ -62,6 +62,8 @@ export interface ConnectionStore {
   endWarning(shopId: number, kind: WarningKind): Promise<void>;
   /** The warnings of a shop, the oldest first. They end when the shop is disconnected, or connected again. */
   warnings(shopId: number): Promise<ConnectionWarning[]>;
+  /** The id of the shop that has a warning about this new domain; undefined without one. */
+  shopMovedTo(domain: string): Promise<number | undefined>;
   /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
   /** Removes a shop's tokens like `disconnect`, and notes when the shop uninstalled the app. */

@@ -6,7 +6,8 @@ import type { Awaitable } from "../../lib/waits.ts";
 export interface KeyOwner {
   keyId: string;
   shopId: number;
-  domain: string;
+  /** See `MirroredShop`. */
+  firstDomain: string;
   plan: Plan;
   /** The number of the shop's last change. */
   changeCount: number;

@@ -1,11 +1,11 @@
 import type { CommitResult, Submission } from "../../domain/decide/commit.ts";
 import type { ContractCurrency, ExchangeRate } from "../../domain/platform/contract-read.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 
 /** The result of a search for stored texts about people. Only the engine that made it can read it. */
 export interface TextSearch {
-  shop: ShopRef;
+  shop: MirroredShop;
   /** Gids of the people. */
   people: ReadonlySet<string>;
   /** Call this once, when no later commit needs the search. Until then the engine may note every commit of the shop. */
@@ -34,7 +34,7 @@ export interface MirrorStore {
    * redaction is short. In a large shop the search takes long. It works in slices, so others can commit in between.
    * `applyRecords` also finds texts that were stored after the search.
    */
-  searchTexts(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
+  searchTexts(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch>;
   /**
    * Applies submissions in order, in one transaction. When the promise resolves, all accepted records are on the disk,
    * with their deliveries. A refused submission changes nothing; the others are still applied. `planCommit` decides.
@@ -49,15 +49,15 @@ export interface MirrorStore {
     searches: readonly TextSearch[],
   ): Promise<CommitResult[]>;
   /** Returns the stored readings of contracts, by gid. The result has no entry for a contract that was never read. */
-  contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
+  contractReads(shop: MirroredShop, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** Returns the rate of the shop's newest order with these currencies. @param pair see `ContractCurrency` */
-  newestRate(shop: ShopRef, pair: string): Promise<ExchangeRate | undefined>;
+  newestRate(shop: MirroredShop, pair: string): Promise<ExchangeRate | undefined>;
   /** Lists contracts that were read without a rate, with gids after `after`. Sorted by gid, at most `limit`. */
-  contractsWithoutRate(shop: ShopRef, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;
+  contractsWithoutRate(shop: MirroredShop, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;
   /** Returns the gids of the contracts that have an order with this gid in the mirror. */
-  contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;
+  contractsOfOrder(shop: MirroredShop, orderGid: string): Promise<string[]>;
   /** Returns the mirrored orders of a contract, by cycle number. The checkout has number 0. */
-  ordersOf(shop: ShopRef, contractGid: string): Promise<Map<number, Order>>;
+  ordersOf(shop: MirroredShop, contractGid: string): Promise<Map<number, Order>>;
   /** Returns undefined for a contract that is not in the mirror. */
-  contractOf(shop: ShopRef, contractGid: string): Promise<MirroredContract | undefined>;
+  contractOf(shop: MirroredShop, contractGid: string): Promise<MirroredContract | undefined>;
 }

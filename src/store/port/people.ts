@@ -1,4 +1,4 @@
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 
 /** All stored data about a person, for the answer to a data request. */
 export interface PersonExport {
@@ -15,5 +15,5 @@ export interface PersonExport {
 
 export interface PersonStore {
   /** Exports a person's data. @returns undefined for an unknown customer */
-  export(shop: ShopRef, gid: string): Promise<PersonExport | undefined>;
+  export(shop: MirroredShop, gid: string): Promise<PersonExport | undefined>;
 }

@@ -26,8 +26,14 @@ export interface ShopStore {
   /** @throws SdsError `conflict` for an existing domain, or one in removal */
   add(shop: NewShop, now: number): Promise<Shop>;
   list(): Promise<Shop[]>;
+  /** @param domain the shop's, or the one with which it was added */
   find(domain: string): Promise<Shop | undefined>;
   byId(id: number): Promise<Shop | undefined>;
+  /**
+   * Gives a shop another domain, and keeps everything else, also the internal ids of its rows.
+   * @throws SdsError `not_found`; `conflict` if another shop has the domain, or had it first
+   */
+  rename(domain: string, newDomain: string): Promise<Shop>;
   /** @throws SdsError `not_found` */
   set(domain: string, change: ShopChange): Promise<Shop>;
   /** @throws SdsError `not_found` */

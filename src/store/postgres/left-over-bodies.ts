@@ -1,5 +1,5 @@
 import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import { refusedLeftOver } from "../engine/left-over-bodies.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { applySubmissions } from "./mirror.ts";
@@ -10,7 +10,7 @@ const PARTS_PER_COMMIT = 8;
 
 interface LeftOverBody {
   number: number;
-  shop: ShopRef;
+  shop: MirroredShop;
 }
 
 /**
@@ -31,8 +31,9 @@ export async function applyLeftOverBodies(
 }
 
 async function oldestBody(db: Database): Promise<LeftOverBody | undefined> {
-  const found = await db.get<{ number: number } & ShopRef>(
-    `SELECT number::float8 AS number, shops.id::float8 AS id, domain
+  const found = await db.get<{ number: number } & MirroredShop>(
+    `SELECT number::float8 AS number, shops.id::float8 AS id, domain,
+       coalesce(first_domain, domain) AS "firstDomain"
      FROM intake_bodies JOIN shops ON shops.id = shop_id ORDER BY number LIMIT 1`,
   );
   if (found === undefined) return undefined;

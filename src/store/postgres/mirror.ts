@@ -70,7 +70,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
          JOIN customers ON customers.shop_id = subscriptions.shop_id
          AND customers.id = substring(subscriptions.json FROM '"customerId":"(cus_[a-z2-7]{24})"')
          WHERE subscriptions.shop_id = $1::bigint AND subscriptions.id = $2::text`,
-        [shop.id, subscriptionId(shop.domain, contractGid)],
+        [shop.id, subscriptionId(shop.firstDomain, contractGid)],
       );
       if (found === undefined) return undefined;
       const { shopifyId } = JSON.parse(found.customer) as { shopifyId: string };
@@ -86,7 +86,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
     contractsOfOrder: (shop, orderGid) => contractsOfOrder(db, shop.id, orderGid),
 
     async ordersOf(shop, contractGid) {
-      return contractOrders(shop.domain, contractGid, async (ids) => {
+      return contractOrders(shop.firstDomain, contractGid, async (ids) => {
         const rows = await db.all<{ json: string }>(
           "SELECT json FROM orders WHERE shop_id = $1::bigint AND id = ANY($2::text[])",
           [shop.id, ids],

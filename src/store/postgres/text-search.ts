@@ -1,7 +1,7 @@
 import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { redactedId } from "../../domain/ids.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import { searchesOf } from "../engine/text-searches.ts";
 import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
@@ -32,7 +32,7 @@ export function textSearches(db: Database) {
   const founds = new WeakMap<TextSearch, TextHits>();
 
   return {
-    async search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
+    async search(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch> {
       const found = await searchShop(db, shop, people);
       const search: TextSearch = { shop, people, end: () => founds.delete(search) };
       founds.set(search, found);
@@ -49,7 +49,7 @@ export function textSearches(db: Database) {
       const own = searchesOf(keys, searches);
       const found = own.flatMap((search) => founds.get(search) ?? []);
       if (found.length < own.length) throw new Error("the search of the texts has ended");
-      const mentions = createTextSearch(shop.domain, people);
+      const mentions = createTextSearch(shop.firstDomain, people);
       const texts = await pipeline(
         TEXT_PLACES.flatMap((place) => [
           textsInRange(tx, shop, place, people, unseen(place, found)),
@@ -62,10 +62,10 @@ export function textSearches(db: Database) {
   };
 }
 
-async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<string>): Promise<TextHits> {
+async function searchShop(db: Database, shop: MirroredShop, people: ReadonlySet<string>): Promise<TextHits> {
   const keys: TextHits["keys"] = { delivery: new Set(), reward: new Set(), inbox: new Set() };
   const seen = await snapshotOf(db, shop);
-  const mentions = createTextSearch(shop.domain, people);
+  const mentions = createTextSearch(shop.firstDomain, people);
   for (const place of TEXT_PLACES) {
     let above: TextKey | undefined = place === "reward" ? "" : 0;
     while (above !== undefined) {
@@ -82,7 +82,7 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
  * Takes the snapshot. The lock waits for transactions that add texts, so all texts up to these numbers are visible.
  * Later texts get higher numbers, because a transaction locks the shop before it numbers a text.
  */
-function snapshotOf(db: Database, { id }: ShopRef): Promise<SearchSnapshot> {
+function snapshotOf(db: Database, { id }: MirroredShop): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {
     const [, seen] = await pipeline([
       tx.run("SELECT 1 FROM shops WHERE id = $1::bigint FOR UPDATE", [id]),

@@ -1,6 +1,6 @@
 import type { TextChange } from "../../domain/decide/commit.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import { TEXT_COLUMNS, type TextColumns } from "../engine/text-searches.ts";
 import { columnArrays, type Parameter, pipeline, type Queries } from "./database.ts";
 
@@ -37,12 +37,12 @@ export async function endOfSlice(
  */
 export async function textsInRange(
   queries: Queries,
-  shop: ShopRef,
+  shop: MirroredShop,
   place: TextPlace,
   people: ReadonlySet<string>,
   { above, upTo, changedAfter = 0 }: TextRange,
 ): Promise<StoredText[]> {
-  const names = Array.from(people, (gid) => searchTexts(shop.domain, gid)[place]).flat();
+  const names = Array.from(people, (gid) => searchTexts(shop.firstDomain, gid)[place]).flat();
   const parameters: Parameter[] = [shop.id, above, names, ...(place === "reward" ? [changedAfter] : [])];
   const { search, searchUpTo } = STATEMENTS[place];
   const found = await (upTo === undefined

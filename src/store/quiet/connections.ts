@@ -126,7 +126,7 @@ function uninstallations(
   };
 }
 
-function warnings(db: QuietDatabase): Pick<ConnectionStore, "warn" | "endWarning" | "warnings"> {
+function warnings(db: QuietDatabase): Pick<ConnectionStore, "warn" | "endWarning" | "warnings" | "shopMovedTo"> {
   return {
     async warn(shopId, kind, text, now) {
       const changed = await db.run(
@@ -148,6 +148,13 @@ function warnings(db: QuietDatabase): Pick<ConnectionStore, "warn" | "endWarning
       return db.all<ConnectionWarning>(
         sql`SELECT kind, text, since FROM platform_warnings WHERE shop_id = ${shopId} ORDER BY since, kind`,
       );
+    },
+
+    async shopMovedTo(domain) {
+      const shop = await db.get<{ id: number }>(
+        sql`SELECT shop_id AS id FROM platform_warnings WHERE kind = ${`domain ${domain}`} ORDER BY since LIMIT 1`,
+      );
+      return shop?.id;
     },
   };
 }

@@ -27,7 +27,7 @@ interface PersonText {
 export function personStore(db: QuietDatabase): PersonStore {
   return {
     async export(shop, gid) {
-      const texts = await db.all<PersonText>(textsAbout(db, shop.id, gid, customerId(shop.domain, gid)));
+      const texts = await db.all<PersonText>(textsAbout(db, shop.id, gid, customerId(shop.firstDomain, gid)));
       texts.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
       return personExport(gid, texts);
     },

@@ -24,7 +24,8 @@ export function sessionStore(db: QuietDatabase): SessionStore {
 
     async find(session, now) {
       return db.get<Shop>(
-        sql`SELECT shops.id, domain, plan, currency, shops.created_at AS "createdAt"
+        sql`SELECT shops.id, domain, coalesce(first_domain, domain) AS "firstDomain", plan, currency,
+            shops.created_at AS "createdAt"
           FROM admin_sessions JOIN shops ON shops.id = shop_id
           WHERE hash = ${session} AND expires_at > ${now}`,
       );

@@ -8,12 +8,20 @@ import type { Vault } from "../files/vault.ts";
 import type { NewShop, ShopRemoval, ShopStore } from "../port/shops.ts";
 import { either, parameter, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-const COLUMNS = sql`id, domain, plan, currency, created_at AS "createdAt"`;
+const COLUMNS = sql`id, domain, coalesce(first_domain, domain) AS "firstDomain", plan, currency,
+  created_at AS "createdAt"`;
 /** Condition that hides shops that are being removed. */
 const IS_SERVED = sql`removal_started_at IS NULL`;
 
-/** Returns the purpose to seal an intake secret for (see `Vault`). */
-const intakePurpose = (domain: string) => `intake ${domain}`;
+/**
+ * The id of the shop with a domain, or with a first domain. So the former name of a renamed shop still works for
+ * senders that have it. Takes the domain twice.
+ */
+export const idByDomain: SQL = sql`(SELECT id FROM shops WHERE domain = ${parameter("text")}
+  UNION ALL SELECT id FROM shops WHERE first_domain = ${parameter("text")} LIMIT 1)`;
+
+/** Returns the purpose to seal an intake secret for (see `Vault`). It stays when the shop is renamed. */
+const intakePurpose = (firstDomain: string) => `intake ${firstDomain}`;
 
 const removed = () => new SdsError("not_found", "the shop was removed");
 
@@ -43,12 +51,18 @@ export function shopStore(
   vault: Vault,
   random: (bytes: number) => Uint8Array,
 ): Omit<ShopStore, keyof ShopRemoval> {
-  const byDomain = db.prepare<Shop>(
-    sql`SELECT ${COLUMNS} FROM shops WHERE domain = ${parameter("text")} AND ${IS_SERVED}`,
-  );
+  const byDomain = db.prepare<Shop>(sql`SELECT ${COLUMNS} FROM shops WHERE id = ${idByDomain} AND ${IS_SERVED}`);
   const withSecret = db.prepare<Shop & { sealed: Uint8Array }>(
-    sql`SELECT ${COLUMNS}, intake_secret AS sealed FROM shops WHERE domain = ${parameter("text")} AND ${IS_SERVED}`,
+    sql`SELECT ${COLUMNS}, intake_secret AS sealed FROM shops WHERE id = ${idByDomain} AND ${IS_SERVED}`,
   );
+
+  /** Why a domain cannot be given to a shop. */
+  async function taken(domain: string): Promise<SdsError> {
+    const shop = await byDomain(domain, domain);
+    if (shop === undefined) return beingRemoved(domain);
+    const by = shop.domain === domain ? "exists already" : `is now ${shop.domain}`;
+    return new SdsError("conflict", `the shop ${domain} ${by}`);
+  }
 
   return {
     ...shopSettings(db),
@@ -57,9 +71,14 @@ export function shopStore(
       const sealed = await vault.seal(`intake_${random(32).toBase64()}`, intakePurpose(shop.domain));
       const added = await db.transaction(() => addShop(db, shop, sealed, now));
       if (added !== undefined) return added;
-      throw (await byDomain(shop.domain)) === undefined
-        ? beingRemoved(shop.domain)
-        : new SdsError("conflict", `the shop ${shop.domain} exists already`);
+      throw await taken(shop.domain);
+    },
+
+    async rename(domain, newDomain) {
+      const renamed = await db.transaction(() => renameShop(domain, newDomain));
+      if (renamed !== undefined) return renamed;
+      if ((await byDomain(domain, domain))?.domain === domain) throw await taken(newDomain);
+      throw new SdsError("not_found", `there is no shop ${domain}`);
     },
 
     async list() {
@@ -67,7 +86,7 @@ export function shopStore(
     },
 
     async find(domain) {
-      return byDomain(domain);
+      return byDomain(domain, domain);
     },
 
     async byId(id) {
@@ -84,10 +103,10 @@ export function shopStore(
     },
 
     async intakeSecret(domain) {
-      const stored = await withSecret(domain);
+      const stored = await withSecret(domain, domain);
       if (stored === undefined) return undefined;
       const { sealed, ...shop } = stored;
-      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)) };
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(shop.firstDomain)) };
     },
   };
 }
@@ -142,10 +161,24 @@ function* addShop(
 ): TransactionWork<Shop | undefined> {
   const added = yield* tx.get<Shop>(
     sql`INSERT INTO shops (domain, plan, currency, intake_secret, created_at, plan_fixed)
-      VALUES (${domain}, ${plan}, ${currency}, ${sealed}, ${now}, ${planFixed})
+      SELECT ${domain}, ${plan}, ${currency}, ${sealed}, ${now}, ${planFixed}
+      WHERE NOT EXISTS (SELECT 1 FROM shops WHERE first_domain = ${domain})
       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
   );
   if (added !== undefined && db.engine === "postgres")
     yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
   return added;
+}
+
+/** @returns undefined without the shop, or if another shop has the new domain, or had it first */
+function* renameShop(domain: string, newDomain: string): TransactionWork<Shop | undefined> {
+  const renamed = yield* tx.get<Shop>(
+    sql`UPDATE shops SET domain = ${newDomain}, first_domain = coalesce(first_domain, domain)
+      WHERE domain = ${domain} AND ${IS_SERVED} AND NOT EXISTS (SELECT 1 FROM shops AS other
+        WHERE other.id <> shops.id AND ${newDomain} IN (other.domain, other.first_domain))
+      RETURNING ${COLUMNS}`,
+  );
+  if (renamed === undefined) return undefined;
+  yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${renamed.id} AND kind LIKE 'domain %'`);
+  return renamed;
 }

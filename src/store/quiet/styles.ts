@@ -1,14 +1,15 @@
 import type { StyledShop, StyleStore, WidgetStyle } from "../port/styles.ts";
-import { parameter, type QuietDatabase, sql } from "./quiet-database.ts";
+import { type QuietDatabase, sql } from "./quiet-database.ts";
+import { idByDomain } from "./shops.ts";
 
 export function styleStore(db: QuietDatabase): StyleStore {
   const byDomain = db.prepare<StyledShop>(
     sql`SELECT id AS "shopId", plan, hash FROM shops LEFT JOIN widget_styles ON shop_id = id
-      WHERE domain = ${parameter("text")} AND removal_started_at IS NULL`,
+      WHERE id = ${idByDomain} AND removal_started_at IS NULL`,
   );
 
   return {
-    shopOf: (domain) => byDomain(domain),
+    shopOf: (domain) => byDomain(domain, domain),
 
     async find(shopId) {
       return db.get<WidgetStyle>(sql`SELECT source, hash FROM widget_styles WHERE shop_id = ${shopId}`);

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import { refusedLeftOver } from "../engine/left-over-bodies.ts";
 import { createCommitWriter } from "./mirror.ts";
 
@@ -19,8 +19,9 @@ export interface UpgradeOptions {
  */
 export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {
   const bodies = db
-    .query<{ number: number } & ShopRef, []>(
-      `SELECT number, shops.id AS id, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
+    .query<{ number: number } & MirroredShop, []>(
+      `SELECT number, shops.id AS id, domain, coalesce(first_domain, domain) AS firstDomain
+       FROM intake_bodies JOIN shops ON shops.id = shop_id
        WHERE complete = 1 AND removal_started_at IS NULL ORDER BY number`,
     )
     .all();

@@ -32,7 +32,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     },
 
     async contractOf(shop, contractGid) {
-      return rows.contract(shop.id, subscriptionId(shop.domain, contractGid));
+      return rows.contract(shop.id, subscriptionId(shop.firstDomain, contractGid));
     },
 
     async contractReads(shop, contractGids) {
@@ -52,7 +52,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     },
 
     async ordersOf(shop, contractGid) {
-      return contractOrders(shop.domain, contractGid, (ids) => rows.orders(shop.id, ids));
+      return contractOrders(shop.firstDomain, contractGid, (ids) => rows.orders(shop.id, ids));
     },
   };
 }

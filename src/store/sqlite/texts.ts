@@ -1,14 +1,14 @@
 import type { Database } from "bun:sqlite";
 import type { ShopChanges, TextChange } from "../../domain/decide/commit.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
-import type { ShopRef } from "../../domain/shop.ts";
+import type { MirroredShop } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import { TEXT_COLUMNS, type TextColumns } from "../engine/text-searches.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
 /** A search whose `end` was not called yet. */
 interface OpenSearch {
-  shop: ShopRef;
+  shop: MirroredShop;
   /** Reads the texts to redact, in the caller's transaction. */
   read(): StoredText[];
   noteCommit(changes: ShopChanges): void;
@@ -50,7 +50,7 @@ export function mentioningTexts(db: Database) {
      * Searches texts about these people. Redactions are rare, so this reads every text of the shop and needs no index.
      * It works in slices, so that other work can run in between.
      */
-    async search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
+    async search(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch> {
       const search: TextSearch = { shop, people, end: () => void open.delete(search) };
       const { run, ...opened } = createSearch(statements, shop, people, () => changeCount.get(shop.id)?.n ?? 0);
       open.set(search, opened);
@@ -100,11 +100,11 @@ type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
 /** Makes a search. @param changeCount returns the shop's number of changes by all processes */
 function createSearch(
   statements: Statements,
-  shop: ShopRef,
+  shop: MirroredShop,
   people: ReadonlySet<string>,
   changeCount: () => number,
 ): OpenSearch & { run(): Promise<void> } {
-  const mentions = createTextSearch(shop.domain, people);
+  const mentions = createTextSearch(shop.firstDomain, people);
   const keys = () => new Set<string | number>();
   const found: Record<TextPlace, Set<string | number>> = { delivery: keys(), reward: keys(), inbox: keys() };
   const lastKeys = { ...FIRST_KEY };

@@ -4,8 +4,8 @@ import type { Receipt } from "../../../src/store/port/inbox.ts";
 import { receipt } from "../../conformance/fixtures.ts";
 import { START } from "../../support/app.ts";
 
-const ALPHA = { id: 1, domain: "alpha.myshopify.com" };
-const BETA = { id: 2, domain: "beta.myshopify.com" };
+const ALPHA = { id: 1, domain: "alpha.myshopify.com", firstDomain: "alpha.myshopify.com" };
+const BETA = { id: 2, domain: "beta.myshopify.com", firstDomain: "beta.myshopify.com" };
 
 /** Makes a writer. Its shop alpha is locked until the test unlocks it. */
 function opened(isShared: boolean) {

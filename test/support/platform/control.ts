@@ -108,6 +108,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
   if (what === "setMaxQueryCost") return void standIn.setMaxQueryCost(given["maxQueryCost"] as number);
   if (what === "setAppKey") return void Object.assign(standIn.appKey, given);
   if (what === "deploy") return void standIn.app.deploy(given["appFile"] as string);
+  if (what === "renameShop") return void standIn.renameShop(domain, given["name"] as string);
   if (what === "setVersions") return void Object.assign(standIn.versions, given);
   if (what === "removeFields") return void Object.assign(standIn, { removedFields: new Set(given["fields"] as []) });
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);

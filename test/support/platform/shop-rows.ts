@@ -61,7 +61,7 @@ export interface AppSubscription {
 
 /** The rows of a shop by id and in order, its clock, its tokens, and its webhooks. The subclasses change rows. */
 export class ShopRows {
-  readonly domain: string;
+  domain: string;
   readonly number: number;
   readonly name: string;
   readonly timezone: string;

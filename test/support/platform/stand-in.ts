@@ -156,6 +156,14 @@ export class StandIn {
     this.options.maxQueryCost = points;
   }
 
+  /** Gives a shop another domain. Requests for the old one work on, unless the shop's `movedTo` redirects them. */
+  renameShop(domain: string, newDomain: string): void {
+    const shop = this.shop(domain);
+    shop.domain = newDomain;
+    this.shops.set(newDomain, shop);
+    this.buckets.set(newDomain, this.bucket(domain));
+  }
+
   shop(domain: string): PlatformShop {
     const shop = this.shops.get(domain);
     if (shop === undefined) throw new Error(`the stand-in has no shop ${domain}`);
@@ -229,7 +237,7 @@ export class StandIn {
     const answer = isToken
       ? await this.answerToken(shop, body, log)
       : await this.answerQuery(shop, path, request, raw, body, log);
-    if (shop?.movedTo !== undefined) {
+    if (shop?.movedTo !== undefined && shop.movedTo !== domain) {
       const headers = { Location: `https://${shop.movedTo}/${path}` };
       return this.write(response, { status: 301, body: "", headers });
     }

@@ -34,3 +34,7 @@ CREATE TABLE platform_warnings (
 );
 
 CREATE TRIGGER removed_shop BEFORE INSERT ON platform_warnings FOR EACH ROW EXECUTE FUNCTION refuse_removed_shop();
+
+-- The domain with which a renamed shop was added: internal ids are derived from it. null for a shop that was not renamed.
+ALTER TABLE shops ADD COLUMN first_domain text;
+CREATE UNIQUE INDEX shops_by_first_domain ON shops (first_domain) WHERE first_domain IS NOT NULL;

@@ -59,3 +59,7 @@ CREATE TABLE platform_warnings (
 CREATE TRIGGER platform_warnings_of_removed_shop BEFORE INSERT ON platform_warnings
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- The domain with which a renamed shop was added: internal ids are derived from it. null for a shop that was not renamed.
+ALTER TABLE shops ADD COLUMN first_domain TEXT;
+CREATE UNIQUE INDEX shops_by_first_domain ON shops (first_domain) WHERE first_domain IS NOT NULL;
