@@ -95,7 +95,10 @@ const OWN_FIELDS = {
   lastName: /^(customer_?)?last_?name$/i,
   phone: /^(customer_?)?phone$/i,
 };
-/** Most texts of a person have the same data. Its patterns are made once, because that takes longer than a search. */
+/**
+ * How many sets of a person's data keep their patterns. Most texts have the same data. Making patterns takes longer
+ * than a search with them, so texts with the same data share them.
+ */
 const MAX_PEOPLE = 100;
 
 /** Returns a function that completes the known data of a person by the data that a text has. */

@@ -157,8 +157,8 @@ function parsePiece(
       offset: start,
       parseCustomProperty: true,
       onParseError(error, fallback) {
-        // In a condition, css-tree tries several forms, and `fallback` is null if another form follows. If all forms
-        // fail, css-tree makes a node that `refuseUnparsed` refuses.
+        // `fallback` is null while css-tree tries the forms of a condition: another form may still match, so this is no
+        // error yet. If all forms fail, css-tree makes a node that `refuseUnparsed` refuses.
         if (fallback !== null) throw error;
       },
     });

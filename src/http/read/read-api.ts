@@ -39,9 +39,10 @@ interface Dependencies {
 /** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Checks the key, the plan and the rate, in this order. Then answers with what the function of `prepare` reads.
-   * @param prepare checks the request before it waits for its turn. It is not called if the answer is kept. So the
-   *   answer may depend only on the shop, path, query and whether the request is strict
+   * Checks the key, the plan and the rate, in this order. Then answers with what the function reads that `prepare`
+   * returns.
+   * @param prepare checks the request before the request waits for its turn. A kept answer is given without a call of
+   *   `prepare`. So the answer may depend only on the shop, path, query and whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
   /**

@@ -118,7 +118,8 @@ function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
 }
 
 /**
- * Returns the lines for this contract; without any, the lines for no contract. An order can be for several contracts.
+ * Returns the order's lines that name this contract. If no line names it, returns the lines that name no contract. An
+ * order can be for several contracts.
  */
 function ownLines(lines: ChargedLine[], contractGid: string): ChargedLine[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);

@@ -215,7 +215,10 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   };
 }
 
-/** The wait after the last attempt. A request to remove a shop is never given up. */
+/**
+ * The wait after an item's final attempt. Undefined means that the item is given up. A request to remove a shop is
+ * never given up.
+ */
 function lastWaitOf(items: readonly InboxItem[]): number | undefined {
   return items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
 }

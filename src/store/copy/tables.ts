@@ -76,7 +76,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
       // If `noted_count` differs from `change_count`, an older version made the last change, and its span is unknown.
-      // SQLite has no `noted_count` to show this. So the copy sets `change_span` to 0: the shop has no noted span.
+      // The copy then sets `change_span` to 0, which means the same in SQLite: the shop has no noted span.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },

@@ -8,7 +8,7 @@ export interface TextSearch {
   shop: MirroredShop;
   /** Gids of the people. */
   people: ReadonlySet<string>;
-  /** Call this once, when no later commit needs the search. Until then the engine may note every commit of the shop. */
+  /** Ends the search, after the last commit that uses it. Until then the engine may note every commit of the shop. */
   end(): void;
 }
 

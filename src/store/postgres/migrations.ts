@@ -8,8 +8,8 @@ import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" 
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
- * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry only
- * adds. A later entry removes what only the older program needs.
+ * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry
+ * keeps what the program before it needs. The entry after it can remove that.
  */
 export const MIGRATIONS: readonly string[] = [
   tables,

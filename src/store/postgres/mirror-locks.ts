@@ -45,8 +45,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows are locked and exist, so this statement only updates. As an upsert, it makes the server find each row by
-  // its key.
+  // The rows exist and are locked, so an UPDATE would do. But only an upsert makes the server find each row by its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)

@@ -132,7 +132,8 @@ function* addSecret(
   now: number,
   { isFirst, overlapMs }: NewSecret,
 ): TransactionWork<void> {
-  // This lock gives each secret its own version. Processes that only add rows do not wait for it.
+  // With this lock, processes make secrets one after another, so no two get the same version. Processes that only add
+  // rows of the shop to other tables do not wait for the lock.
   const shop = yield* tx.get(
     sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "NO KEY UPDATE")}`,
   );

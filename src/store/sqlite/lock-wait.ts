@@ -20,8 +20,7 @@ export interface LockWait {
 /**
  * Makes the wait for locks. SQLite's own wait would block the program, for each operation in turn. So it is set to 0.
  * Instead one timer checks the lock for all waiting operations, and reads continue.
- * @param timeoutMs how long one operation waits at most. All operations together wait this long for one lock, from when
- *   it was noticed.
+ * @param timeoutMs how long a lock may make operations wait, counted from when the first operation met the lock.
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
   /** Resolves to whether the lock became free in time. Undefined until an operation meets a lock. */
