@@ -63,13 +63,20 @@ export interface Flags {
   port?: string;
 }
 
-/** Warns of secret files that every user of this machine can read or write. Skips missing files. */
+/** Warns of secret files that every user of this machine can read or write. Skips files that cannot be reached. */
 export function secretFileWarnings(...files: readonly (string | null | undefined)[]): string[] {
-  const isOpen = (file: string) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o006) !== 0;
   return files
     .filter((file) => file !== null && file !== undefined)
-    .filter(isOpen)
+    .filter(isOpenToAll)
     .map((file) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`);
+}
+
+function isOpenToAll(file: string): boolean {
+  try {
+    return (statSync(file).mode & 0o006) !== 0;
+  } catch {
+    return false;
+  }
 }
 
 type Environment = Record<string, string | undefined>;

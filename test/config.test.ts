@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { secretFiles } from "../src/cli/context.ts";
 import { httpAddress, readConfig, secretFileWarnings } from "../src/config.ts";
@@ -20,7 +20,9 @@ test("every secret file that each user may read or write is warned of, and no ot
   });
   const [masterKey = "", writable = "", ofGroup = "", own = "", address = "", passwords = ""] = files;
   const warning = (file: string) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`;
-  expect(secretFileWarnings(masterKey, writable, ofGroup, own, undefined, null, "/none")).toEqual([
+  const unreachable = join(temporaryFolder(), "loop");
+  symlinkSync(unreachable, unreachable);
+  expect(secretFileWarnings(masterKey, writable, ofGroup, own, undefined, null, "/none", unreachable)).toEqual([
     warning(masterKey),
     warning(writable),
   ]);

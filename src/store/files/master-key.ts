@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "./data-folder.ts";
 import { reasonOf } from "./disk-space.ts";
 import { draftPath, publishDraft, removeDrafts } from "./drafts.ts";
@@ -51,11 +51,11 @@ export async function openMasterKey(
  * a master key
  */
 export async function readMasterKey(path: string): Promise<MasterKey | undefined> {
-  if (!existsSync(path)) return undefined;
   let text: string;
   try {
     text = readFileSync(path, "utf8").trim();
   } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
   // Without hard links, a killed process can leave an empty file. This makes no new key in its place, because a used

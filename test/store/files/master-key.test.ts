@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openMasterKey } from "../../../src/store/files/master-key.ts";
 import { randomBytes, temporaryFolder } from "../../support/app.ts";
@@ -13,4 +13,11 @@ test("an empty key file of an interrupted first start is refused with what to do
       "this folder was interrupted",
   );
   expect(readFileSync(path, "utf8")).toBe("");
+});
+
+test("a key file that cannot be reached is refused as unreadable, not as missing", async () => {
+  const path = join(temporaryFolder(), "master.key");
+  symlinkSync(path, path);
+  const refused = await openMasterKey(path, "0123456789abcdef", randomBytes).catch((thrown: Error) => thrown.message);
+  expect(refused).toStartWith(`cannot read the master key ${path}: `);
 });
