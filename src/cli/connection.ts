@@ -69,14 +69,16 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
   const domain = parseNewDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
-  const { shop, scopes, kind, hasContracts } = await withStore(command, async (store) => {
+  const { shop, scopes, kind, hasContracts, missing } = await withStore(command, async (store) => {
     const platform = platformOf(config, store);
     const connection = await platform.connect(domain, credentials);
-    return { ...connection, hasContracts: await platform.hasContracts(connection.shop) };
+    const hasContracts = await platform.hasContracts(connection.shop);
+    return { ...connection, hasContracts, missing: await platform.missingLevels(connection.shop) };
   });
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
   else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
   if (!hasContracts) warn([NO_CONTRACTS]);
+  warn(missing);
 }
 
 /** Opens the platform's adapter for one command. It logs warnings and errors, unless SDS_LOG sets another level. */

@@ -51,7 +51,8 @@ async function sync(
         `${shop.domain} is not connected: connect it with \`sds shop connect ${shop.domain}\``,
       );
     }
-    const { synchronizer } = platformOf(config, store);
+    const { synchronizer, missingLevels } = platformOf(config, store);
+    warn(await missingLevels(shop));
     const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
     const step = ({ stage }: SyncProgress) =>

@@ -6,6 +6,7 @@ import type { Store } from "../store/port/store.ts";
 import type { ShopAddress } from "./api/address.ts";
 import { type BatchSizes, createBatchSizes } from "./api/batches.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
+import { PROTECTED_DATA } from "./api/operations/app.ts";
 import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createPlatformClock } from "./api/platform-clock.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
@@ -19,6 +20,7 @@ import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
 import { createInstallationReader, type InstallationReader } from "./install/installation.ts";
+import { unlessWithoutApproval } from "./sync/loader.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
@@ -40,6 +42,8 @@ export interface Platform {
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
   /** Whether the platform shows the app any contract. An app sees only contracts that it made. @throws PlatformError */
   hasContracts(shop: ShopAddress): Promise<boolean>;
+  /** Says which levels of protected customer data the app may not read. @throws PlatformError */
+  missingLevels(shop: ShopAddress): Promise<string[]>;
   /** Makes all requests fail from now on. Resolves when running token renewals are stored. */
   stop(): Promise<void>;
 }
@@ -100,6 +104,12 @@ export function openPlatform(
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async hasContracts(shop) {
       return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
+    },
+    async missingLevels(shop) {
+      for (const level of [1, 2] as const) await warnings.note(shop, `level ${level}`, null);
+      await client.query(shop, PROTECTED_DATA, {}).catch(unlessWithoutApproval);
+      const noted = await connections.warnings(shop.id);
+      return noted.flatMap(({ kind, text }) => (kind.startsWith("level ") ? [text] : []));
     },
     async stop() {
       client.stop();

@@ -312,3 +312,19 @@ test("sds shop rename gives a shop its new domain while serve runs, and keeps it
   expect(await program.run(["shop", "remove", DOMAIN, "--yes"])).toMatchObject({ status: 0 });
   expect((await program.run(["shop", "list", "--json"])).stdout.trim()).toBe("[]");
 });
+
+test("sds shop connect, sync and status say which approval for customer data is missing", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", {});
+  const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
+  await platform.tell("createContract", { customer, lines: [LINE] });
+  await platform.tell("setApprovedLevel", { index: 1 });
+  const program = await Program.withShop(platform.env);
+  const level = "the app has no access to protected customer data, level 2";
+  const connected = await program.run(["shop", "connect", DOMAIN, "--client-credentials"]);
+  expect(connected).toMatchObject({ status: 0, stderr: expect.stringContaining(`sds: warning: ${level}`) });
+  const loaded = await program.run(["sync"]);
+  expect(loaded).toMatchObject({ status: 0, stderr: expect.stringContaining(`sds: warning: ${level}`) });
+  expect((await program.run(["status"])).stdout).toContain(`${DOMAIN}: ${level}`);
+  expect((await program.run(["shop", "show", DOMAIN])).stdout).toContain(level);
+});

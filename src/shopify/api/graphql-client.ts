@@ -89,6 +89,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         stopped.throwIfAborted();
         const { data, denied } = await send(shop, { shape, body, priority, isOver }, stopped);
         if (denied !== undefined) logDenied(shop, denied);
+        if (denied?.level !== undefined) await warnings.noteMissingLevel(shop, denied.level);
         await setTrouble(shop, null);
         await warnings.note(shop, `operation ${shape.operationName}`, null);
         return data as D;
@@ -96,6 +97,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.needsMerchant) await setTrouble(shop, thrown.message);
+        if (thrown.missingLevel !== undefined) await warnings.noteMissingLevel(shop, thrown.missingLevel);
         if (thrown.movedTo !== undefined) await warnings.noteDomain(shop, thrown.movedTo);
         if (thrown.isObsolete) await warnings.note(shop, `operation ${shape.operationName}`, thrown.message);
         if (!thrown.isThrottled && retries >= retryLimit(thrown, isDivisible, maxRetries)) throw thrown;

@@ -1,6 +1,6 @@
 import { asObject } from "../../lib/json.ts";
 import type { ThrottleStatus } from "../../lib/rate-limiter.ts";
-import { type PartialAnswer, PlatformError } from "./platform-error.ts";
+import { type DataLevel, type PartialAnswer, PlatformError } from "./platform-error.ts";
 import type { JsonResponse } from "./post-json.ts";
 import { troubleOfStatus } from "./trouble.ts";
 
@@ -20,6 +20,8 @@ export interface QueryCost {
 export interface DeniedField {
   name: string;
   message: string;
+  /** The missing level of protected customer data. */
+  level: DataLevel | undefined;
 }
 
 export interface GraphqlData {
@@ -34,6 +36,9 @@ const OPTIONAL_FIELDS = new Set([
   // The contract of an order's line. An app sees only contracts that it made.
   "contract",
 ]);
+
+/** Objects that can be protected data, level 1. A contract is mirrored without them. */
+const PROTECTED_FIELDS = new Set(["customer", "originOrder", "order"]);
 
 /** The wait after THROTTLED if the response does not tell how long to wait for points. */
 const THROTTLED_WAIT_MS = 1_000;
@@ -55,7 +60,7 @@ export function readGraphqlData(response: JsonResponse): GraphqlData {
     throw graphqlError(others.length > 0 ? others : errors, response, data);
   }
   const [first] = optional;
-  return { data, denied: first && { name: fieldName(first), message: String(first.message) } };
+  return { data, denied: first && deniedField(first) };
 }
 
 function readBody(response: JsonResponse): Record<string, unknown> {
@@ -104,6 +109,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
     status,
     isTooCostly: codes.includes("MAX_COST_EXCEEDED"),
     isDenied: errors.some(isDenied),
+    missingLevel: errors.filter(isDenied).map(levelOf).find(Boolean),
     partial: hasPaths && errors.length > 0 ? partialAnswer(errors, response, data) : undefined,
   });
 }
@@ -136,7 +142,20 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
 }
 
 function isOptional(error: GraphqlError): boolean {
-  return isDenied(error) && OPTIONAL_FIELDS.has(fieldName(error));
+  if (!isDenied(error)) return false;
+  const { path = [] } = error;
+  const isProtectedPart = levelOf(error) === 1 && path.length > 1 && PROTECTED_FIELDS.has(fieldName(error));
+  return isProtectedPart || OPTIONAL_FIELDS.has(fieldName(error));
+}
+
+function deniedField(error: GraphqlError): DeniedField {
+  return { name: fieldName(error), message: String(error.message), level: levelOf(error) };
+}
+
+/** The level of protected customer data that the app lacks. The platform tells it only in words. */
+function levelOf({ message }: GraphqlError): DataLevel | undefined {
+  if (/not approved to access the \w+ object/.test(message)) return 1;
+  return /not approved to use the \w+ field/.test(message) ? 2 : undefined;
 }
 
 /** Whether the query names a field that the platform's version of the API does not have. */

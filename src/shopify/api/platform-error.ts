@@ -24,6 +24,8 @@ export class PlatformError extends Error {
   readonly isObsolete: boolean = false;
   /** Whether the app has no access to a part of the answer. */
   readonly isDenied: boolean = false;
+  /** The level of protected customer data that the app has no approval for. */
+  readonly missingLevel: DataLevel | undefined;
   /** The data and the errors of the parts; undefined if an error names no part. */
   readonly partial: PartialAnswer | undefined;
 
@@ -33,6 +35,9 @@ export class PlatformError extends Error {
     Object.assign(this, details);
   }
 }
+
+/** Protected customer data: customers and orders are level 1, their names and e-mail are level 2. */
+export type DataLevel = 1 | 2;
 
 type PlatformErrorDetails = Partial<Omit<PlatformError, keyof Error | "reason">>;
 
@@ -49,6 +54,11 @@ export interface PartialAnswer {
 export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
   if (!(thrown instanceof PlatformError) || thrown.isObsolete) return false;
   return thrown.isTooCostly || thrown.reason === "incomplete" || (thrown.reason === "refused" && thrown.status === 200);
+}
+
+/** Whether the app has no approval for a whole list, such as all orders. */
+export function lacksApproval(thrown: unknown): boolean {
+  return isPlatformError(thrown, "unauthorized") && thrown.missingLevel !== undefined;
 }
 
 /** Whether only a person's action helps. Then retries are slow, and the cause is not in an object. */

@@ -3,11 +3,14 @@ import type { Log } from "../../lib/log.ts";
 import type { ConnectionStore, WarningKind } from "../../store/port/connections.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import { API_VERSION, type ShopAddress } from "./address.ts";
+import type { DataLevel } from "./platform-error.ts";
 
 /** Warnings about connections that work. A warning is stored, and logged when it begins and then once a day. */
 export interface ConnectionWarnings {
   /** Notes a warning, or its end. Never rejects. @param text null if there is nothing to warn of */
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
+  /** Notes that the app has no approval for protected customer data of a level. Never rejects. */
+  noteMissingLevel(shop: ShopAddress, level: DataLevel): Promise<void>;
   /** Notes the domain that the shop has at the platform. Never rejects. */
   noteDomain(shop: ShopAddress, domain: string): Promise<void>;
   /** Notes the version that the platform names in a header; null without the header. Never rejects. */
@@ -68,6 +71,7 @@ export function createConnectionWarnings({ connections, now, log }: Dependencies
 
   return {
     note,
+    noteMissingLevel: (shop, level) => note(shop, `level ${level}`, LEVEL_TEXTS[level]),
     async noteDomain(shop, domain) {
       if (domain === shop.domain || !isDomain(domain)) return;
       const text = `the shop has the domain ${domain} now: run \`sds shop rename ${shop.domain} ${domain}\``;
@@ -80,6 +84,12 @@ export function createConnectionWarnings({ connections, now, log }: Dependencies
     },
   };
 }
+
+const ASK = "ask for it in the Partner Dashboard, at the app's API access requests";
+export const LEVEL_TEXTS: Record<DataLevel, string> = {
+  1: `the app has no access to protected customer data, level 1, so the platform refuses customers or orders; ${ASK}`,
+  2: `the app has no access to protected customer data, level 2, so names and e-mail addresses are missing; ${ASK}`,
+};
 
 const VERSION_TEXTS = {
   answers: (version: string) =>

@@ -101,7 +101,7 @@ export function orderCosts(
 /** Returns a list with the order of a successful attempt; else an empty list. */
 export function orderOf({ state }: AttemptNode): string[] {
   const isSuccess = state.__typename === "SubscriptionBillingAttemptSuccessState";
-  return isSuccess && state.order !== null ? [state.order.id] : [];
+  return isSuccess && state.order != null ? [state.order.id] : [];
 }
 
 /**

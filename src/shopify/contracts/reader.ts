@@ -7,7 +7,8 @@ import { CONTRACT_LINES, type ContractNode } from "../api/operations/contracts.t
 import type { CycleNode } from "../api/operations/cycles.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
-import { isPlatformError } from "../api/platform-error.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { LEVEL_TEXTS } from "../api/warnings.ts";
 import { type CycleSource, readFirstCycles, readOpenCycles } from "./cycle-reader.ts";
 import { settledTime } from "./cycles.ts";
 import { contractCurrency, foreignContract } from "./exchange.ts";
@@ -162,6 +163,8 @@ async function readRecords(
   const { creditTitle, retryDays: retryPlan } = settings;
   const noteRounding: NoteRounding = (money) => reportRounding(shop, money);
   const customer = node.customer?.id ?? contract?.customerGid;
+  if (customer === undefined && node.customer === undefined)
+    throw new PlatformError("unauthorized", LEVEL_TEXTS[1], { status: 200, missingLevel: 1 });
   if (customer === undefined) throw platformRecordError(`the platform names no customer for ${node.id}`);
   const lines = await allNodes(node.lines, async (after) => {
     const { subscriptionContract } = await client.query(shop, CONTRACT_LINES, { id: node.id, after });

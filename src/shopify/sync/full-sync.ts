@@ -15,7 +15,14 @@ import type { BulkServices } from "../bulk/operations.ts";
 import type { ContractPage, EventScope } from "../contracts/refresher.ts";
 import { beginBulkParts } from "./bulk-part-reader.ts";
 import { loadBulkCustomers, planBulk, stageOrders } from "./bulk-parts.ts";
-import { type Loader, loadContracts, loadCustomers, logSkippedCustomers, refreshUnconverted } from "./loader.ts";
+import {
+  type Loader,
+  loadContracts,
+  loadCustomers,
+  logSkippedCustomers,
+  refreshUnconverted,
+  unlessWithoutApproval,
+} from "./loader.ts";
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
@@ -79,7 +86,8 @@ export async function runFullSync(
 async function loadBeforeContracts(services: LoadServices, active: ActiveRun): Promise<void> {
   const { shop, run } = active;
   if (run.stage === "customers") {
-    if (!(await loadBulkCustomers(services, active))) await loadCustomerPages(services, active);
+    if (!(await loadBulkCustomers(services, active)))
+      await loadCustomerPages(services, active).catch(unlessWithoutApproval);
     logSkippedCustomers(services, shop, run.counts.skipped);
     await active.save({ stage: "orders", cursor: null, list: undefined });
   }
@@ -92,7 +100,8 @@ async function loadBeforeContracts(services: LoadServices, active: ActiveRun): P
 
 async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean): Promise<Omit<SyncRun, "events">> {
   // This query comes before `now()`, because its answer corrects the platform clock.
-  const customerTotal = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count ?? 0;
+  const counted = await client.query(shop, CUSTOMERS_COUNT, {}).catch(unlessWithoutApproval);
+  const customerTotal = counted?.customersCount?.count ?? 0;
   const startedAt = now();
   const bulk = pages ? {} : await planBulk(client, shop, startedAt, customerTotal);
   return { startedAt, stage: "customers", cursor: null, counts: NO_COUNTS, customerTotal, bulk };

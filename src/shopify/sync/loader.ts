@@ -7,12 +7,17 @@ import type { InboxStore } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
-import { isPlatformError } from "../api/platform-error.ts";
+import { isPlatformError, lacksApproval } from "../api/platform-error.ts";
 import type { ChangeHint, ContractPage, ContractRefresher, EventScope } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { changeWebhook } from "../inbox/payload.ts";
 import type { PageSource, UnreadObject } from "./pages.ts";
 import { addCounts } from "./progress.ts";
+
+/** Leaves out a list that the app has no approval for: contracts are mirrored without it. @throws any other error */
+export function unlessWithoutApproval(thrown: unknown): undefined {
+  if (!lacksApproval(thrown)) throw thrown;
+}
 
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and the sync goes on. */
 export interface Loader extends PageSource {

@@ -18,6 +18,7 @@ import {
   logSkippedCustomers,
   refreshContract,
   refreshUnconverted,
+  unlessWithoutApproval,
 } from "./loader.ts";
 import { type ReadPage, readPages } from "./pages.ts";
 import { type ActiveRun, addCounts, type OnProgress } from "./progress.ts";
@@ -103,7 +104,7 @@ async function runStages(services: ReconcileServices, active: ActiveRun): Promis
   const created = `created_at:>='${from}'`;
   await runStage(services, active, "customers", CUSTOMERS, updated, (page) =>
     loadCustomers(services, shop, page, run.counts.skipped),
-  );
+  ).catch(unlessWithoutApproval);
   await runStage(services, active, "subscriptions", CHANGED_CONTRACTS, updated, async (page) => {
     const nodes = changedNodes(page, services.now());
     const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
@@ -111,7 +112,7 @@ async function runStages(services: ReconcileServices, active: ActiveRun): Promis
   });
   await runStage(services, active, "orders", CHANGED_ORDERS, updated, (page) =>
     refreshOrders(services, shop, changedNodes(page, services.now())),
-  );
+  ).catch(unlessWithoutApproval);
   await runStage(services, active, "attempts", ATTEMPTS, created, ({ nodes, unread }) => {
     const unseen = unread.map(({ gid }): [string, ChangeHint] => [gid, hintNow("contract", services.now())]);
     return refreshAll(services, shop, new Map([...lastEnds(nodes), ...unseen]));

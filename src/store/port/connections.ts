@@ -22,9 +22,10 @@ export interface Uninstallation {
 
 /**
  * What a warning is about: the version of the platform's answers or webhooks, an operation that asks for a field that
- * the platform no longer has, or the domain that the shop has at the platform now.
+ * the platform no longer has, the domain that the shop has at the platform now, or a level of protected customer data
+ * that the app may not read.
  */
-export type WarningKind = "answers" | "webhooks" | `operation ${string}` | `domain ${string}`;
+export type WarningKind = "answers" | "webhooks" | `operation ${string}` | `domain ${string}` | `level ${1 | 2}`;
 
 /** What the operator has to know about a connection that works. Times in epoch milliseconds. */
 export interface ConnectionWarning {

@@ -56,7 +56,7 @@ describe("a field without access", () => {
     ];
     const { data, denied: first } = readGraphqlData(response({ body: { data: { customers: { nodes } }, errors } }));
     expect(data).toEqual({ customers: { nodes: [{ id: 1 }, nodes[1]] } });
-    expect(first).toEqual({ name: "firstName", message: "no" });
+    expect(first).toEqual({ name: "firstName", message: "no", level: undefined });
   });
 
   test("is an error if the mirror needs it", () => {

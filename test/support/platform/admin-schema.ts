@@ -21,6 +21,10 @@ import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
 import { API_VERSION } from "./webhook.ts";
 
 /** The access scope of each type, and of its pages. */
+/** Protected customer data, level 1 and level 2. */
+const PROTECTED_TYPES = new Set(["Customer", "Order"]);
+const PERSONAL_FIELDS = new Set(["Customer.firstName", "Customer.lastName", "Customer.defaultEmailAddress"]);
+
 const SCOPE: Record<string, string> = {
   Customer: "read_customers",
   Order: "read_orders",
@@ -102,6 +106,9 @@ function load(): GraphQLSchema {
       const read = COUNTED[field.name] ?? getNamedType(field.type).name.replace(/Connection$/, "");
       const scope = SCOPE[read];
       if (scope !== undefined) field.resolve = withScope(scope, field.resolve ?? plainField);
+      const level = PERSONAL_FIELDS.has(`${type.name}.${field.name}`) ? 2 : PROTECTED_TYPES.has(read) ? 1 : undefined;
+      const what = level === 2 ? `use the ${field.name} field` : `access the ${read} object`;
+      if (level !== undefined) field.resolve = withApproval(level, what, field.resolve ?? plainField);
     }
   }
   for (const name of BREAKABLE_TYPES) {
@@ -111,6 +118,20 @@ function load(): GraphQLSchema {
       field.resolve = withFault(`${name}.${field.name}`, field.resolve ?? plainField);
   }
   return schema;
+}
+
+/** Fails if the app has no approval for protected customer data of this level. */
+function withApproval(
+  level: number,
+  what: string,
+  resolve: GraphQLFieldResolver<unknown, Context>,
+): GraphQLFieldResolver<unknown, Context> {
+  return (source, args, context, info) => {
+    if (context.shop.approvedLevel >= level) return resolve(source, args, context, info);
+    const documentation = "https://shopify.dev/docs/apps/launch/protected-customer-data";
+    const message = `This app is not approved to ${what}. See ${documentation} for more details.`;
+    throw new GraphQLError(message, { extensions: { code: "ACCESS_DENIED", documentation } });
+  };
 }
 
 /** Fails where a test broke the field. */

@@ -78,6 +78,7 @@ const CHANGES = new Map<string, Change>([
     setRates: (shop, { rates }) => shop.setRates(rates),
     setAccess: (shop, { access }) => shop.setAccess(access),
     setMovedTo: (shop, { name }) => void Object.assign(shop, { movedTo: name }),
+    setApprovedLevel: (shop, { index }) => void Object.assign(shop, { approvedLevel: index }),
     setBulk: (shop, { bulk }) => shop.setBulk(bulk),
     breakField: (shop, { id, field, code }) => shop.breakField(id, field, code as FieldFaultCode),
     mendFields: (shop) => shop.mendFields(),

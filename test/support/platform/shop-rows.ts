@@ -83,6 +83,11 @@ export class ShopRows {
    * more. `locked`: the platform locked it. `suspected`: the platform takes our requests for an attack.
    */
   access: "open" | "frozen" | "blocked" | "closed" | "locked" | "suspected" = "open";
+  /**
+   * Which protected customer data the app may read: nothing; customers and orders (level 1); also their names and
+   * e-mail (level 2).
+   */
+  approvedLevel: 0 | 1 | 2 = 2;
   /** The shop's new domain. Requests for the old one are redirected. */
   movedTo: string | undefined;
   /** See `breakField`. Codes by the number of the row and the name of the field. */

@@ -24,6 +24,11 @@ export const INSTALLATION = operation<NoVariables, Installation>(`query Installa
       nodes { name status lineItems { plan { pricingDetails { ... on AppRecurringPricing { planHandle } } } } } } }
   shop { myshopifyDomain currencyCode } }`);
 
+/** Reads one object of each level of protected customer data. The platform refuses levels without approval. */
+export const PROTECTED_DATA = operation<NoVariables, object>(`query ProtectedData {
+  customers(first: 1) { nodes { id firstName defaultEmailAddress { emailAddress } } }
+  orders(first: 1) { nodes { id } } }`);
+
 /** Starts a workflow in the platform's automation tool. */
 export const FLOW_TRIGGER = operation<
   { handle: string; payload: unknown },

@@ -2,7 +2,7 @@ import type { NodePage } from "../paging.ts";
 import { type Gid, listOperation, operation, pageOf } from "./operation.ts";
 
 type AttemptState =
-  | { __typename: "SubscriptionBillingAttemptSuccessState"; order: Gid | null }
+  | { __typename: "SubscriptionBillingAttemptSuccessState"; order?: Gid | null }
   | {
       __typename: "SubscriptionBillingAttemptFailedState";
       error: { general?: string; payment?: string; inventory?: string };

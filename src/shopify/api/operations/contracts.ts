@@ -32,9 +32,11 @@ export interface ContractNode {
   createdAt: string;
   updatedAt: string;
   nextBillingDate: string | null;
-  customer: CustomerNode | null;
+  // Absent where the app has no approval for customers.
+  customer?: CustomerNode | null;
   billingPolicy: { interval: string; intervalCount: number };
-  originOrder: Gid | null;
+  // Absent where the app has no approval for orders.
+  originOrder?: Gid | null;
   lines: NodePage<ContractLineNode>;
 }
 
