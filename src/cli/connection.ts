@@ -97,7 +97,7 @@ async function readCredentials(options: CredentialFlags): Promise<Credentials> {
   const { clientCredentials, tokenStdin, refreshTokenStdin, appKeyFile } = options;
   if ([clientCredentials, tokenStdin, refreshTokenStdin, appKeyFile].filter(Boolean).length !== 1)
     throw invalid(
-      "say how to connect: one of --client-credentials, --app-key-file, --token-stdin and --refresh-token-stdin",
+      "say how to connect: with one of --client-credentials, --app-key-file, --token-stdin and --refresh-token-stdin",
     );
   if (appKeyFile !== undefined) return { kind: "app_key", appKey: readAppKeyFile(appKeyFile) };
   if (clientCredentials) return { kind: "client_credentials" };

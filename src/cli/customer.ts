@@ -46,8 +46,8 @@ export function addCustomerCommands(program: SdsCommand): void {
   customer
     .command("redact <gid>")
     .description("remove a customer's personal data for good, as the platform's customers/redact does")
-    .option("--email <address>", "an e-mail address to find too, such as a former one", parseEmail)
-    .option("--phone <number>", "a phone number to find too", parsePhone)
+    .option("--email <address>", "remove this e-mail address too, such as a former one", parseEmail)
+    .option("--phone <number>", "remove this phone number too", parsePhone)
     .option("--yes", "really remove it")
     .shopAndJsonOptions()
     .examples("sds customer redact gid://shopify/Customer/7 --email ada@old.example --yes")

@@ -180,7 +180,7 @@ async function applyBatch(
   });
   const applied = await apply(records).catch((thrown: unknown) => {
     if (thrown instanceof SdsError) throw thrown;
-    const again = "Run it again after a remedy: records that are in the mirror change nothing";
+    const again = "When that is solved, import the file again: records that are in the mirror change nothing";
     throw new SdsError("failed", `${messageOf(thrown)}; ${kept}. ${again}`, { cause: thrown });
   });
   if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);

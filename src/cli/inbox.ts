@@ -11,7 +11,9 @@ import { printJson, printList, tell } from "./print.ts";
 export function addInboxCommands(program: SdsCommand): void {
   const inbox = program
     .command("inbox")
-    .description("list platform webhooks that wait to be processed or could not be processed, and process them again")
+    .description(
+      "list platform webhooks, and objects of the platform, that wait or could not be processed; process them again",
+    )
     .examples("sds inbox list --status failed");
 
   inbox
@@ -55,7 +57,7 @@ async function retry(
 ): Promise<void> {
   if ((id === undefined) !== failed) throw invalid("name one platform webhook by its id, or use --failed");
   if (id !== undefined && !/^\d{1,15}$/.test(id))
-    throw new SdsError("not_found", `there is nothing with the id ${id} in the inbox`);
+    throw new SdsError("not_found", `there is no platform webhook with the id ${id} in the inbox`);
   const retried = await withShop(command, async (store, shop) => {
     if (id === undefined) return store.inbox.retryFailed(shop.id, Date.now());
     await store.inbox.retry(shop.id, Number(id), Date.now());

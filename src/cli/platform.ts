@@ -32,7 +32,7 @@ type AppFilesFlags = JsonFlag & {
 export function addPlatformCommands(program: SdsCommand): void {
   const platform = program
     .command("platform")
-    .description("write the files that describe the app to the platform")
+    .description("prepare an app at the platform: its files, and the public half of its key")
     .examples("sds platform files my-app --url https://sds.example.com");
 
   platform
@@ -44,8 +44,8 @@ export function addPlatformCommands(program: SdsCommand): void {
   platform
     .command("files <dir>")
     .description(
-      "write the app's platform webhooks and workflow triggers into a folder, as files for the platform's own " +
-        `command-line tool. If the folder has an app already, adds what is missing to its ${APP_FILE}`,
+      "write the files from which the platform's own command-line tool deploys an app: scopes, webhooks and workflow " +
+        `triggers. If the folder has an app already, add only what is missing in its ${APP_FILE}`,
     )
     .option(
       "--url <url>",
@@ -62,10 +62,10 @@ export function addPlatformCommands(program: SdsCommand): void {
     )
     .option(
       "--with <scope>",
-      `also ask for a scope that few need, and its webhooks; again for each: ${OPTIONAL_SCOPES.join(", ")}`,
+      `ask also for a scope that few shops need, and its webhooks; repeat it for each: ${OPTIONAL_SCOPES.join(", ")}`,
       (scope, before: string[] = []) => [...before, parseChoice("--with", scope, OPTIONAL_SCOPES)],
     )
-    .option("--force", "overwrite the files of a whole app that this command wrote before")
+    .option("--force", "write all files again, if this command wrote the whole app before")
     .jsonOption()
     .examples("sds platform files my-app --url https://sds.example.com")
     .action(writeAppFiles);
@@ -82,7 +82,8 @@ function writeAppFiles(dir: string, flags: AppFilesFlags, command: Command): voi
   if (dir.trim() === "") throw invalid("say which folder to write into");
   const isExample = command.getOptionValueSource("url") === "default";
   const appFile = findAppFile(dir, flags.config);
-  if (appFile !== undefined && !flags.force && isExample) throw invalid("say at which address, with --url");
+  if (appFile !== undefined && !flags.force && isExample)
+    throw invalid("say with --url at which address the platform reaches this service");
   const { files, added, notes } = planFiles(dir, appFile, flags, configOf(command).platformClientId);
   const changed = Object.entries(files).filter(([path, text]) => textOf(path) !== text);
   try {
@@ -105,8 +106,8 @@ function writeAppFiles(dir: string, flags: AppFilesFlags, command: Command): voi
 
 function nextStep(paths: readonly string[], appFile: string | undefined, exampleUrl: string | undefined): string {
   if (exampleUrl !== undefined)
-    return `The address in these files is only an example, ${exampleUrl}. Set yours with --url.`;
-  if (paths.length === 0) return "That folder has all parts already, and nothing was changed.";
+    return `${exampleUrl} in these files is only an example. Write them again with your address: --url URL --force.`;
+  if (paths.length === 0) return "That folder has all parts already. Nothing was changed.";
   if (appFile !== undefined) return "Now look at the changes, and run `shopify app deploy` in that folder.";
   return (
     "Now run `shopify app deploy` in that folder. It replaces the app's whole configuration: if the app has files " +
@@ -121,7 +122,7 @@ function findAppFile(dir: string, config: string | undefined): string | undefine
   if (config !== undefined) throw new SdsError("not_found", `there is no ${path}`);
   const others = existsSync(dir) ? readdirSync(dir).filter((name) => /^shopify\.app\..+\.toml$/.test(name)) : [];
   if (others.length === 0) return undefined;
-  throw new SdsError("conflict", `${dir} has ${others.join(", ")}: say which one with --config; nothing was written`);
+  throw new SdsError("conflict", `${dir} has ${others.join(", ")}: choose one with --config NAME; nothing was written`);
 }
 
 function planFiles(dir: string, appFile: string | undefined, flags: AppFilesFlags, clientId: string | null): FilePlan {
@@ -130,7 +131,10 @@ function planFiles(dir: string, appFile: string | undefined, flags: AppFilesFlag
     Object.fromEntries(Object.entries(files).map(([path, text]) => [join(dir, path), text]));
   const stored = appFile === undefined ? undefined : readText(appFile);
   if (appFile !== undefined && flags.force && !stored?.startsWith(OWN_FILE))
-    throw new SdsError("conflict", `${appFile} is not a file that sds wrote: without --force, sds adds to it`);
+    throw new SdsError(
+      "conflict",
+      `--force replaces only files that sds wrote, and ${appFile} is not one: without --force, sds adds to it`,
+    );
   if (appFile === undefined || stored === undefined || flags.force) {
     return { files: inDir(appFiles(flags.url, clientId, scopes)), added: [], notes: [] };
   }
@@ -140,7 +144,12 @@ function planFiles(dir: string, appFile: string | undefined, flags: AppFilesFlag
   return {
     files: { [appFile]: text, ...Object.fromEntries(triggers.filter((file) => !kept.includes(file))) },
     added,
-    notes: [...notes, ...kept.map(([path]) => `${path} differs from what sds needs, and was kept`)],
+    notes: [
+      ...notes,
+      ...kept.map(
+        ([path]) => `${path} was changed by somebody, and is kept: delete it and run this again to get the file of sds`,
+      ),
+    ],
   };
 }
 
@@ -178,7 +187,7 @@ function replaceFile(path: string, text: string): void {
 /** A part of a file's name. @throws SdsError `invalid` */
 function parseName(text: string): string {
   if (/^[\w-]+$/.test(text)) return text;
-  throw invalid(`--config is "${text}": for shopify.app.staging.toml it is staging`);
+  throw invalid(`--config is "${text}": it must be the NAME in shopify.app.NAME.toml, such as staging`);
 }
 
 /** The platform posts only to https. @throws SdsError `invalid` */

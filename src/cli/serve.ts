@@ -45,7 +45,9 @@ async function serve(_options: object, command: Command): Promise<void> {
       log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
     for (const warning of secretFiles(config)) log.warn(warning);
     if (!isLoopback(config.host))
-      log.warn("other machines can reach this address, and http shows keys on the way: let a proxy add TLS");
+      log.warn(
+        "other machines can reach this address, and http sends keys in clear text: put a proxy with TLS before it",
+      );
     if (address !== undefined) tell(await introduction(address, config, app.store));
     log.info(`stopping on ${await stop}`);
   } finally {

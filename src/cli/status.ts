@@ -22,7 +22,8 @@ export function addStatusCommand(program: SdsCommand): void {
   program
     .command("status")
     .description(
-      "show whether `sds serve` runs and is ready, and what waits or failed in each shop; exit status 1 if it is not",
+      "show whether `sds serve` runs and is ready, and what waits or failed in each shop; " +
+        "exit status 1 if it is not ready",
     )
     .jsonOption()
     .examples("sds status")

@@ -206,7 +206,7 @@ async function restorePaces(state: SenderState, at: number): Promise<void> {
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);
-  if (count > 0) log.warn("deliveries that were planned by a clock that was ahead are due now", { count });
+  if (count > 0) log.warn("the clock was ahead: deliveries that were planned at that time are due now", { count });
 }
 
 function launch(state: SenderState, claim: Claim): void {

@@ -6,7 +6,7 @@ import { failure, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
-const WAYS = "one of --client-credentials, --app-key-file, --token-stdin and --refresh-token-stdin";
+const WAYS = "with one of --client-credentials, --app-key-file, --token-stdin and --refresh-token-stdin";
 const NO_DOMAIN = "is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com";
 const LABEL = "the label must have 1 to 200 characters and no control or invisible characters";
 const KEY = /^cad_pk_[0-9a-f]{48}$/;

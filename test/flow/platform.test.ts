@@ -255,7 +255,7 @@ async function expectMerge(program: Program): Promise<void> {
   expect(readdirSync(join(folder, "extensions"))).toHaveLength(4);
   const extension = join(folder, "extensions/subscription-created/shopify.extension.toml");
   writeFileSync(extension, "# mine");
-  expect(await merge()).toMatchObject({ status: 0, stdout: "", stderr: expect.stringContaining("was kept") });
+  expect(await merge()).toMatchObject({ status: 0, stdout: "", stderr: expect.stringContaining("is kept") });
   expect([readFileSync(file, "utf8"), readFileSync(extension, "utf8")]).toEqual([merged, "# mine"]);
 }
 

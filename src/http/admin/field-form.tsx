@@ -129,7 +129,7 @@ export function DefinitionInputs({ typed, field }: DefinitionProps) {
           No
         </option>
       </select>
-      <small id="personal-help">When a customer's data is erased, personal values are erased too.</small>
+      <small id="personal-help">When a customer's data is removed, personal values are removed too.</small>
     </>
   );
 }

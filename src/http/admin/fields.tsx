@@ -64,14 +64,15 @@ export const saveField: Handler = async (request, dependencies) => {
 
 export const archive: Handler = async ({ shop, id }, { store, now }) => {
   const fields = await store.fields.update(shop.id, (all) => archiveField(all, id, now()));
-  const text = `The field ${fieldNamed(fields, id).label} is archived. Its values are kept, and are not shown.`;
+  const text = `The field ${fieldNamed(fields, id).label} is archived. Its values are kept, but not shown.`;
   return { to: FIELDS, notices: [{ text }] };
 };
 
 export const restore: Handler = async (request, dependencies) => {
   const error = await changeFields(request, dependencies, (all) => restoreField(all, request.id));
   if (error !== undefined) throw new SdsError("invalid", error);
-  return { to: FIELDS, notices: [{ text: `The field ${request.id} is back, with its values.` }] };
+  const { label } = fieldNamed(await dependencies.store.fields.list(request.shop.id), request.id);
+  return { to: FIELDS, notices: [{ text: `The field ${label} is back, with its values.` }] };
 };
 
 /** Finds a subscription by the typed id or gid, and redirects to the page of its values. */

@@ -63,7 +63,7 @@ async function stylePage(
         name="the address of the stylesheet"
       />
       {publicUrl === null ? (
-        <p>Put the public address of this service before it, such as https://sds.example.com.</p>
+        <p>Write the service's public address before this path, such as https://sds.example.com.</p>
       ) : null}
       <form id="style" method="post" action={STYLE}>
         <CsrfField csrf={csrf} />

@@ -151,7 +151,7 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
   if (ours !== undefined && names.includes(ours)) throw unknown(name, `use ${ours}`);
   // If we ignored a filter that only other lists have, the client would get all rows without noticing.
   if (near !== undefined || ours !== undefined || isStrictRequest)
-    throw unknown(name, `${resource} have ${names.join(", ")}`);
+    throw unknown(name, `${resource} have the parameters ${names.join(", ")}`);
 }
 
 /**

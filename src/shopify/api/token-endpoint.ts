@@ -65,7 +65,11 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   let acceptedForm = 0;
 
   function appId(): string {
-    if (clientId === null) throw new PlatformError("unauthorized", "SDS_PLATFORM_CLIENT_ID is not set");
+    if (clientId === null)
+      throw new PlatformError(
+        "unauthorized",
+        "SDS_PLATFORM_CLIENT_ID is not set: it must be the client id of the app that bills",
+      );
     return clientId;
   }
 

@@ -12,21 +12,21 @@ export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | 
     case 301:
       return (
         `the shop has another domain now (HTTP 301)${movedTo === undefined ? "" : `: ${movedTo}`}; ` +
-        `take it over with \`sds shop rename OLD ${movedTo ?? "NEW"}\``
+        `rename it with \`sds shop rename OLD ${movedTo ?? "NEW"}\``
       );
     case 401:
       return `the platform refuses the shop's token (HTTP 401); ${CONNECT_AGAIN}`;
     case 402:
-      return "the shop is frozen, because a bill is unpaid (HTTP 402); nothing can be done but wait until it is paid";
+      return "the shop is frozen, because a bill is unpaid (HTTP 402); wait until it is paid";
     case 403:
       return (
         "the shop or the platform does not allow the app (HTTP 403); " +
-        "look at the app in the shop and in the platform's developer dashboard"
+        "check the app in the shop and in the platform's developer dashboard"
       );
     case 404:
       return (
         "the platform does not know the shop (HTTP 404); " +
-        "look whether it was closed, or has another domain: then run `sds shop rename`"
+        "check whether it was closed; if it has another domain, run `sds shop rename`"
       );
     case 423:
       return "the platform has locked the shop (HTTP 423); its owner has to ask the platform's support";
@@ -76,11 +76,11 @@ export function troubleOfTokenRequest(
 function refreshTokenText(refusal: string, credential: Credential): string {
   if (credential === "new refresh token") {
     const advice = "get another one from the platform: each is replaced by its first use";
-    return `the refresh token has ended, or another program has used it ${refusal}; ${advice}`;
+    return `the refresh token has expired, or another program has used it ${refusal}; ${advice}`;
   }
-  if (credential === "refresh token") return `the refresh token has ended ${refusal}; ${CONNECT_AGAIN}`;
+  if (credential === "refresh token") return `the refresh token has expired ${refusal}; ${CONNECT_AGAIN}`;
   return (
-    `the refresh token is refused before its end ${refusal}: another program, such as the billing app, has used it, ` +
-    `or the app was installed again; give sds tokens of its own, and ${CONNECT_AGAIN}`
+    `the platform refuses the refresh token before it expires ${refusal}: another program, such as the billing app, ` +
+    `has used it, or the app was installed again; give sds tokens of its own, and ${CONNECT_AGAIN}`
   );
 }

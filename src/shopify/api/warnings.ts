@@ -93,8 +93,8 @@ export const LEVEL_TEXTS: Record<DataLevel, string> = {
 
 const VERSION_TEXTS = {
   answers: (version: string) =>
-    `the platform answers with its API version ${version}, and this sds was made for ${API_VERSION}: update sds`,
+    `the platform answers with its API version ${version}, but this sds was made for ${API_VERSION}: update sds`,
   webhooks: (version: string) =>
-    `the platform sends webhooks of its API version ${version}, and this sds was made for ${API_VERSION}: ` +
-    `set api_version in shopify.app.toml and deploy it again, or update sds`,
+    `the platform sends webhooks of its API version ${version}, but this sds was made for ${API_VERSION}: ` +
+    `set api_version to ${API_VERSION} in shopify.app.toml and deploy it, or update sds`,
 };

@@ -157,7 +157,8 @@ function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Pr
     if (at < lastTurnAt) {
       const latest = { first: at + LONGEST_BURST_MS, further: at + LONGEST_WAIT_MS };
       const count = await inbox.bringForward(latest, at);
-      if (count > 0) log.warn("platform webhooks that were planned by a clock that was ahead are due now", { count });
+      if (count > 0)
+        log.warn("the clock was ahead: platform webhooks that were planned at that time are due now", { count });
     }
     lastTurnAt = at;
   };

@@ -52,7 +52,7 @@ class AppFile {
     try {
       this.content = Bun.TOML.parse(text) as JsonObject;
     } catch (thrown) {
-      throw invalid(messageOf(thrown), thrown);
+      throw invalid(`it is not TOML: ${messageOf(thrown).replace(/^TOML Parse error: /, "")}`, thrown);
     }
   }
 
@@ -74,7 +74,9 @@ class AppFile {
       this.content = wanted;
       return;
     }
-    throw invalid("sds finds no place where it can add to the file without other changes: add its parts by hand");
+    throw invalid(
+      "sds cannot add to this file without other changes: write into an empty folder, and copy the parts by hand",
+    );
   }
 }
 
@@ -102,7 +104,7 @@ function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes 
   if (missing.length === 0) return;
   if (typeof asked !== "string") {
     // Such an app asks for its scopes by itself. Scopes in the file would change how shops install it.
-    notes.push(`the file asks for no scopes: ask for these where the app asks for its own: ${missing.join(",")}`);
+    notes.push(`the file has no scopes: add these where the app asks for its own: ${missing.join(",")}`);
     return;
   }
   const end = asked.trimEnd().length;
@@ -130,7 +132,10 @@ function missingCompliance(
   const elsewhere = compliance_topics.filter((topic) => (addressOf(topic) ?? uri) !== uri);
   if (elsewhere.length > 0) {
     const addresses = [...new Set(elsewhere.map(addressOf))].join(" and ");
-    notes.push(`${elsewhere.join(", ")} can have one receiver, ${addresses}: it has to forward them to ${uri}`);
+    notes.push(
+      `the file sends ${elsewhere.join(", ")} to ${addresses}, and allows no second receiver: ` +
+        `let this receiver forward them to ${uri}`,
+    );
   }
   const missing = compliance_topics.filter((topic) => addressOf(topic) === undefined);
   if (missing.length === 0) return [];

@@ -41,7 +41,7 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
 export function lackedRight(name: string, said: string): string {
   return (
     `the user of the database address lacks a right in ${name}: ${said}. ` +
-    "Make it the owner of the database, or grant it CREATE and USAGE on the schema"
+    "Make this user the owner of the database, or grant the user CREATE and USAGE on the schema"
   );
 }
 

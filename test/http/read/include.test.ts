@@ -161,8 +161,9 @@ describe("an include that is wrong is refused:", () => {
   const CUSTOMER = `/api/v1/customers/${encodeURIComponent(gid.customer(1))}`;
   const ORDER = `/api/v1/orders/${encodeURIComponent(gid.order(1001))}`;
   const there = (name: string, why: string) => `There is no parameter "${name}": ${why}.`;
-  const CUSTOMERS = "customers have limit, cursor, since, updatedSince, shopifyId";
-  const ORDERS = "orders have limit, cursor, since, updatedSince, shopifyId, customerId, contractId, status";
+  const CUSTOMERS = "customers have the parameters limit, cursor, since, updatedSince, shopifyId";
+  const ORDERS =
+    "orders have the parameters limit, cursor, since, updatedSince, shopifyId, customerId, contractId, status";
   const spelt = (name: string) => there(name, "it is spelt include");
   const none = (name: string) => there(name, "this address has no parameters");
 
@@ -195,7 +196,7 @@ describe("an include that is wrong is refused:", () => {
     expect(await answer(`${ONE}?limit=3&colour=red`)).toEqual(success(200, stored(1), ROW));
     expect(await answer(`${ONE}?include=customFields`, strict)).toEqual(success(200, withFields(1), ROW));
     expect(await answer(`${LIST}?colour=red`, strict)).toEqual(
-      refusal(400, "bad_parameter", there("colour", `subscriptions have ${PARAMETERS}`)),
+      refusal(400, "bad_parameter", there("colour", `subscriptions have the parameters ${PARAMETERS}`)),
     );
     expect(await answer(`${ONE}?include=customFields&limit=3`, strict)).toEqual(
       refusal(400, "bad_parameter", there("limit", "one row has only include")),

@@ -13,7 +13,7 @@ const ids = {
 };
 
 const STATUSES = "PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED";
-const PARAMETERS = "customers have limit, cursor, since, updatedSince, shopifyId.";
+const PARAMETERS = "customers have the parameters limit, cursor, since, updatedSince, shopifyId.";
 
 function requestOf(target: string, key: string): string {
   return `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;

@@ -262,17 +262,17 @@ describe("trouble with the connection is shown with the shop, and logged when it
   const frozen = "the shop is frozen, because a bill is unpaid (HTTP 402)";
   test.each<[string, Fault, string, string?]>([
     ["401", { status: 401 }, "the platform refuses the shop's token (HTTP 401); connect the shop again"],
-    ["402", { status: 402 }, `${frozen}; nothing can be done but wait`],
-    ["403", { status: 403 }, "the shop or the platform does not allow the app (HTTP 403); look at the app"],
+    ["402", { status: 402 }, `${frozen}; wait until it is paid`],
+    ["403", { status: 403 }, "the shop or the platform does not allow the app (HTTP 403); check the app"],
     [
       "400 invalid_grant",
       { status: 400, body: '{"error":"invalid_grant"}' },
-      "the refresh token is refused before its end (HTTP 400: invalid_grant): another program, such as the billing app",
+      "the platform refuses the refresh token before it expires (HTTP 400: invalid_grant): another program, such as the billing app",
       "token",
     ],
     ["402 to a request for a token", { status: 402 }, frozen, "token"],
     ["301", { status: 301, headers: { Location: `https://beta.myshopify.com/` } }, "(HTTP 301): beta.myshopify.com"],
-    ["301 without a domain", { status: 301 }, "the shop has another domain now (HTTP 301); take it over with"],
+    ["301 without a domain", { status: 301 }, "the shop has another domain now (HTTP 301); rename it with"],
     ["404", { status: 404 }, "the platform does not know the shop (HTTP 404)"],
     ["404 to a request for a token", { status: 404 }, "the platform does not know the shop (HTTP 404)", "token"],
     ["423", { status: 423 }, "the platform has locked the shop (HTTP 423)"],

@@ -108,7 +108,11 @@ describe("an access token", () => {
 
   test.each([
     ["while the refresh token lives says that another program has used it", HOUR_MS, "another program, such as the"],
-    ["after 90 days says that the refresh token has ended", 91 * 24 * HOUR_MS, "the refresh token has ended (HTTP 400"],
+    [
+      "after 90 days says that the refresh token has expired",
+      91 * 24 * HOUR_MS,
+      "the refresh token has expired (HTTP 400",
+    ],
   ])("that is not renewed %s", async (_title, laterMs, text) => {
     const { all, tokens, shop, connections } = await recorded();
     await connectPair(all);
@@ -311,7 +315,10 @@ describe("the platform's answer to a request for a token", () => {
 test("a request for a token needs a client id and a secret", async () => {
   const answer = { access_token: "t" };
   const withoutId = await endpointWith(200, answer, { clientId: null });
-  const expected = { reason: "unauthorized", message: "SDS_PLATFORM_CLIENT_ID is not set" };
+  const expected = {
+    reason: "unauthorized",
+    message: "SDS_PLATFORM_CLIENT_ID is not set: it must be the client id of the app that bills",
+  };
   await expect(withoutId.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   const clientSecret = () => {
     throw new Error("the secret file is gone");

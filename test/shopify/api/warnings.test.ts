@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { API_VERSION } from "../../../src/shopify/api/address.ts";
 import { connected, HOUR_MS, withMirroredContract } from "../../support/connected.ts";
 
-const ANSWERS = `the platform answers with its API version 2027-01, and this sds was made for ${API_VERSION}: update sds`;
+const ANSWERS = `the platform answers with its API version 2027-01, but this sds was made for ${API_VERSION}: update sds`;
 
 async function read({ test: { app }, shop }: Awaited<ReturnType<typeof connected>>) {
   const read = () => app.platform.synchronizer.reconcile(shop.shop);

@@ -69,8 +69,8 @@ describe("a merge into the file of an app", () => {
     expect(added[0]).toBe("scopes: read_orders, read_all_orders, read_products");
     expect(added.slice(1).every((line) => line.startsWith(`webhooks to ${URI}: `))).toBe(true);
     expect(notes).toEqual([
-      "customers/redact can have one receiver, https://billing.example.com/webhooks/privacy: " +
-        `it has to forward them to ${URI}`,
+      "the file sends customers/redact to https://billing.example.com/webhooks/privacy, and allows no second receiver: " +
+        `let this receiver forward them to ${URI}`,
     ]);
     const subscriptions = parsed(text).webhooks.subscriptions;
     expect(subscriptions.map(({ uri }) => uri)).toEqual(["/webhooks/uninstalled", "/webhooks/privacy", URI, URI, URI]);
@@ -108,7 +108,9 @@ describe("a merge into the file of an app", () => {
 customer_deletion_url = "https://billing.example.com/redact"
 `;
     const { text, notes } = merge(older);
-    expect(notes).toEqual([expect.stringMatching(/^customers\/data_request, customers\/redact, shop\/redact can/)]);
+    expect(notes).toEqual([
+      expect.stringMatching(/^the file sends customers\/data_request, customers\/redact, shop\/redact to/),
+    ]);
     expect(text).not.toContain('"customers/redact"');
     new DeployedApp().deploy(text);
   });
@@ -176,9 +178,9 @@ customer_deletion_url = "https://billing.example.com/redact"
   });
 
   test.each([
-    ["is not TOML", "client_id = ", "TOML Parse error"],
+    ["is not TOML", "client_id = ", "it is not TOML: "],
     ["is of another app", 'client_id = "other"', "it is the file of the app other, but SDS_PLATFORM_CLIENT_ID is mine"],
-    ["has no place for webhooks", 'webhooks = { api_version = "2026-07" }', "sds finds no place"],
+    ["has no place for webhooks", 'webhooks = { api_version = "2026-07" }', "sds cannot add to this file"],
     ["has no list of webhooks", '[webhooks]\nsubscriptions = "all"', "webhooks.subscriptions is not a list"],
   ])("refuses a file that %s", (_what, text, message) => {
     expect(() => merge(text, { clientId: "mine" as never })).toThrow(message);

@@ -34,11 +34,11 @@ describe("connecting a shop", () => {
     expect(shop.plan).toBe("free");
   });
 
-  test("says what to do about a refresh token that has ended, and not to connect again", async () => {
+  test("says what to do about a refresh token that has expired, and not to connect again", async () => {
     const all = await connected();
     const connecting = all.test.app.platform.connect(DOMAIN, { kind: "refresh", refreshToken: "shprt_old" });
     await expect(connecting).rejects.toThrow(
-      "the refresh token has ended, or another program has used it (HTTP 400: invalid_grant); get another one",
+      "the refresh token has expired, or another program has used it (HTTP 400: invalid_grant); get another one",
     );
   });
 

@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
   test("because the user may not make tables", async () => {
     expect(await refusal(url.href)).toBe(
       `the user of the database address lacks a right in postgres://127.0.0.1:${url.port}/postgres: permission denied ` +
-        "for schema public. Make it the owner of the database, or grant it CREATE and USAGE on the schema",
+        "for schema public. Make this user the owner of the database, or grant the user CREATE and USAGE on the schema",
     );
   });
 
@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     await admin.unsafe("REVOKE UPDATE ON nodes FROM reader").simple();
     expect(await refusal(url.href)).toBe(
       `the user of the database address lacks a right in postgres://127.0.0.1:${url.port}/postgres: it may not read ` +
-        "and write the table nodes. Make it the owner of the database, or grant it CREATE and USAGE on the schema",
+        "and write the table nodes. Make this user the owner of the database, or grant the user CREATE and USAGE on the schema",
     );
     await admin.unsafe("REVOKE USAGE ON SCHEMA public FROM reader, PUBLIC").simple();
     expect(await refusal(url.href, { mustExist: true })).toContain("lacks a right in ");
