@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ContractCurrency } from "../../src/domain/platform/contract-read.ts";
+import type { ContractCurrency, ContractRead } from "../../src/domain/platform/contract-read.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
@@ -7,24 +7,39 @@ import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { commit } from "./fixtures.ts";
 
 const CONTRACT = gid.contract(1);
+/** A reading of the contract and of some orders. All changed a second before the reading began. */
+function readAt(beganAt: number, orders: readonly number[] = []): ContractRead {
+  const updatedAt = beganAt - 1_000;
+  return { contract: CONTRACT, beganAt, updatedAt, orders: new Map(orders.map((n) => [gid.order(n), updatedAt])) };
+}
+
+/** The same reading as it is stored. */
+function stored(beganAt: number, orders: Record<number, number> = {}) {
+  const entries = Object.entries(orders).map(([n, at]) => [
+    gid.order(Number(n)),
+    { beganAt: at, updatedAt: at - 1_000 },
+  ]);
+  return { beganAt, updatedAt: beganAt - 1_000, orders: Object.fromEntries(entries), currency: null };
+}
+
 /** A contract without a rate. */
 const YEN: ContractCurrency = { pair: "JPY/USD", rate: null, ratedAt: null };
 
 describe.each(engines())("$name: the readings of contracts", (engine) => {
   test("are noted together with their records, and change no row", async () => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
-    const reads = [{ contract: CONTRACT, beganAt: START, orders: [gid.order(1)] }];
+    const reads = [readAt(START, [1])];
     const [result] = await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
     expect(result).toEqual({ accepted: 0, changed: 0, events: 0 });
     expect((await rows("shops")).map(({ change_count }) => change_count)).toEqual([0, 0]);
-    const stored = { beganAt: START, orders: { [gid.order(1)]: START }, currency: null };
-    expect(await store.mirror.contractReads(shop, [CONTRACT, gid.contract(2)])).toEqual(new Map([[CONTRACT, stored]]));
+    const read = stored(START, { 1: START });
+    expect(await store.mirror.contractReads(shop, [CONTRACT, gid.contract(2)])).toEqual(new Map([[CONTRACT, read]]));
     expect(await store.mirror.contractReads(other, [CONTRACT])).toEqual(new Map());
   });
 
   test("are not noted if their records are refused", async () => {
     const { store, shop } = await storeWithShop(engine);
-    const reads = [{ contract: CONTRACT, beganAt: START, orders: [] }];
+    const reads = [readAt(START)];
     const [result] = await store.mirror.applyRecords([{ shop, records: [order(1, 1)], reads }], START, []);
     expect(result).toHaveProperty("refused");
     expect(await store.mirror.contractReads(shop, [CONTRACT])).toEqual(new Map());
@@ -33,24 +48,20 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
   test("keep the latest time of each order, also from earlier readings", async () => {
     const { store, shop } = await storeWithShop(engine);
     for (let n = 1; n <= 10; n += 1) {
-      const reads = [{ contract: CONTRACT, beganAt: START + n, orders: n === 10 ? [] : [gid.order(n)] }];
+      const reads = [readAt(START + n, n === 10 ? [] : [n])];
       await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
     }
-    const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-    const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [gid.order(n), START + n]);
-    expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest), currency: null });
+    const read = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+    const latest = [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, START + n]);
+    expect(read).toEqual(stored(START + 10, Object.fromEntries(latest)));
   });
 
   test("count in the order of their commits: an older reading that commits later replaces a newer one", async () => {
     const { store, shop } = await storeWithShop(engine);
-    const reads = [
-      { contract: CONTRACT, beganAt: START - 1, orders: [gid.order(1)] },
-      { contract: CONTRACT, beganAt: START + 1, orders: [gid.order(2)] },
-      { contract: CONTRACT, beganAt: START, orders: [] },
-    ];
+    const reads = [readAt(START - 1, [1]), readAt(START + 1, [2]), readAt(START)];
     for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START, []);
-    const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-    expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 }, currency: null });
+    const last = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+    expect(last).toEqual(stored(START, { 1: START - 1 }));
   });
 
   test("keep the rate of the contract's newest order, and a reading without rates keeps what is stored", async () => {
@@ -61,7 +72,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
       ratedAt,
     });
     const afterReading = async (currency?: ContractCurrency | null) => {
-      const reads = [{ contract: CONTRACT, beganAt: START, orders: [], ...(currency !== undefined && { currency }) }];
+      const reads = [{ ...readAt(START), ...(currency !== undefined && { currency }) }];
       await store.mirror.applyRecords([{ shop, records: [], reads }], START, []);
       return (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT)?.currency;
     };
@@ -80,7 +91,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     const { store, shop, other } = await storeWithTwoShops(engine);
     const note = (of: MirroredShop, n: number, currency: ContractCurrency) =>
       store.mirror.applyRecords(
-        [{ shop: of, records: [], reads: [{ contract: gid.contract(n), beganAt: START, orders: [], currency }] }],
+        [{ shop: of, records: [], reads: [{ ...readAt(START), contract: gid.contract(n), currency }] }],
         START,
         [],
       );

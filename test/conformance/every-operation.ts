@@ -111,7 +111,9 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     cancelFlow("c"),
     fieldValue(1, "note", "x"),
   ];
-  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
+  const reads = [
+    { contract: gid.contract(1), beganAt: START, updatedAt: START, orders: new Map([[gid.order(1), START]]) },
+  ];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
   const inboxNumbers = [settled?.number ?? 0];
   await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START, []);

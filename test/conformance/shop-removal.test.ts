@@ -32,7 +32,7 @@ async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), fieldValue(1, "note", "x")]);
-  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [] }];
+  const reads = [{ contract: gid.contract(1), beganAt: START, updatedAt: START, orders: new Map() }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
   await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START, []);
   const [claimed] = await claim(store, shop, { share: 1 });

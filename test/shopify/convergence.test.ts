@@ -53,6 +53,9 @@ const CHANGES = {
       remote.breakField(id, BREAKABLE[n % BREAKABLE.length] ?? "", n % 5 === 0 ? "ACCESS_DENIED" : undefined);
     }),
   mend_fields: (remote) => remote.mendFields(),
+  late_replicas: (remote, n) => {
+    remote.replicaLagsMs = n % 4 === 0 ? [] : [n * 1_000, 0, (n % 3) * 7_000];
+  },
 } satisfies Record<string, (remote: PlatformShop, n: number) => void>;
 
 function withOne(
@@ -195,6 +198,7 @@ test("webhooks in any order and reconciling give the platform's state, and one e
           else CHANGES[what](remote, n);
         }
         test.clock.ms += 60_000;
+        remote.replicaLagsMs = [];
         await test.app.platform.synchronizer.reconcile(shop.shop);
         await checkInbox(all);
         remote.mendFields();

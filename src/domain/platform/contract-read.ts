@@ -4,8 +4,13 @@ export interface ContractRead {
   contract: string;
   /** Start of the reading, epoch milliseconds. */
   beganAt: number;
-  /** Gids of the orders that were read too. A charged order is read again only if the platform changed it. */
-  orders: readonly string[];
+  /** When the contract changed last, as the reading showed it. Epoch milliseconds. */
+  updatedAt: number;
+  /**
+   * The orders that were read too, and when each changed last; null if the platform did not say it. A charged order is
+   * read again only if the platform changed it.
+   */
+  orders: ReadonlyMap<string, number | null>;
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
 }

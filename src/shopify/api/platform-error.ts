@@ -2,12 +2,13 @@
  * A failed request to the platform. The reason says what may help:
  * - `unavailable`: the same request may work later.
  * - `incomplete`: a part of the answer failed. Requests about other objects work; the same request may work later.
+ * - `outdated`: the answer is older than a change that we know. A later answer shows it.
  * - `unauthorized`: the operator has to act, because the connection is refused or an access scope is missing.
  * - `refused`: the request itself is wrong, and the same request gets the same answer.
  */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
-  readonly reason: "unavailable" | "incomplete" | "unauthorized" | "refused";
+  readonly reason: "unavailable" | "incomplete" | "outdated" | "unauthorized" | "refused";
   /** The HTTP status; null if there was no response. */
   readonly status: number | null = null;
   /** How long the platform says to wait before the next request. */

@@ -55,7 +55,7 @@ export async function readOrders(
 }
 
 /** Returns the mirrored orders that were charged and have a gid, by gid. */
-function chargedOrders(mirrored: MirroredOrders): Map<string, Order> {
+export function chargedOrders(mirrored: MirroredOrders): Map<string, Order> {
   const charged = [...mirrored.values()].filter(({ status }) => isCharged(status));
   return new Map(charged.flatMap((order) => (order.shopifyId === null ? [] : [[order.shopifyId, order]])));
 }
@@ -134,13 +134,14 @@ async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderN
   });
 }
 
-/** Returns the contracts of an order. Most orders of a shop belong to no contract. @throws PlatformError */
+/** @returns undefined for an order that the platform does not show @throws PlatformError */
 export async function readContractsOf(
   { client, loader }: { client: GraphqlClient; loader: Pick<NodeLoader, "order"> },
   shop: ShopAddress,
   orderGid: string,
-): Promise<string[]> {
+): Promise<string[] | undefined> {
   const order = await loader.order(shop, orderGid);
-  const lines = order === undefined ? [] : await readLines(client, shop, order);
+  if (order === undefined) return undefined;
+  const lines = await readLines(client, shop, order);
   return [...new Set(lines.flatMap(({ contract }) => (contract === null ? [] : [contract.id])))];
 }

@@ -10,13 +10,13 @@ import { allNodes } from "../api/paging.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { LEVEL_TEXTS } from "../api/warnings.ts";
 import { type CycleSource, readFirstCycles, readOpenCycles } from "./cycle-reader.ts";
-import { settledTime } from "./cycles.ts";
+import { type MirroredOrders, settledTime } from "./cycles.ts";
 import { contractCurrency, foreignContract } from "./exchange.ts";
 import { type History, type HistoryReading, readHistory } from "./history.ts";
 import { expectedMoney, type NoteRounding, type RoundingReport } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { type OrderReader, orderCosts, orderOf, readOrders } from "./orders.ts";
-import { contractRecords } from "./records.ts";
+import { type CycleHistory, contractRecords } from "./records.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
@@ -32,9 +32,16 @@ export interface ContractSource extends CycleSource {
   log: Pick<Log, "warn">;
 }
 
-/** The records of a contract, and the gids of the orders that were read for them. */
-export interface ContractRecords extends Required<Pick<ContractRead, "orders" | "currency">> {
+/** The records of a contract, and what was read for them. */
+export interface ContractRecords extends Required<Pick<ContractRead, "currency">> {
   records: MirrorRecord[];
+  /** undefined for a contract that the platform does not have, or does not show yet. */
+  node: ContractNode | undefined;
+  cycles: readonly CycleHistory[];
+  /** The orders that were read, by gid. */
+  orders: ReadonlyMap<string, OrderNode>;
+  /** The orders that the mirror had before. */
+  mirrored: MirroredOrders;
 }
 
 /** The facts that are known before a contract is read, and the source of its orders. */
@@ -59,8 +66,11 @@ export async function readContract(
   const open = await readOpen(source, reading);
   // The orders are needed later. Requested now, they share a query with the contract.
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
-  const [node] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
-  return node === undefined ? { records: [], orders: [], currency: null } : readRest(source, shop, node, reading, open);
+  const [node, ...read] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
+  const orders = new Map(read.flatMap((order) => (order === undefined ? [] : [[order.id, order]])));
+  if (node === undefined) return { records: [], node, cycles: [], orders, mirrored: reading.mirrored, currency: null };
+  const rest = await readRest(source, shop, node, reading, open);
+  return { ...rest, orders: new Map([...orders, ...rest.orders]) };
 }
 
 /** Reads the rest of a contract that came with a page. @param attemptCount undefined if not known */
@@ -189,5 +199,6 @@ async function readRecords(
     retryPlan,
     now: now(),
   });
-  return { records, orders: [...orders.keys()], currency };
+  const nodes = new Map([...orders].map(([gid, order]) => [gid, order.node]));
+  return { records, node, cycles, orders: nodes, mirrored, currency };
 }

@@ -8,6 +8,8 @@ import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { MirrorStore } from "../../store/port/mirror.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { PlatformClock } from "../api/platform-clock.ts";
+import { PlatformError } from "../api/platform-error.ts";
+import { type Evidence, isShown, isStored, MAX_LAG_MS } from "./evidence.ts";
 import { readContractsOf } from "./orders.ts";
 import { type PageCycles, readContractPage, readPageCycles } from "./page-reader.ts";
 import { type ContractSource, readContract } from "./reader.ts";
@@ -36,6 +38,10 @@ export interface ChangeHint {
   orders: readonly string[];
   /** When the newest webhook was triggered, epoch milliseconds. */
   triggeredAt: number;
+  /** What a reading must show. */
+  evidence?: Evidence;
+  /** When we learned of the change, epoch milliseconds. By default, `triggeredAt`. */
+  learnedAt?: number;
 }
 
 /** Contracts of one page of the platform. */
@@ -49,7 +55,10 @@ export interface ContractPage {
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractRefresher {
-  /** Reads and submits a contract, unless an earlier reading began after the change and so has shown the change. */
+  /**
+   * Reads and submits a contract, unless an earlier reading has shown the change.
+   * @throws PlatformError `outdated` if the reading does not show the change yet. The webhooks stay in the inbox then.
+   */
   refreshUnlessKnown(
     shop: Shop,
     contractGid: string,
@@ -64,8 +73,8 @@ export interface ContractRefresher {
     page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
-  /** Returns the contracts of an order. Most orders of a shop belong to no contract. @throws PlatformError */
-  contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
+  /** Returns the contracts of a changed order. Most orders of a shop belong to no contract. @throws PlatformError */
+  contractsOfOrder(shop: Shop, orderGid: string, hint: ChangeHint): Promise<string[]>;
   /** See `MirrorStore`. */
   contractsWithoutRate: MirrorStore["contractsWithoutRate"];
   newestRate: MirrorStore["newestRate"];
@@ -79,7 +88,10 @@ interface Dependencies {
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
-  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "contractsWithoutRate" | "newestRate">;
+  mirror: Pick<
+    MirrorStore,
+    "contractOf" | "contractReads" | "contractsOfOrder" | "ordersOf" | "contractsWithoutRate" | "newestRate"
+  >;
   platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
@@ -94,16 +106,20 @@ export function createContractRefresher(dependencies: Dependencies): ContractRef
       mutex.run([keyOf(shop, contractGid)], async () =>
         (await alreadyHas(dependencies, shop, contractGid, hint))
           ? submit(dependencies, shop, [], { inboxNumbers })
-          : refresh(dependencies, shop, contractGid, hint.orders, inboxNumbers),
+          : refresh(dependencies, shop, contractGid, hint, inboxNumbers),
       ),
     loadPage(shop, page, eventsOf) {
       const keys = page.nodes.map(({ id }) => keyOf(shop, id));
       return mutex.run(keys, () => loadPage(dependencies, shop, page, eventsOf));
     },
     pageCycles: (shop, nodes) => readPageCycles(source, shop, nodes),
-    async contractsOfOrder(shop, orderGid) {
+    async contractsOfOrder(shop, orderGid, hint) {
       const known = await mirror.contractsOfOrder(shop, orderGid);
-      return known.length > 0 ? known : readContractsOf(source, shop, orderGid);
+      if (known.length > 0) return known;
+      const read = await readContractsOf(source, shop, orderGid);
+      const isExpected = hint.evidence?.orders?.[orderGid] !== undefined;
+      if (read === undefined && isExpected && mayBeLate(dependencies, hint)) throw outdated("an order");
+      return read ?? [];
     },
     contractsWithoutRate: mirror.contractsWithoutRate,
     newestRate: mirror.newestRate,
@@ -115,15 +131,34 @@ async function refresh(
   dependencies: Dependencies,
   shop: Shop,
   contractGid: string,
-  changedOrders: readonly string[],
+  hint: ChangeHint,
   inboxNumbers: readonly number[],
 ): Promise<ChangeCounts> {
-  const beganAt = dependencies.platformClock.mark();
-  const { records, orders, currency } = await readContract(dependencies.source, shop, contractGid, changedOrders);
-  if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
-  const read = [...new Set([...changedOrders, ...orders])];
-  const reads = [{ contract: contractGid, beganAt: beganAt(), orders: read, currency }];
-  return submit(dependencies, shop, records, { inboxNumbers, reads });
+  const { source, platformClock } = dependencies;
+  const mark = platformClock.mark();
+  const read = await readContract(source, shop, contractGid, hint.orders);
+  const isNew = isShown(hint.evidence ?? {}, read, platformClock.now());
+  const reads: ContractRead[] = [];
+  if (read.node !== undefined) {
+    const updatedAt = Date.parse(read.node.updatedAt);
+    const orders = new Map(hint.orders.map((gid): [string, number | null] => [gid, null]));
+    for (const [gid, order] of read.orders) orders.set(gid, Date.parse(order.updatedAt ?? "") || null);
+    // An older answer has shown the changes up to its own time, and perhaps not the changes of orders.
+    const shown = isNew ? { beganAt: mark(), orders } : { beganAt: updatedAt, orders: new Map<string, null>() };
+    reads.push({ contract: contractGid, updatedAt, ...shown, currency: read.currency });
+  }
+  if (isNew || !mayBeLate(dependencies, hint)) return submit(dependencies, shop, read.records, { inboxNumbers, reads });
+  await submit(dependencies, shop, read.records, { reads });
+  throw outdated("a contract");
+}
+
+/** Whether a replica of the platform may be late. Later on, what it does not show is not there. */
+function mayBeLate({ platformClock }: Dependencies, { triggeredAt, learnedAt = triggeredAt }: ChangeHint): boolean {
+  return platformClock.now() - learnedAt < MAX_LAG_MS;
+}
+
+function outdated(what: string): PlatformError {
+  return new PlatformError("outdated", `the platform does not show the last change of ${what} yet`);
 }
 
 /** Whether a stored reading began after the change, and so has shown the change. */
@@ -131,12 +166,21 @@ async function alreadyHas(
   { mirror, platformClock }: Dependencies,
   shop: Shop,
   contractGid: string,
-  { of, orders, triggeredAt }: ChangeHint,
+  { of, orders, triggeredAt, evidence = {} }: ChangeHint,
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
-  const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
+  const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]?.beganAt);
   // A time in the future was stored before the clock was set back, so it is ignored.
-  return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
+  const isLater = times.every(
+    (at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS,
+  );
+  if (stored === undefined || !isLater) return false;
+  const [contract, mirrored] = await Promise.all([
+    evidence.revision === undefined ? undefined : mirror.contractOf(shop, contractGid),
+    evidence.charges === undefined ? new Map() : mirror.ordersOf(shop, contractGid),
+  ]);
+  const has = { ...stored, revision: contract?.revision, mirrored, waitedMs: stored.beganAt - triggeredAt };
+  return isStored(evidence, has);
 }
 
 async function loadPage(
@@ -153,7 +197,8 @@ async function loadPage(
       const { records, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
       // The time of the page holds for the contract only: its orders may come from the stage, and may be older.
-      const reads = [{ contract: node.id, beganAt: requestedAt, orders: [], currency }];
+      const updatedAt = Date.parse(node.updatedAt);
+      const reads = [{ contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map(), currency }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),
   );

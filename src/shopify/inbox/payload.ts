@@ -5,6 +5,7 @@ import { parseRecord } from "../../domain/records/records.ts";
 import { isDomain } from "../../domain/shop.ts";
 import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/json.ts";
 import { type TopicUse, useOf } from "../api/topics.ts";
+import { type Evidence, joinEvidence } from "../contracts/evidence.ts";
 import { clipText } from "../contracts/values.ts";
 
 /** A verified platform webhook, from its headers and body. */
@@ -19,8 +20,8 @@ export interface PlatformWebhook {
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
   /** The webhook names `orders`. They are read with the contract. */
-  | { do: "read_contract"; contract: string; orders: string[] }
-  | { do: "read_order"; order: string }
+  | { do: "read_contract"; contract: string; orders: string[]; evidence: Evidence }
+  | { do: "read_order"; order: string; evidence: Evidence }
   | { do: "read_customer"; customer: string }
   /** Two customers became one. Some payloads do not say which customer is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
@@ -67,6 +68,8 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
 const MUST_READ = "sds_must_read";
 /** A field in webhooks that we make: gids of the orders that other webhooks named. */
 const ORDERS = "sds_orders";
+/** In a webhook that we made: what the reading must show. */
+const EVIDENCE = "sds_evidence";
 const CHANGE_TOPICS = {
   contract: "subscription_contracts/update",
   order: "orders/updated",
@@ -77,9 +80,17 @@ const CHANGE_TOPICS = {
  * Makes a webhook like the platform's, for an object that cannot be read now. The inbox retries it.
  * @param orders gids of orders to read with a contract
  */
-export function changeWebhook(of: keyof typeof CHANGE_TOPICS, gid: string, orders: readonly string[] = []) {
+export function changeWebhook(
+  of: keyof typeof CHANGE_TOPICS,
+  gid: string,
+  { orders = [], evidence = {} }: { orders?: readonly string[]; evidence?: Evidence } = {},
+) {
   const topic = CHANGE_TOPICS[of];
-  const own = { ...(of === "customer" && { [MUST_READ]: true }), ...(orders.length > 0 && { [ORDERS]: orders }) };
+  const own = {
+    ...(of === "customer" && { [MUST_READ]: true }),
+    ...(orders.length > 0 && { [ORDERS]: orders }),
+    ...(Object.keys(evidence).length > 0 && { [EVIDENCE]: evidence }),
+  };
   const body = JSON.stringify({ admin_graphql_api_id: gid, ...own });
   return { topic, body, subject: orderingOf(readWebhook({ topic, text: body, triggeredAt: 0 })).subject };
 }
@@ -90,13 +101,16 @@ export function mergedWebhook(
 ): ReturnType<typeof changeWebhook> | undefined {
   const intents = webhooks.map(({ topic, body }) => readWebhook({ topic, text: body, triggeredAt: 0 }));
   const contracts = intents.flatMap((intent) => (intent.do === "read_contract" ? [intent] : []));
-  const orders = intents.flatMap((intent) => (intent.do === "read_order" ? [intent.order] : []));
+  const orders = intents.flatMap((intent) => (intent.do === "read_order" ? [intent] : []));
+  const evidence = [...contracts, ...orders].map((each) => each.evidence).reduce(joinEvidence, {});
   const [contract] = contracts;
   const [order] = orders;
   if (contract !== undefined && contracts.length === intents.length) {
-    return changeWebhook("contract", contract.contract, [...new Set(contracts.flatMap((each) => each.orders))]);
+    const gids = [...new Set(contracts.flatMap((each) => each.orders))];
+    return changeWebhook("contract", contract.contract, { orders: gids, evidence });
   }
-  return order !== undefined && orders.length === intents.length ? changeWebhook("order", order) : undefined;
+  const isOrder = order !== undefined && orders.length === intents.length;
+  return isOrder ? changeWebhook("order", order.order, { evidence }) : undefined;
 }
 
 /** Reads a platform webhook, with any topic and any payload. Pure. */
@@ -132,16 +146,27 @@ const USES: Record<TopicUse, PayloadReader> = {
   contract: (payload) => {
     const orders = payload[ORDERS];
     const gids = Array.isArray(orders) ? orders.filter((gid) => isGid("Order", gid)) : [];
-    return readContract(payload["admin_graphql_api_id"] ?? payload["id"], gids);
+    const revision = payload["revision_id"];
+    const evidence = isNumeral(revision) ? { revision } : {};
+    return readContract(payload["admin_graphql_api_id"] ?? payload["id"], gids, {
+      ...evidence,
+      ...ownEvidence(payload),
+    });
   },
   attempt: (payload) => {
+    const contract = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
     const order = payload["admin_graphql_api_order_id"];
-    return readContract(
-      payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"],
-      isGid("Order", order) ? [order] : [],
-    );
+    if (isGid("Order", order)) return readContract(contract, [order], { charges: [order] });
+    const attempt = payload["admin_graphql_api_id"] ?? payload["idempotency_key"];
+    return readContract(contract, [], typeof attempt === "string" ? { attempts: [attempt] } : {});
   },
-  cycle: (payload) => readContract(payload["subscription_contract_id"]),
+  cycle: (payload) => {
+    const { cycle_index: index, skipped } = payload;
+    const expectedAt = Date.parse(String(payload["billing_attempt_expected_date"]));
+    const isWhole = typeof index === "number" && typeof skipped === "boolean" && !Number.isNaN(expectedAt);
+    const evidence = isWhole ? { cycles: { [index]: { skipped, expectedAt } } } : {};
+    return readContract(payload["subscription_contract_id"], [], evidence);
+  },
   customer: (payload, triggeredAt) =>
     payload[MUST_READ] === true
       ? withGid("Customer", payload["admin_graphql_api_id"], (customer) => ({ do: "read_customer", customer }))
@@ -164,7 +189,11 @@ const USES: Record<TopicUse, PayloadReader> = {
     );
   },
   order: (payload) =>
-    withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
+    withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => {
+      const updatedAt = Date.parse(String(payload["updated_at"]));
+      const evidence = Number.isNaN(updatedAt) ? {} : { orders: { [order]: updatedAt } };
+      return { do: "read_order", order, evidence: { ...evidence, ...ownEvidence(payload) } };
+    }),
   uninstalled: () => ({ do: "note_uninstallation" }),
   scopes: () => ({ do: "read_scopes" }),
   plan: (payload) => {
@@ -182,8 +211,17 @@ function ignore(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(id: unknown, orders: string[] = []): Intent {
-  return withGid("SubscriptionContract", id, (contract) => ({ do: "read_contract", contract, orders }));
+function readContract(id: unknown, orders: string[], evidence: Evidence): Intent {
+  return withGid("SubscriptionContract", id, (contract) => ({ do: "read_contract", contract, orders, evidence }));
+}
+
+/** @returns the evidence in a webhook that we made */
+function ownEvidence(payload: JsonObject): Evidence {
+  return (asObject(payload[EVIDENCE]) ?? {}) as Evidence;
+}
+
+function isNumeral(value: unknown): value is string {
+  return typeof value === "string" && /^\d{1,30}$/.test(value);
 }
 
 /** @param customer the payload's customer, who may have other contacts than the mirror has */

@@ -179,6 +179,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     const error = messageOf(thrown);
     await inbox.postpone(shop.id, numbers, error, waitMs === undefined ? null : now() + waitMs);
     const fields = { shop: shop.domain, subject: items[0]?.subject, attempts, error };
+    if (isPlatformError(thrown, "outdated"))
+      return log.debug("an object is read again, until it shows a change", fields);
     if (waitMs === undefined) log.error("cannot process a platform webhook; it stays in the inbox as failed", fields);
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
@@ -208,7 +210,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     } catch (thrown) {
       // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
       if (isStopping() || !membership.mayBegin(shopId)) return;
-      if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
+      if (isPlatformError(thrown, "outdated")) capacity.noteSuccess(shopId);
+      else if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
       else if (needsAction(thrown)) capacity.noteFailure(shopId, true);
       else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, isPlatformError(thrown, "incomplete") ? await merge(shop, items) : items, thrown);

@@ -13,6 +13,7 @@ import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS, priorityOf, type WebhookPriority } from "../api/topics.ts";
 import { mayPass } from "../api/trouble.ts";
+import { joinEvidence } from "../contracts/evidence.ts";
 import type { ChangeHint, ContractRefresher } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
@@ -80,7 +81,9 @@ function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; othe
       continue;
     }
     const isReading = intent.do === "read_contract" || intent.do === "read_order";
-    const key = JSON.stringify(isReading ? { ...intent, orders: undefined } : { ...intent, topic });
+    const key = JSON.stringify(
+      isReading ? { ...intent, orders: undefined, evidence: undefined } : { ...intent, topic },
+    );
     const same = others.get(key);
     if (same === undefined) {
       others.set(key, { ...intent, topic, triggeredAt });
@@ -89,6 +92,7 @@ function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; othe
     same.triggeredAt = Math.max(same.triggeredAt, triggeredAt);
     if (intent.do === "read_contract" && same.do === "read_contract")
       same.orders = [...new Set([...same.orders, ...intent.orders])];
+    if ("evidence" in intent && "evidence" in same) same.evidence = joinEvidence(same.evidence, intent.evidence);
   }
   return { records, others: [...others.values()] };
 }
@@ -199,24 +203,28 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
   }
 }
 
-function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contract" }>): ChangeHint {
-  return { of: "contract", orders, triggeredAt };
+function hintOf({ orders, triggeredAt, evidence }: Extract<OpenIntent, { do: "read_contract" }>): ChangeHint {
+  return { of: "contract", orders, triggeredAt, evidence };
 }
 
 /** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
 async function readOrder(
   { contracts, inbox, now }: HandlerServices,
   shop: Shop,
-  { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
+  { order: gid, triggeredAt, evidence }: Extract<OpenIntent, { do: "read_order" }>,
 ): Promise<void> {
-  const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
-  for (const contract of await contracts.contractsOfOrder(shop, gid)) {
+  const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt, evidence };
+  for (const contract of await contracts.contractsOfOrder(shop, gid, hint)) {
     try {
       await contracts.refreshUnlessKnown(shop, contract, hint);
     } catch (thrown) {
       if (!isPlatformError(thrown, "incomplete")) throw thrown;
       // Puts the contract into the inbox, not the order: one item is enough for any number of changed orders.
-      const webhook = { ...changeWebhook("contract", contract, [gid]), webhookId: null, triggeredAt };
+      const webhook = {
+        ...changeWebhook("contract", contract, { orders: [gid], evidence }),
+        webhookId: null,
+        triggeredAt,
+      };
       await inbox.receive([{ shopId: shop.id, needsPlatform: true, waitMs: LONGEST_BURST_MS, ...webhook }], now());
     }
   }

@@ -114,7 +114,7 @@ export async function refreshContract(
   try {
     return await loader.contracts.refreshUnlessKnown(shop, contractGid, hint);
   } catch (thrown) {
-    return skip(loader, shop, "contract", contractGid, thrown, hint.orders);
+    return skip(loader, shop, "contract", contractGid, thrown, hint);
   }
 }
 
@@ -149,37 +149,48 @@ export async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> 
 export async function contractsOfOrder(
   loader: Loader,
   shop: Shop,
-  orderGid: string,
+  hint: ChangeHint,
 ): Promise<{ contracts: string[]; counts: Partial<SyncCounts> }> {
+  const [orderGid = ""] = hint.orders;
   try {
-    return { contracts: await loader.contracts.contractsOfOrder(shop, orderGid), counts: {} };
+    return { contracts: await loader.contracts.contractsOfOrder(shop, orderGid, hint), counts: {} };
   } catch (thrown) {
-    return { contracts: [], counts: await skip(loader, shop, "order", orderGid, thrown) };
+    return { contracts: [], counts: await skip(loader, shop, "order", orderGid, thrown, hint) };
   }
 }
 
+/** How soon an object is read again that does not show its change yet. */
+const OUTDATED_WAIT_MS = 5_000;
+
 const NAMES = { contract: "a contract", order: "an order", customer: "a customer" };
 
-/** Puts an object with bad data into the inbox, to be retried. @throws errors with another cause */
+/**
+ * Puts an object with bad data into the inbox, to be retried, and an object that does not show its change yet.
+ * @throws errors with another cause
+ */
 async function skip(
   { inbox, now, log }: Loader,
   shop: Shop,
   of: keyof typeof NAMES,
   gid: string,
   thrown: unknown,
-  orders: readonly string[] = [],
+  { orders = [], evidence = {} }: Partial<ChangeHint> = {},
 ): Promise<Partial<SyncCounts>> {
-  if (!isBadData(thrown)) throw thrown;
+  const isOutdated = isPlatformError(thrown, "outdated");
+  if (!isOutdated && !isBadData(thrown)) throw thrown;
   const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
-  log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
-  const { subject, ...webhook } = changeWebhook(of, gid, orders);
-  const receipt = { shopId: shop.id, subject, needsPlatform: true, webhookId: null, triggeredAt: now(), ...webhook };
+  if (isOutdated)
+    log.debug(`${NAMES[of]} of the platform does not show its change yet; the inbox reads it again`, fields);
+  else log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
+  const { subject, ...webhook } = changeWebhook(of, gid, { orders, evidence });
+  const own = { webhookId: null, triggeredAt: now(), waitMs: isOutdated ? OUTDATED_WAIT_MS : 0 };
+  const receipt = { shopId: shop.id, subject, needsPlatform: true, ...own, ...webhook };
   // An object that always fails has one item in the inbox, not one for each run that finds it. A further item is added
   // if it names orders; both are merged when the inbox retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
-  if (!isKnown || orders.length > 0) await inbox.receive([receipt], now());
+  if (!isKnown || orders.length > 0 || isOutdated) await inbox.receive([receipt], now());
   await inbox.noteError(shop.id, subject, fields.error);
-  return { skipped: 1 };
+  return { skipped: isOutdated ? 0 : 1 };
 }
 
 /** Explains why data cannot be mirrored. A missing part that no check finds causes a TypeError. */

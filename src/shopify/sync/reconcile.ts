@@ -8,6 +8,7 @@ import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
 import type { ChangedNode, ListOperation } from "../api/operations/operation.ts";
 import { CHANGED_ORDERS } from "../api/operations/orders.ts";
+import { joinEvidence } from "../contracts/evidence.ts";
 import type { ChangeHint } from "../contracts/refresher.ts";
 import {
   allDone,
@@ -106,22 +107,23 @@ async function runStages(services: ReconcileServices, active: ActiveRun): Promis
     loadCustomers(services, shop, page, run.counts.skipped),
   ).catch(unlessWithoutApproval);
   await runStage(services, active, "subscriptions", CHANGED_CONTRACTS, updated, async (page) => {
-    const nodes = changedNodes(page, services.now());
-    const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
-    return { ...(await refreshAll(services, shop, new Map(changes))), subscriptions: nodes.length };
+    const now = services.now();
+    const changes = page.nodes.map(({ id, updatedAt, revisionId }): [string, ChangeHint] => {
+      const hint = changeHint("contract", updatedAt);
+      const evidence = { updatedAt: hint.triggeredAt, revision: revisionId };
+      return [id, { ...hint, evidence, learnedAt: now }];
+    });
+    const unread = page.unread.map(({ gid }): [string, ChangeHint] => [gid, hintNow("contract", now)]);
+    const counts = await refreshAll(services, shop, new Map([...changes, ...unread]));
+    return { ...counts, subscriptions: changes.length + unread.length };
   });
   await runStage(services, active, "orders", CHANGED_ORDERS, updated, (page) =>
-    refreshOrders(services, shop, changedNodes(page, services.now())),
+    refreshOrders(services, shop, page),
   ).catch(unlessWithoutApproval);
   await runStage(services, active, "attempts", ATTEMPTS, created, ({ nodes, unread }) => {
     const unseen = unread.map(({ gid }): [string, ChangeHint] => [gid, hintNow("contract", services.now())]);
     return refreshAll(services, shop, new Map([...lastEnds(nodes), ...unseen]));
   });
-}
-
-/** Returns the objects of a page. An object without a readable time of change counts as changed now. */
-function changedNodes({ nodes, unread }: Pick<ReadPage<ChangedNode>, "nodes" | "unread">, now: number): ChangedNode[] {
-  return [...nodes, ...unread.map(({ gid }) => ({ id: gid, updatedAt: isoUtc(now) }))];
 }
 
 /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
@@ -154,14 +156,24 @@ async function refreshAll(services: ReconcileServices, shop: Shop, changes: Read
 }
 
 /** Reads the contracts of changed orders. */
-async function refreshOrders(services: ReconcileServices, shop: Shop, nodes: readonly ChangedNode[]) {
+async function refreshOrders(services: ReconcileServices, shop: Shop, page: ReadPage<ChangedNode>) {
+  const learnedAt = services.now();
+  const hints = page.nodes.map(({ id, updatedAt }): ChangeHint => {
+    const hint = changeHint("order", updatedAt);
+    return { ...hint, orders: [id], evidence: { orders: { [id]: hint.triggeredAt } }, learnedAt };
+  });
+  for (const { gid } of page.unread) hints.push({ ...hintNow("order", learnedAt), orders: [gid] });
+  const lookUps = await allDone(hints.map((hint) => contractsOfOrder(services, shop, hint)));
   const changes = new Map<string, ChangeHint>();
-  const lookUps = await allDone(nodes.map(({ id }) => contractsOfOrder(services, shop, id)));
-  for (const [index, { id, updatedAt }] of nodes.entries()) {
+  for (const [index, hint] of hints.entries()) {
     for (const contract of lookUps[index]?.contracts ?? []) {
-      const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
-      const latest = Math.max(triggeredAt, Date.parse(updatedAt));
-      changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
+      const { orders, triggeredAt, evidence } = changes.get(contract) ?? { ...hint, orders: [] };
+      changes.set(contract, {
+        ...hint,
+        orders: [...orders, ...hint.orders],
+        triggeredAt: Math.max(triggeredAt, hint.triggeredAt),
+        evidence: joinEvidence(evidence ?? {}, hint.evidence ?? {}),
+      });
     }
   }
   const counts = lookUps.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
@@ -172,13 +184,13 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, nodes: rea
 function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { subscriptionContract, createdAt, completedAt } of nodes) {
-    const hint = contractHint(completedAt ?? createdAt);
+    const hint = changeHint("contract", completedAt ?? createdAt);
     const known = changes.get(subscriptionContract.id);
     if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
   }
   return changes;
 }
 
-function contractHint(changedAt: string): ChangeHint {
-  return { of: "contract", orders: [], triggeredAt: Date.parse(changedAt) };
+function changeHint(of: ChangeHint["of"], changedAt: string): ChangeHint {
+  return { of, orders: [], triggeredAt: Date.parse(changedAt) };
 }

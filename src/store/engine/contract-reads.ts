@@ -14,12 +14,16 @@ const MAX_ORDERS = 8;
  * the mirror has the new reading's data now. This data may have replaced newer orders. So stored readings of orders
  * that began later are dropped, and these orders are read again.
  */
-export function afterRead({ beganAt, orders, currency }: ContractRead, before: StoredRead | undefined): StoredRead {
-  const now = Object.fromEntries(orders.map((gid) => [gid, beganAt]));
-  const earlier = Object.entries(before?.orders ?? {}).filter(([, at]) => at <= beganAt);
-  const all = Object.entries({ ...Object.fromEntries(earlier), ...now }).toSorted(([, a], [, b]) => b - a);
+export function afterRead(
+  { beganAt, updatedAt, orders, currency }: ContractRead,
+  before: StoredRead | undefined,
+): StoredRead {
+  const earlier = Object.entries(before?.orders ?? {}).filter(([, order]) => order.beganAt <= beganAt);
+  const now = [...orders].map(([gid, changedAt]) => [gid, { beganAt, updatedAt: changedAt }] as const);
+  const all = [...new Map([...earlier, ...now])].toSorted(([, a], [, b]) => b.beganAt - a.beganAt);
   return {
     beganAt,
+    updatedAt,
     orders: Object.fromEntries(all.slice(0, MAX_ORDERS)),
     currency: currency === undefined ? (before?.currency ?? null) : newerCurrency(currency, before?.currency),
   };
@@ -28,7 +32,8 @@ export function afterRead({ beganAt, orders, currency }: ContractRead, before: S
 export interface ContractReadRow {
   contract: string;
   beganAt: number;
-  /** JSON of `StoredRead.orders`. */
+  updatedAt: number | null;
+  /** JSON object: `[beganAt, updatedAt]` by order gid. */
   orders: string;
   currencyPair: string | null;
   /** JSON of an exchange rate. */
@@ -39,10 +44,21 @@ export interface ContractReadRow {
 /** Returns stored readings by the contract's gid. */
 export function storedReads(rows: readonly ContractReadRow[]): Map<string, StoredRead> {
   return new Map(
-    rows.map(({ contract, beganAt, orders, ...row }) => [
+    rows.map(({ contract, beganAt, updatedAt, orders, ...row }) => [
       contract,
-      { beganAt, orders: JSON.parse(orders) as StoredRead["orders"], currency: storedCurrency(row) },
+      { beganAt, updatedAt, orders: storedOrders(orders), currency: storedCurrency(row) },
     ]),
+  );
+}
+
+/** Earlier versions stored only when the readings began. */
+function storedOrders(json: string): StoredRead["orders"] {
+  const orders = JSON.parse(json) as Record<string, number | [beganAt: number, updatedAt: number | null]>;
+  return Object.fromEntries(
+    Object.entries(orders).map(([gid, order]) => {
+      const [beganAt, updatedAt] = typeof order === "number" ? [order, null] : order;
+      return [gid, { beganAt, updatedAt }];
+    }),
   );
 }
 
@@ -57,8 +73,10 @@ export function storedRate({ rate }: { rate: string }): ExchangeRate {
   return JSON.parse(rate) as ExchangeRate;
 }
 
-/** Returns a reading as its columns `began_at`, `orders`, `currency_pair`, `rate` and `rated_at`. */
-export function readColumns({ beganAt, orders, currency }: StoredRead) {
+/** Returns a reading as its columns `began_at`, `updated_at`, `orders`, `currency_pair`, `rate` and `rated_at`. */
+export function readColumns({ beganAt, updatedAt, orders, currency }: StoredRead) {
   const { pair = null, rate = null, ratedAt = null } = currency ?? {};
-  return [beganAt, JSON.stringify(orders), pair, rate === null ? null : JSON.stringify(rate), ratedAt] as const;
+  const times = Object.entries(orders).map(([gid, order]) => [gid, [order.beganAt, order.updatedAt]]);
+  const json = JSON.stringify(Object.fromEntries(times));
+  return [beganAt, updatedAt, json, pair, rate === null ? null : JSON.stringify(rate), ratedAt] as const;
 }

@@ -16,8 +16,10 @@ export interface TextSearch {
 export interface StoredRead {
   /** When the last reading of the whole contract began. */
   beganAt: number;
-  /** When the last reading of each order began, by order gid. Only the orders that were read last are kept. */
-  orders: Record<string, number>;
+  /** When the contract changed last, as that reading showed it. null if an earlier version noted the reading. */
+  updatedAt: number | null;
+  /** The last reading of each order, by order gid. Only the orders that were read last are kept. */
+  orders: Record<string, Pick<StoredRead, "beganAt" | "updatedAt">>;
   /** null for a contract in the shop's currency. */
   currency: ContractCurrency | null;
 }
@@ -26,6 +28,7 @@ export interface StoredRead {
 export interface MirroredContract {
   subscription: Subscription;
   customerGid: string;
+  revision: string | null;
 }
 
 export interface MirrorStore {

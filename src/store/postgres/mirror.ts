@@ -65,8 +65,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
     },
 
     async contractOf(shop, contractGid) {
-      const found = await db.get<{ json: string; customer: string }>(
-        `SELECT subscriptions.json, customers.json AS customer FROM subscriptions
+      const found = await db.get<{ json: string; revision: string | null; customer: string }>(
+        `SELECT subscriptions.json, subscriptions.revision, customers.json AS customer FROM subscriptions
          JOIN customers ON customers.shop_id = subscriptions.shop_id
          AND customers.id = substring(subscriptions.json FROM '"customerId":"(cus_[a-z2-7]{24})"')
          WHERE subscriptions.shop_id = $1::bigint AND subscriptions.id = $2::text`,
@@ -74,7 +74,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
       );
       if (found === undefined) return undefined;
       const { shopifyId } = JSON.parse(found.customer) as { shopifyId: string };
-      return { subscription: JSON.parse(found.json) as Subscription, customerGid: shopifyId };
+      const { json, revision } = found;
+      return { subscription: JSON.parse(json) as Subscription, customerGid: shopifyId, revision };
     },
 
     contractReads: (shop, contractGids) => contractReads(db, shop.id, contractGids),

@@ -31,8 +31,8 @@ export function mirrorRows(db: Database) {
     `SELECT json FROM orders INDEXED BY orders_by_id
      WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
   );
-  const contract = db.prepare<{ json: string; customerGid: string }, [number, string]>(
-    `SELECT subscriptions.json, customers.json ->> '$.shopifyId' AS customerGid FROM subscriptions
+  const contract = db.prepare<{ json: string; revision: string | null; customerGid: string }, [number, string]>(
+    `SELECT subscriptions.json, revision, customers.json ->> '$.shopifyId' AS customerGid FROM subscriptions
      JOIN customers ON customers.shop_id = subscriptions.shop_id
      AND customers.id = subscriptions.json ->> '$.customerId'
      WHERE subscriptions.shop_id = +? AND subscriptions.id = +?`,
@@ -71,7 +71,8 @@ export function mirrorRows(db: Database) {
     contract(shopId: number, contractId: string): MirroredContract | undefined {
       const found = contract.get(shopId, contractId);
       if (found === null) return undefined;
-      return { subscription: JSON.parse(found.json) as Subscription, customerGid: found.customerGid };
+      const { json, ...rest } = found;
+      return { subscription: JSON.parse(json) as Subscription, ...rest };
     },
 
     /** Inserts new rows and updates existing rows. A row's sort date is part of its primary key and never changes. */

@@ -129,7 +129,7 @@ test("a contract whose rate was not stored yet has the rate of its newest mirror
   all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
   await all.deliverAll();
   // As if an earlier version had read and mirrored the checkout and the renewal, without the rate.
-  const reads = [{ contract, beganAt: 0, orders: [], currency: null }];
+  const reads = [{ contract, beganAt: 0, updatedAt: 0, orders: new Map(), currency: null }];
   await all.test.app.store.mirror.applyRecords([{ shop: all.shop.shop, records: [], reads }], 0, []);
   all.remote.pause(contract);
   await all.deliverAll();

@@ -33,7 +33,7 @@ test.each<[string, string, unknown]>([
   const { all } = await withContract();
   all.replaceAnswers(name, answerWith(data));
   await all.deliverAll();
-  const [waiting] = await all.inbox();
+  const waiting = (await all.inbox()).find(({ topic }) => topic.startsWith("subscription_contracts/"));
   expect(waiting?.error).toBe(`the platform sent ${message}`);
 });
 

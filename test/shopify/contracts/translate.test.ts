@@ -154,7 +154,9 @@ describe("a checkout", () => {
 
 describe("a billing attempt", () => {
   const HOUR_MS = 3_600_000;
+  const ATTEMPT = { id: "gid://shopify/SubscriptionBillingAttempt/1", idempotencyKey: "key" };
   const success = (order: string | null): AttemptNode => ({
+    ...ATTEMPT,
     createdAt: STARTED,
     completedAt: ENDED,
     state: { __typename: "SubscriptionBillingAttemptSuccessState", order: order === null ? null : { id: order } },
@@ -169,7 +171,7 @@ describe("a billing attempt", () => {
     [{}, "unexpected_error", false],
   ])("with the error %j is declined", (error, reason, outOfStock) => {
     const state = { __typename: "SubscriptionBillingAttemptFailedState" as const, error };
-    const attempt = read({ createdAt: STARTED, completedAt: null, state }, undefined);
+    const attempt = read({ ...ATTEMPT, createdAt: STARTED, completedAt: null, state }, undefined);
     expect(attempt).toEqual({
       startedAt: STARTED,
       endedAt: STARTED,
@@ -180,7 +182,7 @@ describe("a billing attempt", () => {
   test.each(["SubscriptionBillingAttemptPendingState", "SubscriptionBillingAttemptActionRequiredState"] as const)(
     "in the state %s waits",
     (__typename) => {
-      const attempt = read({ createdAt: STARTED, completedAt: ENDED, state: { __typename } }, MONEY);
+      const attempt = read({ ...ATTEMPT, createdAt: STARTED, completedAt: ENDED, state: { __typename } }, MONEY);
       expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
     },
   );

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/api/topics.ts";
+import type { Evidence } from "../../../src/shopify/contracts/evidence.ts";
 import { changeWebhook, type Intent, orderingOf, readWebhook } from "../../../src/shopify/inbox/payload.ts";
 
 const SENT_AT = Date.UTC(2026, 0, 3);
@@ -20,8 +21,8 @@ function ignored(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(contract: string, ...orders: string[]): Intent {
-  return { do: "read_contract", contract, orders };
+function readContract(contract: string, orders: string[] = [], evidence: Evidence = {}): Intent {
+  return { do: "read_contract", contract, orders, evidence };
 }
 
 function redaction(shopifyId: string): Intent {
@@ -37,7 +38,8 @@ const NO_CUSTOMER = ignored("the payload names no Customer");
 const NO_PLAN = ignored("the payload names no plan");
 const NO_CURRENCY = ignored("the payload names no currency");
 const NO_SHOP = ignored("the payload names no shop");
-const CONTRACT_7 = readContract("gid://shopify/SubscriptionContract/7");
+const CONTRACT_7_GID = "gid://shopify/SubscriptionContract/7";
+const CONTRACT_7 = readContract(CONTRACT_7_GID);
 const CONTRACT_FIELD = `"admin_graphql_api_subscription_contract_id":"${CONTRACT}"`;
 const CUSTOMER_FIELD = '"customer":{"id":9007199254740993}';
 const PLAN = { name: "Pro", handle: null, status: "ACTIVE" };
@@ -56,7 +58,7 @@ test.each<[string, string, Intent]>([
   [
     "subscription_billing_attempts/success",
     `{${CONTRACT_FIELD},"admin_graphql_api_order_id":"${ORDER}"}`,
-    readContract(CONTRACT, ORDER),
+    readContract(CONTRACT, [ORDER], { charges: [ORDER] }),
   ],
   [
     "subscription_billing_attempts/failure",
@@ -64,8 +66,31 @@ test.each<[string, string, Intent]>([
     readContract(CONTRACT),
   ],
   ["subscription_billing_cycles/skip", '{"subscription_contract_id":9007199254740993}', readContract(CONTRACT)],
-  ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
-  ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
+  ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER, evidence: {} }],
+  [
+    "orders/paid",
+    '{"id":7,"updated_at":"2026-03-01T00:00:00-05:00"}',
+    { do: "read_order", order: ORDER, evidence: { orders: { [ORDER]: Date.parse("2026-03-01T05:00:00Z") } } },
+  ],
+  [
+    "subscription_contracts/update",
+    '{"id":7,"revision_id":"12"}',
+    readContract(CONTRACT_7_GID, [], { revision: "12" }),
+  ],
+  ["subscription_contracts/update", '{"id":7,"revision_id":"x"}', CONTRACT_7],
+  [
+    "subscription_billing_attempts/failure",
+    '{"subscription_contract_id":7,"admin_graphql_api_id":null,"idempotency_key":"k"}',
+    readContract(CONTRACT_7_GID, [], { attempts: ["k"] }),
+  ],
+  [
+    "subscription_billing_cycles/skip",
+    '{"subscription_contract_id":7,"cycle_index":2,"skipped":true,"billing_attempt_expected_date":"2026-03-01T00:00:00Z"}',
+    readContract(CONTRACT_7_GID, [], {
+      cycles: { 2: { skipped: true, expectedAt: Date.parse("2026-03-01T00:00:00Z") } },
+    }),
+  ],
+  ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER, evidence: {} }],
   ["app/uninstalled", "{}", { do: "note_uninstallation" }],
   ["shop/update", '{"currency":"EUR"}', { do: "set_currency", currency: "EUR" }],
   ["shop/update", '{"currency":"eur"}', NO_CURRENCY],
@@ -179,7 +204,7 @@ describe("the subject", () => {
     [redaction(CUSTOMER), CUSTOMER, false],
     [dataRequest("1"), CUSTOMER, false],
     [readContract(CONTRACT), CONTRACT, true],
-    [{ do: "read_order", order: ORDER }, ORDER, true],
+    [{ do: "read_order", order: ORDER, evidence: {} }, ORDER, true],
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
     [{ do: "read_plan", subscription: PLAN }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],

@@ -53,7 +53,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
     "0004_custom_fields_and_style.sql bb5f790901cc38ff",
     "0005_redactions.sql f15faab708263747",
     "0006_exchange_rates.sql 09f8ab84325b8e6c",
-    "0007_queues_and_connections.sql bde864895edc6030",
+    "0007_queues_and_connections.sql 94f5e5014689b15f",
   ]);
 });
 

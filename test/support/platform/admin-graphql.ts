@@ -127,15 +127,18 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
     return { outcome: "throttled", cost: requested, body: { errors: [error], extensions: costOf(null) } };
   }
   const contextValue: Context = { shop, unknown, handles, raw, errorType };
-  const result = await execute({
-    schema: adminSchema(),
-    document,
-    contextValue,
-    variableValues: variables,
-    operationName: request.operationName ?? null,
-    fieldResolver: plainField,
-    typeResolver: typeNameOf,
-  });
+  const run = () =>
+    execute({
+      schema: adminSchema(),
+      document,
+      contextValue,
+      variableValues: variables,
+      operationName: request.operationName ?? null,
+      fieldResolver: plainField,
+      typeResolver: typeNameOf,
+    });
+  // The execution of a query ends at once, so it can run while all rows are as they were some time ago.
+  const result = await (operation.operation === "query" ? shop.fromReplica(run) : run());
   const actual = Math.min(requested, costs.of(operation, result.data ?? null));
   bucket.giveBack(requested - actual);
   const codes = result.errors?.map(({ extensions }) => extensions["code"]) ?? [];

@@ -280,6 +280,7 @@ export class ContractChanges extends CustomerChanges {
 
   protected addAttempt(contract: ContractRow, cycleIndex: number): AttemptRow {
     const attempt = this.add(attemptRow({ n: this.reserve(1), contract, cycleIndex, createdAt: this.now() }));
+    this.remember(contract);
     contract.attempts.push(attempt);
     return attempt;
   }

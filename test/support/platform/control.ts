@@ -26,6 +26,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   errorPaths: boolean;
   namesLife: boolean;
   maxRows: number;
+  lagsMs: number[];
   code: string;
   scopes: string[];
   name: string;
@@ -85,6 +86,7 @@ const CHANGES = new Map<string, Change>([
     setNamesLife: (shop, { namesLife }) => void Object.assign(shop.tokens, { namesLife }),
     setErrorPaths: (shop, { errorPaths }) => void Object.assign(shop, { errorPaths }),
     setMaxRows: (shop, { maxRows }) => void Object.assign(shop, { maxRows }),
+    setReplicas: (shop, { lagsMs }) => void Object.assign(shop, { replicaLagsMs: lagsMs }),
     seed: (shop, given) => shop.seed(given),
   } satisfies Record<string, Change>),
 ]);

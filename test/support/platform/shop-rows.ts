@@ -96,6 +96,14 @@ export class ShopRows {
   errorPaths = true;
   /** The most rows that a chain of pages reaches. The chain then ends as if there were no more rows. */
   maxRows = Number.POSITIVE_INFINITY;
+  /**
+   * How late the replicas of the platform's database are. Queries are answered by the replicas in turn. Empty: no query
+   * is answered by a late replica.
+   */
+  replicaLagsMs: readonly number[] = [];
+  /** What rows were before their last changes, for late replicas. `state` is null before the row was added. */
+  private readonly earlier: { row: Row; state: Row | null; at: number }[] = [];
+  private queryCount = 0;
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
   private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
@@ -215,7 +223,40 @@ export class ShopRows {
     return n;
   }
 
+  /** Reads from the next replica, which shows all rows as they were some time ago. */
+  fromReplica<T>(read: () => T): T {
+    const lagMs = this.replicaLagsMs[this.queryCount++ % this.replicaLagsMs.length] ?? 0;
+    const since = this.dependencies.now() - lagMs;
+    const undone = lagMs === 0 ? [] : this.earlier.filter(({ at }) => at > since).toReversed();
+    const redo = undone.map(({ row, state }) => this.replace(row, state));
+    try {
+      return read();
+    } finally {
+      for (const redoOne of redo.toReversed()) redoOne();
+    }
+  }
+
+  /** Gives a row another state. @returns a function that brings the former state back */
+  private replace(row: Row, state: Row | null): () => void {
+    const former = this.rows[row.n] === undefined ? null : copyOf(row);
+    const orders = [...(this.sorted.get(row.kind)?.values() ?? [])];
+    if (former !== null && !isDeleted(row)) for (const sorted of orders) sorted.remove(row);
+    Object.assign(row, state);
+    this.rows[row.n] = state === null ? undefined : row;
+    if (state !== null && !isDeleted(row)) for (const sorted of orders) sorted.add(row);
+    return () => void this.replace(row, former);
+  }
+
+  /** Keeps what a row is now, before a change. */
+  protected remember(row: Row, state: Row | null = copyOf(row)): void {
+    const at = this.dependencies.now();
+    const oldest = at - Math.max(...this.replicaLagsMs);
+    while (this.earlier[0] !== undefined && this.earlier[0].at < oldest) this.earlier.shift();
+    if (this.replicaLagsMs.length > 0) this.earlier.push({ row, state, at });
+  }
+
   protected add<R extends Row>(row: R): R {
+    this.remember(row, null);
     this.rows[row.n] = row;
     for (const sorted of this.sorted.get(row.kind)?.values() ?? []) sorted.add(row);
     return row;
@@ -229,6 +270,7 @@ export class ShopRows {
 
   /** Changes a row, updates its time and revision, and moves it to its new place in each order. */
   protected change<R extends Row>(row: R, edit: (row: R) => void): void {
+    this.remember(row);
     const orders = [...(this.sorted.get(row.kind)?.values() ?? [])];
     for (const sorted of orders) sorted.remove(row);
     edit(row);
@@ -284,6 +326,13 @@ export class ShopRows {
 /** The value by which a row is sorted. */
 export function sortValue(row: Row, sortKey: string): number | string {
   return SORT_VALUES[sortKey]?.(row) ?? "";
+}
+
+/** A copy that later changes of the row leave alone. */
+function copyOf(row: Row): Row {
+  if (row.kind !== "contract") return { ...row };
+  const { attempts, skips, edits } = row;
+  return { ...row, attempts: [...attempts], skips: skips && new Map(skips), edits: edits && new Map(edits) };
 }
 
 function isDeleted(row: Row): boolean {

@@ -10,13 +10,15 @@ type AttemptState =
   | { __typename: "SubscriptionBillingAttemptActionRequiredState" | "SubscriptionBillingAttemptPendingState" };
 
 export interface AttemptNode {
+  id: string;
+  idempotencyKey: string;
   createdAt: string;
   completedAt: string | null;
   state: AttemptState;
 }
 
 // Each kind of error has its own type of `code`, so each `code` needs an alias.
-export const ATTEMPT_FIELDS = `createdAt completedAt state { __typename
+export const ATTEMPT_FIELDS = `id idempotencyKey createdAt completedAt state { __typename
   ... on SubscriptionBillingAttemptSuccessState { order { id } }
   ... on SubscriptionBillingAttemptFailedState { error {
     ... on SubscriptionBillingAttemptGeneralError { general: code }

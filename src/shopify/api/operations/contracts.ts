@@ -50,11 +50,11 @@ export interface ContractWithAttempts extends ContractNode {
 }
 
 /** Lists contracts, sorted by the time of their last change. */
-export const CHANGED_CONTRACTS = listOperation<ChangedNode>(
+export const CHANGED_CONTRACTS = listOperation<ChangedNode & Pick<ContractNode, "revisionId">>(
   "ChangedContracts",
   "subscriptionContracts",
   "UPDATED_AT",
-  "id updatedAt",
+  "id updatedAt revisionId",
 );
 
 /** Lists contracts in an order that does not change. */

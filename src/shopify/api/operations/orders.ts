@@ -32,10 +32,11 @@ export interface OrderNode {
   displayFinancialStatus: string | null;
   /** Orders that an earlier version staged lack it. */
   edited?: boolean;
+  updatedAt?: string;
   lineItems: NodePage<OrderLineNode>;
 }
 
-const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus edited";
+const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus edited updatedAt";
 
 export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 

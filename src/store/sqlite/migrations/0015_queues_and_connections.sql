@@ -63,3 +63,6 @@ BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
 -- The domain with which a renamed shop was added: internal ids are derived from it. null for a shop that was not renamed.
 ALTER TABLE shops ADD COLUMN first_domain TEXT;
 CREATE UNIQUE INDEX shops_by_first_domain ON shops (first_domain) WHERE first_domain IS NOT NULL;
+
+-- When a contract changed last, as its last reading showed it. NULL if an earlier version noted the reading.
+ALTER TABLE contract_reads ADD COLUMN updated_at INTEGER;

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "bun:test";
+import { type ConnectedShop, HOUR_MS, LINE, withContract, withMirroredContract } from "../support/connected.ts";
+import type { Webhook } from "../support/platform/webhook.ts";
+
+const MINUTE_MS = 60_000;
+const LAG_MS = 20_000;
+
+/** A shop whose replicas are late, with a contract that the mirror has. Its first month is over. */
+async function late(lagsMs = [LAG_MS]) {
+  const { all, contract } = await withMirroredContract({ lines: [LINE] });
+  all.test.clock.ms += 32 * 24 * HOUR_MS;
+  all.remote.replicaLagsMs = lagsMs;
+  return { all, contract };
+}
+
+/** The webhooks about contracts that wait at the stand-in. */
+function contractWebhooks({ remote }: ConnectedShop): Webhook[] {
+  return remote.outgoing.filter(({ topic }) => topic.startsWith("subscription_contracts/"));
+}
+
+/** Waits until the inbox is empty. @returns how often items were attempted at most */
+async function settled(all: ConnectedShop): Promise<number> {
+  let attempts = 0;
+  for (let items = await all.inbox(); items.length > 0; items = await all.inbox()) {
+    attempts = Math.max(attempts, ...items.map((item) => item.attempts));
+    if (attempts > 6) throw new Error(`the inbox does not settle: ${JSON.stringify(items)}`);
+    const next = Math.min(...items.map(({ nextAttemptAt }) => nextAttemptAt ?? 0));
+    await all.processedAfter(Math.max(1_000, next - all.test.clock.ms));
+  }
+  return attempts;
+}
+
+async function row(all: ConnectedShop, resource: "subscriptions" | "orders", shopifyId: string) {
+  return (await all.shop.all(resource)).find((each) => each["shopifyId"] === shopifyId);
+}
+
+function reconcile({ test: { app }, shop }: ConnectedShop) {
+  return app.platform.synchronizer.reconcile(shop.shop);
+}
+
+describe("the change of a webhook that a late replica does not show yet is read again", () => {
+  test("for a new contract", async () => {
+    const { all } = await late();
+    const contract = all.createContract();
+    all.remote.outgoing.splice(0, all.remote.outgoing.length, ...contractWebhooks(all));
+    await all.deliverAll();
+    expect(await row(all, "subscriptions", contract)).toBeUndefined();
+    expect(await settled(all)).toBeLessThan(4);
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+    expect(all.logged("cannot")).toEqual([]);
+  });
+
+  test("for a status", async () => {
+    const { all, contract } = await late();
+    all.remote.pause(contract);
+    await all.deliverAll();
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+    await settled(all);
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+  });
+
+  test.each([true, false])("for a charge, with the webhooks of its order: %p", async (withOrder) => {
+    const { all, contract } = await late();
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    if (!withOrder)
+      all.remote.outgoing
+        .splice(0)
+        .forEach((each) => void (each.topic.includes("attempts") && all.remote.outgoing.push(each)));
+    await all.deliverAll();
+    await settled(all);
+    expect(await row(all, "orders", order)).toMatchObject({ cycleNumber: 1, status: "PAID" });
+  });
+
+  test("for a declined charge, with or without the attempt's id", async () => {
+    const { all, contract } = await late();
+    await all.queueAllEvents();
+    const attempt = all.remote.startAttempt(contract, 1);
+    all.test.clock.ms += MINUTE_MS;
+    all.remote.failAttempt(attempt);
+    await all.deliverAll();
+    await settled(all);
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "FAILED" }));
+    expect(await all.queuedTopics()).toEqual(["order.failed"]);
+  });
+
+  test("for a skip", async () => {
+    const { all, contract } = await late();
+    all.remote.skipCycle(contract, 1);
+    await all.deliverAll();
+    await settled(all);
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ status: "SKIPPED" }));
+    all.remote.unskipCycle(contract, 1);
+    await all.deliverAll();
+    await settled(all);
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
+  });
+
+  test("for an order of a known contract", async () => {
+    const { all, contract } = await late();
+    const order = all.remote.originOrder(contract) ?? "";
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    await all.deliverAll();
+    await settled(all);
+    expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
+  });
+
+  test("however the replicas take turns", async () => {
+    const { all, contract } = await late([0, LAG_MS, 5_000, 0]);
+    all.remote.pause(contract);
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    await all.deliverAll();
+    await settled(all);
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+    expect(await row(all, "orders", order)).toMatchObject({ status: "PAID" });
+  });
+
+  test("but not for longer than some minutes", async () => {
+    const { all, contract } = await withContract();
+    const revision = "9999999999999999999";
+    const body = JSON.stringify({ admin_graphql_api_id: contract, revision_id: revision });
+    const [webhook] = contractWebhooks(all);
+    if (webhook !== undefined) await all.send({ ...webhook, body });
+    await all.processed();
+    // What the platform shows is mirrored meanwhile.
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+    const started = all.test.clock.ms;
+    expect(await settled(all)).toBeLessThan(6);
+    expect(all.test.clock.ms - started).toBeLessThan(30 * MINUTE_MS);
+  });
+});
+
+test("an older reading counts for no later webhook", async () => {
+  const { all, contract } = await late();
+  all.remote.pause(contract);
+  const [webhook] = all.remote.outgoing.splice(0);
+  all.test.clock.ms += 10_000;
+  // This webhook names no revision. So the program cannot know that its reading is too old.
+  if (webhook !== undefined)
+    await all.send({ ...webhook, id: "other", body: JSON.stringify({ admin_graphql_api_id: contract }) });
+  await all.processed();
+  expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+  all.test.clock.ms += MINUTE_MS;
+  if (webhook !== undefined) await all.send(webhook);
+  await all.processed();
+  expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+});
+
+describe("a reconciliation", () => {
+  test("reads what its list shows newer than what is stored, whenever the last reading began", async () => {
+    const { all, contract } = await late();
+    await all.load();
+    const order = all.remote.originOrder(contract) ?? "";
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.pause(contract);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 10_000;
+    // A reading after the change, by a webhook that says nothing about it.
+    const { topic, triggeredAt } = { topic: "orders/updated", triggeredAt: new Date(all.test.clock.ms).toISOString() };
+    const body = JSON.stringify({ admin_graphql_api_id: order });
+    await all.send({ shop: all.remote.domain, topic, body, id: "w", eventId: "w", triggeredAt });
+    all.test.app.processor.wake();
+    all.remote.replicaLagsMs = [60_000];
+    await all.processed();
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+    all.remote.replicaLagsMs = [];
+    all.test.clock.ms += HOUR_MS;
+    await reconcile(all);
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+    expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
+    expect(await all.inbox()).toEqual([]);
+    const begun = all.platform.requests.length;
+    await reconcile(all);
+    expect(all.operations(begun)).not.toContain("Nodes");
+  });
+
+  test("reads again what its reading does not show yet", async () => {
+    const { all, contract } = await late([0]);
+    await all.load();
+    const order = all.remote.originOrder(contract) ?? "";
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.pause(contract);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 10_000;
+    all.platform.fault = ({ operation }) => {
+      all.remote.replicaLagsMs = ["Nodes", "BillingCycles"].includes(operation) ? [LAG_MS] : [];
+      return undefined;
+    };
+    expect(await reconcile(all)).toMatchObject({ skipped: 0 });
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
+    expect((await all.inbox()).map(({ subject }) => subject)).toContain(contract);
+    await settled(all);
+    expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+    expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
+  });
+});
