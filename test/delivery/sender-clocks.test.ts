@@ -30,7 +30,7 @@ describe("a clock that was ahead", () => {
     clock.ms -= MINUTE;
     await wake();
     expect(contracts(newAttempts())).toEqual(["1 1", "2 1"]);
-    expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
+    expect(logged.filter((line) => line.includes("the clock was ahead"))).toHaveLength(1);
   });
 
   test("and is set back by a minute delays no first attempt, and a retry keeps its planned time", async () => {

@@ -122,6 +122,12 @@ describe("an error that is not a failure of the database passes unchanged", () =
   });
 });
 
+const OWN_MESSAGES: Record<string, string> = {
+  SQLITE_FULL: "the disk of /data is full",
+  SQLITE_READONLY: "its file cannot be written: run this as its owner, and check its mode and its disk",
+  SQLITE_CANTOPEN: "its file cannot be opened: run this as its owner, and check the limit of open files",
+};
+
 test.each<[code: string, reason: string | undefined]>([
   ["SQLITE_BUSY", "busy"],
   ["SQLITE_BUSY_SNAPSHOT", "busy"],
@@ -158,7 +164,7 @@ test.each<[code: string, reason: string | undefined]>([
   else
     expect(failure).toMatchObject({
       name: "StoreError",
-      message: code === "SQLITE_FULL" ? "the disk of /data is full" : "it failed",
+      message: OWN_MESSAGES[code] ?? "it failed",
       reason,
       cause: thrown,
     });
