@@ -19,8 +19,9 @@ export interface UpgradeOptions {
  */
 export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {
   const bodies = db
+    // No shop was renamed before this upgrade.
     .query<{ number: number } & MirroredShop, []>(
-      `SELECT number, shops.id AS id, domain, coalesce(first_domain, domain) AS firstDomain
+      `SELECT number, shops.id AS id, domain, domain AS firstDomain
        FROM intake_bodies JOIN shops ON shops.id = shop_id
        WHERE complete = 1 AND removal_started_at IS NULL ORDER BY number`,
     )
