@@ -60,7 +60,7 @@ export interface ScopedSelectors extends OuterRule {
  * @throws StyleRefusal
  */
 export function scopeSelectors(list: SelectorList, start: number, outer: OuterRule | undefined): ScopedSelectors {
-  if (list.children.isEmpty) throw new StyleRefusal(start, "Selector is expected.");
+  if (list.children.isEmpty) throw new StyleRefusal(start, "A selector is expected.");
   const scoped = [...list.children].map((selector) => scopeSelector(selectorOf(selector, start), start, outer));
   return { text: scoped.map(({ text }) => text).join(","), mayBeWidget: scoped.some((each) => each.mayBeWidget) };
 }
@@ -68,12 +68,12 @@ export function scopeSelectors(list: SelectorList, start: number, outer: OuterRu
 function scopeSelector(selector: Selector, start: number, outer: OuterRule | undefined): ScopedSelectors {
   const compounds = compoundsOf(selector, outer !== undefined);
   const [first, ...rest] = outer === undefined ? mergeWidgets(compounds) : compounds;
-  if (first === undefined) throw new StyleRefusal(start, "Selector is expected.");
+  if (first === undefined) throw new StyleRefusal(start, "A selector is expected.");
   const beginning = beginSelector(first, rest[0], outer, hasNesting(selector));
   let { text, mayBeWidget } = beginning;
   for (const { combinator = " ", nodes } of beginning.isWhole ? rest : [first, ...rest]) {
     if (mayBeWidget && (combinator === "+" || combinator === "~"))
-      throw new StyleRefusal(offsetOf(nodes[0], start), "This selects elements beside the widget.");
+      throw new StyleRefusal(offsetOf(nodes[0], start), "A style can't select elements beside the widget.");
     mayBeWidget = false;
     text += combinator + nodes.map((node) => generate(node)).join("");
   }
@@ -219,7 +219,7 @@ function hasNesting(tree: CssNode): boolean {
 }
 
 function selectorOf(tree: CssNode, start: number): Selector {
-  if (tree.type !== "Selector") throw new StyleRefusal(offsetOf(tree, start), "Selector is expected.");
+  if (tree.type !== "Selector") throw new StyleRefusal(offsetOf(tree, start), "A selector is expected.");
   return tree;
 }
 

@@ -112,7 +112,7 @@ interface BlockRange {
 function readRule(from: TokenSource, index: number, stop: number, content: BlockRange): RuleItem {
   const selectors = parsePiece(from, index, stop, { context: "selectorList" });
   const start = from.tokens[index]?.start ?? 0;
-  if (selectors.type !== "SelectorList") throw new StyleRefusal(start, "Selector is expected.");
+  if (selectors.type !== "SelectorList") throw new StyleRefusal(start, "A selector is expected.");
   return { kind: "rule", start, selectors, items: readItems(from, content.begin, content.end, true) };
 }
 

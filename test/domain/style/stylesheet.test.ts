@@ -167,7 +167,7 @@ test.each([
   ["p{top:a:b}", "1:8 Unexpected input."],
   ["p:hoover{top:0}", "1:2 The pseudo-class :hoover is not allowed here."],
   ["a/**/b{top:0}", "1:6 The name of an element must stand first."],
-  [".a &{& ~ p{top:0}}\n:root{& ~ p{top:0}}", "2:11 This selects elements beside the widget."],
+  [".a &{& ~ p{top:0}}\n:root{& ~ p{top:0}}", "2:11 A style can't select elements beside the widget."],
   ["@media{p{top:0}}", "1:1 @media needs a condition."],
   ["@media (foo bar){p{top:0}}", "1:9 Unexpected input."],
   ["@media print,{p{top:0}}", "1:13 Nothing follows this comma."],
