@@ -19,7 +19,6 @@ const SERVED = {
   "/admin": "GET",
   "/admin/sign-in": "GET",
   "/admin/sign-out": "GET, POST",
-  "/admin/pico.css": "GET",
   "/admin/admin.css": "GET",
   "/admin/admin.js?v=1": "GET",
   "/admin/keys": "GET, POST",

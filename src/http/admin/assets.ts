@@ -1,5 +1,5 @@
-import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import { createDocument, respondVersioned, versionedAddress } from "../documents.ts";
+import base from "../look/base.css" with { type: "text" };
 import type { Route } from "../routes.ts";
 import style from "./admin.css" with { type: "text" };
 import script from "./admin.js" with { type: "text" };
@@ -7,8 +7,7 @@ import script from "./admin.js" with { type: "text" };
 const JAVASCRIPT = "text/javascript; charset=utf-8";
 const CSS = "text/css; charset=utf-8";
 const FILES = {
-  "/admin/pico.css": { document: createDocument(pico), type: CSS },
-  "/admin/admin.css": { document: createDocument(style), type: CSS },
+  "/admin/admin.css": { document: createDocument(`${base}\n${style}`), type: CSS },
   "/admin/admin.js": { document: createDocument(script), type: JAVASCRIPT },
 };
 

@@ -17,8 +17,8 @@ import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
 /**
- * Forbids inline scripts and styles, other hosts, and a frame around the page. Allows `data:` images, because Pico's
- * style has some. Frames in the page have FRAME_POLICY.
+ * Forbids inline scripts and styles, other hosts, and a frame around the page. `data:` is for the empty icon. Frames in
+ * the page have FRAME_POLICY.
  */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -120,7 +120,6 @@ function Document({ title, next, children }: { title: string; next?: string; chi
         {next === undefined ? null : <meta http-equiv="refresh" content={`0; url=${next}`} />}
         <title>{title}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={assetAddress("/admin/pico.css")} />
         <link rel="stylesheet" href={assetAddress("/admin/admin.css")} />
         <script src={assetAddress("/admin/admin.js")} defer />
       </head>

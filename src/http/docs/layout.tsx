@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Section } from "../../docs/outline.ts";
 import { createDocument, type Document, versionedAddress } from "../documents.ts";
+import base from "../look/base.css" with { type: "text" };
 import style from "./docs.css" with { type: "text" };
 import { type Entry, PAGES, SITE } from "./site.ts";
 
@@ -13,7 +13,7 @@ let madeStyle: Document | undefined;
 
 /** Returns the stylesheet of all pages. */
 export function styleDocument(): Document {
-  madeStyle ??= createDocument(`${pico}\n${style}`);
+  madeStyle ??= createDocument(`${base}\n${style}`);
   return madeStyle;
 }
 

@@ -8,7 +8,7 @@ import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES, SITE } from "./site.ts";
 
-/** Allows only our own stylesheet, the search form, and `data:` images, because Pico's style has some. */
+/** Allows only our own stylesheet, the search form, and the empty icon (`data:`). */
 const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
