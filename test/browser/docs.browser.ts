@@ -70,3 +70,49 @@ test("with the keyboard alone a reader comes to the content, to another page and
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Search" }).waitFor();
 });
+
+test("a reader chooses a theme and a language, which the next page keeps, and copies code", async () => {
+  const { page, url, troubles } = await open({
+    colorScheme: "light",
+    permissions: ["clipboard-write", "clipboard-read"],
+  });
+  const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+  await page.goto(`${url}/docs/webhooks`);
+  expect(await ground()).toBe("rgb(255, 255, 255)");
+  await page.getByRole("button", { name: "Theme: system" }).click();
+  await page.getByRole("button", { name: "Theme: light" }).click();
+  await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+  expect(await ground()).toBe("rgb(22, 23, 26)");
+
+  const ruby = page.locator("main figure", { hasText: "OpenSSL" });
+  expect(await ruby.isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Ruby" }).click();
+  expect([await ruby.isVisible(), await page.locator("main figure", { hasText: "hmac.compare" }).isVisible()]).toEqual([
+    true,
+    false,
+  ]);
+  await page.reload();
+  expect([await ground(), await ruby.isVisible()]).toEqual(["rgb(22, 23, 26)", true]);
+
+  await ruby.hover();
+  await page
+    .locator(".copyable", { has: page.locator("pre", { hasText: "OpenSSL" }) })
+    .getByRole("button")
+    .click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate<string>("navigator.clipboard.readText()")).toContain("OpenSSL");
+  expect(troubles).toEqual([]);
+});
+
+test.each([
+  ["how do I verify?", "Webhooks: Signature"],
+  ["systemd", "Operating"],
+])("a slash leads to the search, and %p finds an answer", async (question, answer) => {
+  const { page, url } = await open();
+  await page.goto(`${url}/docs/api`);
+  await page.keyboard.press("/");
+  await page.keyboard.type(question);
+  await page.keyboard.press("Enter");
+  await page.locator(".hits li").first().waitFor();
+  expect(await page.locator(".hits li a").first().textContent()).toContain(answer);
+});

@@ -4,17 +4,38 @@ import { render } from "preact-render-to-string";
 import type { Section } from "../../docs/outline.ts";
 import { createDocument, type Document, versionedAddress } from "../documents.ts";
 import base from "../look/base.css" with { type: "text" };
+import icon from "../look/icon.svg" with { type: "text" };
+import { Mark } from "../look/mark.tsx";
 import style from "./docs.css" with { type: "text" };
+import script from "./docs.js" with { type: "text" };
 import { type Entry, PAGES, SITE } from "./site.ts";
 
-export const STYLE_PATH = "/docs/docs.css";
+/** A file that all pages load. */
+export interface PageFile {
+  path: string;
+  type: string;
+  document: () => Document;
+}
 
-let madeStyle: Document | undefined;
+function pageFile(path: string, type: string, content: string): PageFile {
+  let document: Document | undefined;
+  return {
+    path,
+    type,
+    document() {
+      document ??= createDocument(content);
+      return document;
+    },
+  };
+}
 
-/** Returns the stylesheet of all pages. */
-export function styleDocument(): Document {
-  madeStyle ??= createDocument(`${base}\n${style}`);
-  return madeStyle;
+const STYLE = pageFile("/docs/docs.css", "text/css; charset=utf-8", `${base}\n${style}`);
+const SCRIPT = pageFile("/docs/docs.js", "text/javascript; charset=utf-8", script);
+const ICON = pageFile("/docs/icon.svg", "image/svg+xml", icon);
+export const PAGE_FILES: readonly PageFile[] = [STYLE, SCRIPT, ICON];
+
+function addressOf({ path, document }: PageFile): string {
+  return versionedAddress(path, document());
 }
 
 interface DocsPage {
@@ -27,7 +48,7 @@ interface DocsPage {
   content: ComponentChildren;
 }
 
-/** Renders a page as HTML without scripts. */
+/** Renders a page as HTML. It is whole without its script. */
 export function renderPage({ title, topic, sections = [], query = "", content }: DocsPage): string {
   const inner = sections.filter(({ level }) => level === 2 || level === 3);
   const page = (
@@ -37,8 +58,9 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · sds`}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={versionedAddress(STYLE_PATH, styleDocument())} />
+        <link rel="icon" href={addressOf(ICON)} />
+        <link rel="stylesheet" href={addressOf(STYLE)} />
+        <script src={addressOf(SCRIPT)} />
       </head>
       <body>
         <a class="skip" href="#main">
@@ -46,11 +68,18 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
         </a>
         <header>
           <a class="home" href="/docs">
-            <strong>sds</strong> documentation
+            <Mark /> sds documentation
           </a>
           <search>
             <form action="/docs/search">
-              <input type="search" name="q" aria-label="Search the documentation" placeholder="Search" value={query} />
+              <input
+                type="search"
+                name="q"
+                aria-label="Search the documentation"
+                placeholder="Search"
+                aria-keyshortcuts="/"
+                value={query}
+              />
               <button type="submit">Search</button>
             </form>
           </search>

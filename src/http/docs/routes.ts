@@ -3,14 +3,14 @@ import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, READABLE_ANYWHERE, respondDocument, respondVersioned } from "../documents.ts";
 import { queryOf, type Route, type RouteHandler } from "../routes.ts";
-import { STYLE_PATH, styleDocument } from "./layout.tsx";
+import { PAGE_FILES } from "./layout.tsx";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES, SITE } from "./site.ts";
 
-/** Allows only our own stylesheet, the search form, and the empty icon (`data:`). */
+/** Allows only our own files and the search form. */
 const POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; " +
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
 
 /** An upgrade of the program may change a page or file. With the ETag, a browser's check is cheap. */
@@ -21,7 +21,6 @@ const PAGE_HEADERS = {
   "Content-Security-Policy": POLICY,
   "Referrer-Policy": "no-referrer",
 };
-const STYLE_TYPE = "text/css; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
@@ -41,7 +40,9 @@ export function docsRoutes(): Route[] {
       const found = createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)));
       return respondDocument(request, found, PAGE_HEADERS);
     }),
-    readOnly(STYLE_PATH, (request) => respondVersioned(request, styleDocument(), STYLE_TYPE, READABLE_ANYWHERE)),
+    ...PAGE_FILES.map(({ path, document, type }) =>
+      readOnly(path, (request) => respondVersioned(request, document(), type, READABLE_ANYWHERE)),
+    ),
     ...(client === undefined ? [] : [file("/docs/sds-client.tgz", "application/gzip", () => client.bytes())]),
     file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
     ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),

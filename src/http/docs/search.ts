@@ -1,5 +1,5 @@
 import { outline } from "../../docs/outline.ts";
-import { type Entry, PAGES } from "./site.ts";
+import { type Entry, PAGES, TOPICS } from "./site.ts";
 
 /** A section with all words of a search. */
 export interface Hit {
@@ -19,15 +19,27 @@ interface Indexed extends Omit<Hit, "excerpt"> {
 /** The most characters of a query; the rest is ignored. */
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
+/** Words of a question that say nothing about the section with its answer. */
+const STOP_WORDS = new Set(
+  (
+    "a an and are can do does for from how i if in is it my of on or the there to use " +
+    "what when where which why with you"
+  ).split(" "),
+);
 const MAX_HITS = 20;
 const EXCERPT_LENGTH = 160;
 const BEFORE_WORD = 40;
 
 let index: readonly Indexed[] | undefined;
 
-/** Returns the first words of a query, in lower case. */
+/** Returns the first words of a query, in lower case, without STOP_WORDS if others remain. */
 export function wordsOf(query: string): string[] {
-  return query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
+  const words = query
+    .toLowerCase()
+    .split(/[\s?]+/)
+    .filter(Boolean);
+  const telling = words.filter((word) => !STOP_WORDS.has(word));
+  return (telling.length === 0 ? words : telling).slice(0, MAX_WORDS);
 }
 
 /** Finds the sections with all words of a query. Sections with the most words in the heading come first. */
@@ -52,7 +64,9 @@ function indexPage({ name: page, path: start, text: markdown }: Entry): Indexed[
   return outline(markdown()).map(({ level, title, anchor, text: source }) => {
     const text = plain(source.slice(source.indexOf("\n")));
     const path = level === 1 ? start : `${start}#${anchor}`;
-    return { page, title, path, text, lowerTitle: `${page} ${title}`.toLowerCase(), lowerText: text.toLowerCase() };
+    const named = TOPICS.find((topic) => topic.path === path)?.name ?? "";
+    const lowerTitle = `${page} ${title} ${named}`.toLowerCase();
+    return { page, title, path, text, lowerTitle, lowerText: text.toLowerCase() };
   });
 }
 

@@ -1,0 +1,134 @@
+// These features need a script: the theme, copying, one language of several, and "/" for the search. The text is whole
+// without them.
+
+const THEMES = ["", "light", "dark"];
+const THEME_NAMES = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+
+/** Returns a choice of the reader. Browsers can forbid the storage. */
+function remembered(name) {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // The choice lasts until the next page.
+  }
+}
+
+function showTheme(theme) {
+  if (theme === "") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+function button(text, onClick) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = "outline small";
+  element.textContent = text;
+  element.addEventListener("click", () => onClick(element));
+  return element;
+}
+
+function offerThemes(header) {
+  let theme = remembered("theme");
+  header.append(
+    button(THEME_NAMES[theme] ?? THEME_NAMES[""], (element) => {
+      theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+      showTheme(theme);
+      remember("theme", theme);
+      element.textContent = THEME_NAMES[theme];
+    }),
+  );
+}
+
+/** A browser offers the clipboard only on https and localhost. Elsewhere the code is selected, to be copied by hand. */
+async function copy(code, element) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    element.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    element.textContent = "Selected";
+  }
+}
+
+function offerCopying() {
+  for (const code of document.querySelectorAll("pre > code")) {
+    const frame = document.createElement("div");
+    frame.className = "copyable";
+    const block = code.parentElement;
+    block.replaceWith(frame);
+    frame.append(
+      block,
+      button("Copy", (element) => copy(code, element)),
+    );
+  }
+}
+
+/** Returns lists of figures that follow each other: the same program in several languages. */
+function languageGroups() {
+  const groups = [];
+  for (const figure of document.querySelectorAll("main figure")) {
+    const before = groups.at(-1);
+    if (before !== undefined && before.at(-1) === figure.previousElementSibling) before.push(figure);
+    else groups.push([figure]);
+  }
+  return groups.filter((group) => group.length > 1);
+}
+
+function languageOf(figure) {
+  return figure.querySelector("figcaption").textContent;
+}
+
+/** Puts buttons above the languages of a program. A chosen language is chosen on all pages. */
+function offerLanguages() {
+  const shows = languageGroups().map((group) => {
+    const list = document.createElement("div");
+    list.className = "languages";
+    list.setAttribute("role", "group");
+    list.setAttribute("aria-label", "Language");
+    const buttons = group.map((figure) =>
+      button(languageOf(figure), () => {
+        remember("language", languageOf(figure));
+        const { top } = list.getBoundingClientRect();
+        for (const show of shows) show(languageOf(figure));
+        // Groups above may have changed their height.
+        scrollBy(0, list.getBoundingClientRect().top - top);
+      }),
+    );
+    list.append(...buttons);
+    group[0].before(list);
+    return (language) => {
+      const chosen = group.find((figure) => languageOf(figure) === language) ?? group[0];
+      for (const [index, figure] of group.entries()) {
+        figure.hidden = figure !== chosen;
+        buttons[index].setAttribute("aria-pressed", String(figure === chosen));
+      }
+    };
+  });
+  for (const show of shows) show(remembered("language"));
+}
+
+function searchOnSlash() {
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest("input, textarea, select") !== null;
+    if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    document.querySelector("input[type=search]").focus();
+  });
+}
+
+// The head runs this script, so that a page never shows the other theme first.
+showTheme(remembered("theme"));
+document.addEventListener("DOMContentLoaded", () => {
+  offerThemes(document.querySelector("body > header"));
+  offerLanguages();
+  offerCopying();
+  searchOnSlash();
+});

@@ -1,0 +1,4 @@
+declare module "*/docs.js" {
+  const text: string;
+  export default text;
+}
