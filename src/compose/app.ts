@@ -8,7 +8,7 @@ import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
 import { createBodyReader } from "../http/body.ts";
 import { createClients } from "../http/client-network.ts";
-import { docsRoutes } from "../http/docs/routes.ts";
+import { docsRoutes, respondUnknown } from "../http/docs/routes.ts";
 import { createEntityTags } from "../http/entity-tags.ts";
 import { createIntakeHandler } from "../http/intake.ts";
 import { createOpenApiHandler } from "../http/openapi/document.ts";
@@ -162,7 +162,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });
-  const server = createHttpApp(routes, createClients(config.trustedProxies), log);
+  const server = createHttpApp(routes, createClients(config.trustedProxies), log, respondUnknown);
   return { server, authenticator, readiness, wrongKeys, steadyTime };
 }
 

@@ -9,6 +9,9 @@ import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.
 /** A connection is closed after this many seconds without a byte. */
 const IDLE_TIMEOUT_S = 30;
 
+/** Responds to a request for a path that nothing serves. */
+type Unknown = (request: Request) => Response;
+
 /** The parts of a path at the placeholders of its route, decoded. */
 type Parameters = Record<string, string>;
 
@@ -17,7 +20,12 @@ type Parameters = Record<string, string>;
  * calls it for a request to `handle`, which has no socket. Only Bun's router sees the path as it was sent. In
  * `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
  */
-export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
+export function createHttpApp(
+  table: readonly Route[],
+  clients: Clients,
+  log: Log,
+  unknown: Unknown = () => respondNotFound(),
+) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
   /** Returns an answer without a promise if the handler does (lib/waits.ts). */
@@ -55,14 +63,14 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
       error: respondThrown,
-      routes: { ...bunRoutes, "/*": () => respondNotFound() },
+      routes: { ...bunRoutes, "/*": unknown },
     },
   });
   for (const method of ["ALL", "HEAD"]) {
     // Elysia gives no `params` for a path without placeholders. With `parse: "none"`, Elysia does not read bodies.
     for (const route of table)
       app.route(method, route.path, ({ request, params }) => serve(route, request, params ?? {}), { parse: "none" });
-    app.route(method, "/*", () => respondNotFound(), { parse: "none" });
+    app.route(method, "/*", ({ request }) => unknown(request), { parse: "none" });
   }
   return app;
 }

@@ -271,3 +271,18 @@ describe("search", () => {
     expect(text.length).toBeLessThan(40_000);
   });
 });
+
+test.each([
+  ["/", "Subscription Data Service"],
+  ["/docs/unknown", "There is no page here"],
+  ["/admin/unknown", "There is no page here"],
+])("a browser gets a page at %s, another client JSON", async (path, title) => {
+  const { request } = await testApp();
+  const page = await request(path, { headers: { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
+  expect([page.status, page.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
+  expect(await page.text()).toContain(`<h1>${title}</h1>`);
+  for (const init of [{}, { headers: { Accept: "*/*" } }, { method: "POST", headers: { Accept: "text/html" } }]) {
+    const other = await request(path, init);
+    expect([other.status, other.headers.get("content-type")]).toEqual([404, "application/json"]);
+  }
+});

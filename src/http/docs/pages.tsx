@@ -45,6 +45,22 @@ export function renderHome(): string {
   return renderPage({ title: "Documentation", content });
 }
 
+/** Renders the page for an unknown address. @param isRoot whether the address has no path */
+export function renderUnknown(isRoot: boolean): string {
+  const title = isRoot ? "Subscription Data Service" : "There is no page here";
+  const content = (
+    <>
+      <h1>{title}</h1>
+      <p>
+        {isRoot ? null : "The address may have a mistake. "}
+        <a href="/docs">The documentation</a> describes the API, the webhooks and how to operate this service. A shop's
+        settings open from the platform's admin, or with a sign-in link of the operator.
+      </p>
+    </>
+  );
+  return renderPage({ title, content });
+}
+
 /** Renders the results of a search. @param query untrusted */
 export function renderSearch(query: string): string {
   return renderPage({ title: "Search", query, content: <Results query={query} /> });

@@ -2,9 +2,10 @@ import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, READABLE_ANYWHERE, respondDocument, respondVersioned } from "../documents.ts";
-import { queryOf, type Route, type RouteHandler } from "../routes.ts";
+import { newRequestId, respondNotFound } from "../respond.ts";
+import { queryOf, type Route, type RouteHandler, urlPathOf } from "../routes.ts";
 import { PAGE_FILES } from "./layout.tsx";
-import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
+import { renderHome, renderSearch, renderTopic, renderUnknown } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES, SITE } from "./site.ts";
 
@@ -49,6 +50,17 @@ export function docsRoutes(): Route[] {
     ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
     file("/docs/llms.txt", TEXT, listOfPages),
   ];
+}
+
+/** Responds with 404 to a path that nothing serves: with a page to a browser, with JSON to others. */
+export function respondUnknown(request: Request): Response {
+  const isBrowser = request.method === "GET" && request.headers.get("accept")?.includes("text/html") === true;
+  if (!isBrowser) return respondNotFound();
+  const headers = { ...PAGE_HEADERS, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+  return new Response(renderUnknown(urlPathOf(request.url) === "/"), {
+    status: 404,
+    headers: { ...headers, "X-Request-Id": newRequestId() },
+  });
 }
 
 function page(path: string, render: () => Awaitable<string>): Route {
