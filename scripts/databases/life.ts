@@ -4,7 +4,7 @@ import type { StandIn } from "../../test/support/platform/stand-in.ts";
 import { fieldValue } from "../../test/support/records.ts";
 import type { Answers, SignedPost } from "../../test/support/stored-database.ts";
 import type { OldProgram, Server, ShiftedClock } from "./program.ts";
-import { ALPHA, BETA, history, news, occurrences } from "./shops.ts";
+import { ALPHA, BETA, GAMMA, history, news, occurrences } from "./shops.ts";
 
 /** The endpoint of the webhooks. Its answer can be changed. */
 export interface WebhookReceiver {
@@ -54,6 +54,8 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   beta.seed({ contracts: 3, linesEach: 1, renewals: 1 });
   await program.run(["shop", "connect", ALPHA, "--client-credentials"]);
   await program.run(["shop", "connect", BETA, "--refresh-token-stdin"], beta.issuePair().refreshToken);
+  platform.addShop(GAMMA);
+  await program.run(["shop", "connect", GAMMA, "--client-credentials"]);
   const settings = ["--plan", "pro", "--triggers", "all", "--retry-days", "2,4,6", "--credit-title", "Guthaben"];
   await program.run(["shop", "set", ALPHA, ...settings]);
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
@@ -177,7 +179,8 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
 }
 
 /**
- * Makes a webhook, a trigger and a platform webhook fail once, so that they wait for the next attempt. Then signs in.
+ * Makes a webhook, a trigger and a platform webhook fail once, so that they wait for the next attempt. The platform
+ * webhooks name another version of the API, and a shop uninstalls the app. Then signs in.
  */
 async function serveAndFail({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve();
@@ -189,7 +192,11 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   const alpha = platform.shop(ALPHA);
   alpha.activate(alpha.ids("contract")[3] ?? "");
   alpha.requestData(alpha.ids("customer")[0] ?? "");
+  platform.versions.webhooks = "2026-10";
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
+  const gamma = platform.shop(GAMMA);
+  gamma.uninstall();
+  await sendAll({ platform }, gamma, server);
   const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   const signedIn = await fetch(url, { redirect: "manual" });
   remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -197,6 +204,7 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
     await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
   await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"));
   await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0));
+  await eventually(() => hasUninstalled(program));
   await server.stop();
 }
 
@@ -283,6 +291,11 @@ function ended(program: OldProgram): Promise<boolean> {
 
 function inbox(program: OldProgram): Promise<{ attempts: number }[]> {
   return program.json(["inbox", "list", "--shop", ALPHA]);
+}
+
+async function hasUninstalled(program: OldProgram): Promise<boolean> {
+  const shown = await program.json<{ platform: { uninstalledAt: string | null } }>(["shop", "show", GAMMA]);
+  return shown.platform.uninstalledAt !== null;
 }
 
 function ndjson(records: object[]): string {
