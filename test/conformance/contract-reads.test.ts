@@ -19,7 +19,7 @@ function stored(beganAt: number, orders: Record<number, number> = {}) {
     gid.order(Number(n)),
     { beganAt: at, updatedAt: at - 1_000 },
   ]);
-  return { beganAt, updatedAt: beganAt - 1_000, orders: Object.fromEntries(entries), currency: null };
+  return { beganAt, updatedAt: beganAt - 1_000, orders: Object.fromEntries(entries), renewals: [], currency: null };
 }
 
 /** A contract without a rate. */
@@ -62,6 +62,19 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START, []);
     const last = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
     expect(last).toEqual(stored(START, { 1: START - 1 }));
+  });
+
+  test("keep the cycles of the renewals until a reading brings others", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const afterReading = async (fields: Partial<ContractRead>) => {
+      await store.mirror.applyRecords([{ shop, records: [], reads: [{ ...readAt(START), ...fields }] }], START, []);
+      return (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT)?.renewals;
+    };
+    expect(await afterReading({})).toEqual([]);
+    const runs = [[1, 2] as const, [5, 7] as const];
+    expect(await afterReading({ renewals: runs })).toEqual(runs);
+    expect(await afterReading({})).toEqual(runs);
+    expect(await afterReading({ renewals: [] })).toEqual([]);
   });
 
   test("keep the rate of the contract's newest order, and a reading without rates keeps what is stored", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
+import { cycleOf } from "../../src/shopify/contracts/renewals.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { type ConnectedShop, connected, connectedTo, HOUR_MS, LINE } from "../support/connected.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
@@ -116,25 +117,43 @@ async function deliverSome({ send, processed }: ConnectedShop, webhooks: Webhook
  * Reads the mirror. Leaves out times that only the mirror knows: when it first saw a person, and when it saw a
  * cancellation.
  */
-async function mirrorOf({ shop, remote }: ConnectedShop): Promise<unknown> {
+async function mirrorOf(all: ConnectedShop): Promise<unknown> {
+  const { shop, remote } = all;
   const [customers, subscriptions, orders] = await Promise.all(
     ["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)),
   );
   const gids = new Map(subscriptions?.map(({ id, shopifyId }) => [id, String(shopifyId)]));
-  const hasAttempts = ({ contractId, cycleNumber }: Record<string, unknown>) =>
-    remote
-      .find("contract", gids.get(contractId) ?? "")
-      ?.attempts.some(({ cycleIndex }) => cycleIndex === cycleNumber) === true;
+  const cycle = await cyclesOf(all, [...gids.values()]);
+  const hasAttempts = (order: Record<string, unknown>) => {
+    const contract = gids.get(order["contractId"]) ?? "";
+    return (
+      remote.find("contract", contract)?.attempts.some(({ cycleIndex }) => cycleIndex === cycle(contract, order)) ===
+      true
+    );
+  };
   const by = (rows: Record<string, unknown>[] = []) =>
     rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"])));
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
     // Ignores traces of a skip in the mirror: the cycle keeps its first date, and its row stays when the skip ends.
-    orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(
-      ({ billedAt: _billedAt, ...rest }) => rest,
+    // A number depends on the order in which cycles became renewals, and the id on the number.
+    orders: by(
+      orders
+        ?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))
+        .map(({ id: _id, billedAt: _billedAt, cycleNumber, ...rest }) => {
+          const index = cycle(gids.get(rest["contractId"]) ?? "", { cycleNumber });
+          return { ...rest, id: `${rest["contractId"]} ${index}` };
+        }),
     ),
   };
+}
+
+/** Makes a function that returns the platform's cycle of an order. */
+async function cyclesOf({ test, shop }: ConnectedShop, contracts: string[]) {
+  const reads = await test.app.store.mirror.contractReads(shop.shop, contracts);
+  return (contract: string, { cycleNumber }: { cycleNumber?: unknown }) =>
+    cycleNumber === 0 ? 0 : cycleOf(Number(cycleNumber), reads.get(contract)?.renewals ?? []);
 }
 
 function queuedEvents({ test }: ConnectedShop): { topic: string; data: Record<string, unknown> }[] {
@@ -156,6 +175,8 @@ async function checkEvents(all: ConnectedShop): Promise<void> {
     expect(states.filter((state, index) => state === states[index - 1])).toEqual([]);
     expect(states.at(-1)).toBe(`${status} ${nextBillingDate}`);
   }
+  const gids = subscriptions.flatMap(({ shopifyId }) => shopifyId);
+  const cycle = await cyclesOf(all, gids);
   for (const order of (await all.shop.all("orders")) as Order[]) {
     const contract = subscriptions.find(({ id }) => id === order.contractId)?.shopifyId;
     const ofCycle = events.filter(
@@ -163,7 +184,8 @@ async function checkEvents(all: ConnectedShop): Promise<void> {
         topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
     );
     const attempts = all.remote.find("contract", contract ?? "")?.attempts ?? [];
-    const failed = attempts.filter(({ cycleIndex, state }) => cycleIndex === order.cycleNumber && state === "failed");
+    const index = cycle(contract ?? "", order);
+    const failed = attempts.filter(({ cycleIndex, state }) => cycleIndex === index && state === "failed");
     const declines = ofCycle.filter(({ topic }) => topic === "order.failed").map(({ data }) => data["attempt_count"]);
     expect(declines).toEqual(failed.map((_, index) => index + 1));
     const charges = ofCycle.filter(({ topic }) => topic !== "order.failed").map(({ topic }) => topic);

@@ -13,7 +13,15 @@ export interface ContractRead {
   orders: ReadonlyMap<string, number | null>;
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
+  /**
+   * The platform's cycles of the renewals: one entry for each renewal whose cycle does not follow the cycle of the
+   * renewal before. Empty if each renewal has its cycle's number. undefined keeps what is stored.
+   */
+  renewals?: readonly RenewalRun[];
 }
+
+/** A renewal and its cycle. The cycles of the next renewals follow, up to the next run. */
+export type RenewalRun = readonly [renewal: number, cycle: number];
 
 /** What the same money is worth in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
 export interface ExchangeRate {

@@ -15,7 +15,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
   YEAR: [365, 366],
 };
 
-/** The mirrored orders of a contract, by cycle number. The checkout has number 0. */
+/** The mirrored orders of a contract, by the platform's cycles. The checkout has number 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
 /** Returns the time before which all cycles are settled: such a cycle is never charged or skipped later. */
@@ -26,8 +26,11 @@ export function settledTime(retryPlan: RetryPlan, now: number): number {
 
 /** Returns the number of the first cycle that can still change. @param settledBefore see `settledTime` */
 export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
+  // An app may leave a cycle out and bill the next one. The cycle is settled with the first later order that is.
+  const old = [...mirrored].filter(([, { billedAt }]) => Date.parse(billedAt) < settledBefore);
+  const lastOld = Math.max(0, ...old.map(([cycle]) => cycle));
   let first = 1;
-  while (isSettled(mirrored.get(first), settledBefore)) first += 1;
+  while ((first < lastOld && !mirrored.has(first)) || isSettled(mirrored.get(first), settledBefore)) first += 1;
   return first;
 }
 

@@ -1,4 +1,4 @@
-import type { ContractRead } from "../../domain/platform/contract-read.ts";
+import type { ContractRead, RenewalRun } from "../../domain/platform/contract-read.ts";
 import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop, ShopSettings } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
@@ -16,7 +16,8 @@ import { type History, type HistoryReading, readHistory } from "./history.ts";
 import { expectedMoney, type NoteRounding, type RoundingReport } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { type OrderReader, orderCosts, orderOf, readOrders } from "./orders.ts";
-import { type CycleHistory, contractRecords } from "./records.ts";
+import { type CycleHistory, contractRecords, orderCycles } from "./records.ts";
+import { byCycle, numberRenewals } from "./renewals.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
@@ -33,7 +34,7 @@ export interface ContractSource extends CycleSource {
 }
 
 /** The records of a contract, and what was read for them. */
-export interface ContractRecords extends Required<Pick<ContractRead, "currency">> {
+export interface ContractRecords extends Required<Pick<ContractRead, "currency" | "renewals">> {
   records: MirrorRecord[];
   /** undefined for a contract that the platform does not have, or does not show yet. */
   node: ContractNode | undefined;
@@ -48,6 +49,8 @@ export interface ContractRecords extends Required<Pick<ContractRead, "currency">
 interface ContractReading extends HistoryReading {
   contract: MirroredContract | undefined;
   settings: ShopSettings;
+  /** See `ContractRead`. */
+  renewals: readonly RenewalRun[];
   readOrder: OrderReader;
 }
 
@@ -68,7 +71,8 @@ export async function readContract(
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node, ...read] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
   const orders = new Map(read.flatMap((order) => (order === undefined ? [] : [[order.id, order]])));
-  if (node === undefined) return { records: [], node, cycles: [], orders, mirrored: reading.mirrored, currency: null };
+  if (node === undefined)
+    return { records: [], node, cycles: [], orders, mirrored: reading.mirrored, renewals: [], currency: null };
   const rest = await readRest(source, shop, node, reading, open);
   return { ...rest, orders: new Map([...orders, ...rest.orders]) };
 }
@@ -99,17 +103,20 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  const [contract, mirrored, settings] = await Promise.all([
+  const [contract, orders, reads, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),
     mirror.ordersOf(shop, contractGid),
+    mirror.contractReads(shop, [contractGid]),
     settingsOf(shop.id),
   ]);
+  const renewals = reads.get(contractGid)?.renewals ?? [];
   return {
     shop,
     contractGid,
     contract,
     before: contract?.subscription,
-    mirrored,
+    mirrored: byCycle(orders, renewals),
+    renewals,
     settings,
     settledBefore: settledTime(settings.retryDays, now()),
     changedOrders,
@@ -166,7 +173,7 @@ async function readRecords(
   source: ContractSource,
   shop: Shop,
   node: ContractNode,
-  { contract, mirrored, settings, changedOrders, readOrder }: ContractReading,
+  { contract, mirrored, renewals: before, settings, changedOrders, readOrder }: ContractReading,
   { cycles, next }: History,
 ): Promise<ContractRecords> {
   const { client, mirror, reportRounding, now } = source;
@@ -187,9 +194,12 @@ async function readRecords(
   const rate = currency === null ? "own" : currency.rate;
   const expected = expectedMoney(lines, noteRounding, rate);
   const known = { node, mirrored, expected, noteRounding };
+  const ofOrders = orderCycles(cycles, mirrored, next);
+  const { numbers, runs: renewals } = numberRenewals(ofOrders, next, mirrored, before, now());
   const records = contractRecords({
     ...known,
-    cycles,
+    cycles: ofOrders,
+    numbers,
     lines,
     rate,
     customer,
@@ -200,5 +210,5 @@ async function readRecords(
     now: now(),
   });
   const nodes = new Map([...orders].map(([gid, order]) => [gid, order.node]));
-  return { records, node, cycles, orders: nodes, mirrored, currency };
+  return { records, node, cycles, orders: nodes, mirrored, renewals, currency };
 }

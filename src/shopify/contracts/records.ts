@@ -25,8 +25,10 @@ export interface ContractParts {
   customer: string;
   /** Whether the contract is not in the mirror yet. */
   isNew: boolean;
-  mirrored: MirroredOrders;
+  /** The cycles that are orders. */
   cycles: readonly CycleHistory[];
+  /** The numbers of the renewals, by cycle. */
+  numbers: ReadonlyMap<number, number>;
   /** The cycle that is billed next; undefined if unknown. */
   next: CycleState | undefined;
   orders: ContractOrders;
@@ -65,23 +67,32 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
   return [{ ...commonFields(parts), source: "checkout", ...cycle, attempts: [attempt], expected }];
 }
 
-function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
-  const { mirrored, cycles, next, orders, noteRounding, rate, now } = parts;
-  // Most readings end with the cycle after the next billing. So skips of later cycles do not count.
+/** Returns the cycles that are orders, because they were tried or skipped, or the mirror has them. */
+export function orderCycles(
+  cycles: readonly CycleHistory[],
+  mirrored: MirroredOrders,
+  next: CycleState | undefined,
+): CycleHistory[] {
+  // Readings look no further than the cycle after the next billing, so later skips do not count.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
-  return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
-    const isSkipped = skipped && cycleIndex <= last;
-    if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
+  return cycles.filter(
+    ({ cycleIndex, skipped, attempts }) =>
+      attempts.length > 0 || (skipped && cycleIndex <= last) || mirrored.has(cycleIndex),
+  );
+}
+
+function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
+  const { cycles, numbers, orders, noteRounding, rate, now } = parts;
+  return cycles.map(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const expected = editedLines === undefined ? parts.expected : expectedMoney(editedLines, noteRounding, rate);
-    const record: BillingCycleRecord = {
+    return {
       ...commonFields(parts),
       source: "recurring",
-      cycleNumber: cycleIndex,
+      cycleNumber: numbers.get(cycleIndex) ?? cycleIndex,
       skipped,
       expectedAt: dateFrom(billingAttemptExpectedDate),
       attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
       expected,
     };
-    return [record];
   });
 }

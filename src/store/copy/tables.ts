@@ -120,7 +120,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table("occurrences", "shop_id type id", { number: "shop_id change_number", text: "type id json" }),
   table("contract_reads", "shop_id contract", {
     number: "shop_id began_at updated_at rated_at",
-    text: "contract orders currency_pair rate",
+    text: "contract orders renewals currency_pair rate",
   }),
   table("webhook_endpoints", "shop_id", { number: "shop_id timed_out_at", text: "url topics pace" }),
   table("webhook_secrets", "shop_id version", {

@@ -3,6 +3,7 @@ import {
   type ContractRead,
   type ExchangeRate,
   newerCurrency,
+  type RenewalRun,
 } from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
@@ -15,7 +16,7 @@ const MAX_ORDERS = 8;
  * that began later are dropped, and these orders are read again.
  */
 export function afterRead(
-  { beganAt, updatedAt, orders, currency }: ContractRead,
+  { beganAt, updatedAt, orders, renewals, currency }: ContractRead,
   before: StoredRead | undefined,
 ): StoredRead {
   const earlier = Object.entries(before?.orders ?? {}).filter(([, order]) => order.beganAt <= beganAt);
@@ -25,6 +26,7 @@ export function afterRead(
     beganAt,
     updatedAt,
     orders: Object.fromEntries(all.slice(0, MAX_ORDERS)),
+    renewals: renewals ?? before?.renewals ?? [],
     currency: currency === undefined ? (before?.currency ?? null) : newerCurrency(currency, before?.currency),
   };
 }
@@ -35,6 +37,8 @@ export interface ContractReadRow {
   updatedAt: number | null;
   /** JSON object: `[beganAt, updatedAt]` by order gid. */
   orders: string;
+  /** JSON of `StoredRead.renewals`. */
+  renewals: string | null;
   currencyPair: string | null;
   /** JSON of an exchange rate. */
   rate: string | null;
@@ -44,9 +48,15 @@ export interface ContractReadRow {
 /** Returns stored readings by the contract's gid. */
 export function storedReads(rows: readonly ContractReadRow[]): Map<string, StoredRead> {
   return new Map(
-    rows.map(({ contract, beganAt, updatedAt, orders, ...row }) => [
+    rows.map(({ contract, beganAt, updatedAt, orders, renewals, ...row }) => [
       contract,
-      { beganAt, updatedAt, orders: storedOrders(orders), currency: storedCurrency(row) },
+      {
+        beganAt,
+        updatedAt,
+        orders: storedOrders(orders),
+        renewals: renewals === null ? [] : (JSON.parse(renewals) as RenewalRun[]),
+        currency: storedCurrency(row),
+      },
     ]),
   );
 }
@@ -73,10 +83,11 @@ export function storedRate({ rate }: { rate: string }): ExchangeRate {
   return JSON.parse(rate) as ExchangeRate;
 }
 
-/** Returns a reading as its columns `began_at`, `updated_at`, `orders`, `currency_pair`, `rate` and `rated_at`. */
-export function readColumns({ beganAt, updatedAt, orders, currency }: StoredRead) {
+/** Returns a reading as its columns from `began_at` to `rated_at`, in the order of the statements of the engines. */
+export function readColumns({ beganAt, updatedAt, orders, renewals, currency }: StoredRead) {
   const { pair = null, rate = null, ratedAt = null } = currency ?? {};
   const times = Object.entries(orders).map(([gid, order]) => [gid, [order.beganAt, order.updatedAt]]);
   const json = JSON.stringify(Object.fromEntries(times));
-  return [beganAt, updatedAt, json, pair, rate === null ? null : JSON.stringify(rate), ratedAt] as const;
+  const runs = renewals.length === 0 ? null : JSON.stringify(renewals);
+  return [beganAt, updatedAt, json, runs, pair, rate === null ? null : JSON.stringify(rate), ratedAt] as const;
 }

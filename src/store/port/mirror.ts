@@ -1,5 +1,5 @@
 import type { CommitResult, Submission } from "../../domain/decide/commit.ts";
-import type { ContractCurrency, ExchangeRate } from "../../domain/platform/contract-read.ts";
+import type { ContractCurrency, ExchangeRate, RenewalRun } from "../../domain/platform/contract-read.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import type { MirroredShop } from "../../domain/shop.ts";
 
@@ -20,6 +20,8 @@ export interface StoredRead {
   updatedAt: number | null;
   /** The last reading of each order, by order gid. Only the orders that were read last are kept. */
   orders: Record<string, Pick<StoredRead, "beganAt" | "updatedAt">>;
+  /** See `ContractRead`. Empty if each renewal has the number of its cycle. */
+  renewals: readonly RenewalRun[];
   /** null for a contract in the shop's currency. */
   currency: ContractCurrency | null;
 }

@@ -11,7 +11,7 @@ export async function contractReads(
 ): Promise<Map<string, StoredRead>> {
   if (contractGids.length === 0) return new Map();
   const rows = await queries.all<ContractReadRow>(
-    `SELECT contract, began_at::float8 AS "beganAt", updated_at::float8 AS "updatedAt", orders,
+    `SELECT contract, began_at::float8 AS "beganAt", updated_at::float8 AS "updatedAt", orders, renewals,
        currency_pair AS "currencyPair", rate, rated_at::float8 AS "ratedAt" FROM contract_reads
      WHERE shop_id = $1::bigint AND contract = ANY($2::text[])`,
     [shopId, contractGids],
@@ -31,11 +31,14 @@ export async function noteReads(
   for (const read of reads)
     after.set(read.contract, afterRead(read, after.get(read.contract) ?? before.get(read.contract)));
   await tx.run(
-    `INSERT INTO contract_reads (shop_id, contract, began_at, updated_at, orders, currency_pair, rate, rated_at)
+    `INSERT INTO contract_reads (shop_id, contract, began_at, updated_at, orders, renewals,
+       currency_pair, rate, rated_at)
      SELECT $1::bigint, *
-     FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[])
+     FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
+       $9::bigint[])
      ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at,
-       updated_at = excluded.updated_at, orders = excluded.orders, currency_pair = excluded.currency_pair,
+       updated_at = excluded.updated_at, orders = excluded.orders, renewals = excluded.renewals,
+       currency_pair = excluded.currency_pair,
        rate = excluded.rate, rated_at = excluded.rated_at`,
     [shopId, ...columnArrays([...after], ([gid, read]) => [gid, ...readColumns(read)])],
   );

@@ -5,6 +5,7 @@ import customFieldsAndStyle from "./migrations/0004_custom_fields_and_style.sql"
 import redactions from "./migrations/0005_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0006_exchange_rates.sql" with { type: "text" };
 import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" with { type: "text" };
+import renewalsAndInstallation from "./migrations/0008_renewals_and_installation.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly string[] = [
   redactions,
   exchangeRates,
   queuesAndConnections,
+  renewalsAndInstallation,
 ];

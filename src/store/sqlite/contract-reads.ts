@@ -5,15 +5,17 @@ import type { StoredRead } from "../port/mirror.ts";
 
 export function contractReads(db: Database) {
   const find = db.prepare<ContractReadRow, [number, string]>(
-    `SELECT contract, began_at AS beganAt, updated_at AS updatedAt, orders, currency_pair AS currencyPair, rate,
-       rated_at AS ratedAt FROM contract_reads
+    `SELECT contract, began_at AS beganAt, updated_at AS updatedAt, orders, renewals,
+       currency_pair AS currencyPair, rate, rated_at AS ratedAt FROM contract_reads
      WHERE shop_id = +? AND contract IN (SELECT value FROM json_each(+?))`,
   );
   const write = db.prepare(
-    `INSERT INTO contract_reads (shop_id, contract, began_at, updated_at, orders, currency_pair, rate, rated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO contract_reads (shop_id, contract, began_at, updated_at, orders, renewals,
+       currency_pair, rate, rated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at,
-       updated_at = excluded.updated_at, orders = excluded.orders, currency_pair = excluded.currency_pair,
+       updated_at = excluded.updated_at, orders = excluded.orders, renewals = excluded.renewals,
+       currency_pair = excluded.currency_pair,
        rate = excluded.rate, rated_at = excluded.rated_at`,
   );
   const newest = db.prepare<{ rate: string }, [number, string]>(

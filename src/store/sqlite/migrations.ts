@@ -15,6 +15,7 @@ import customFieldsAndStyle from "./migrations/0012_custom_fields_and_style.sql"
 import redactions from "./migrations/0013_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0014_exchange_rates.sql" with { type: "text" };
 import queuesAndConnections from "./migrations/0015_queues_and_connections.sql" with { type: "text" };
+import renewalsAndInstallation from "./migrations/0016_renewals_and_installation.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: redactions },
   { sql: exchangeRates },
   { sql: queuesAndConnections },
+  { sql: renewalsAndInstallation },
 ];

@@ -1,0 +1,61 @@
+import type { RenewalRun } from "../../domain/platform/contract-read.ts";
+import type { Order } from "../../domain/resources.ts";
+import type { CycleState } from "../api/operations/cycles.ts";
+import type { MirroredOrders } from "./cycles.ts";
+import { orderOf } from "./orders.ts";
+import type { CycleHistory } from "./records.ts";
+
+/** An app that bills the due cycle does so within a day. */
+const DAY_MS = 86_400_000;
+
+/** Returns the platform's cycle of a renewal. Without runs, each renewal has its cycle's number. */
+export function cycleOf(renewal: number, runs: readonly RenewalRun[]): number {
+  const [first, cycle] = runs.findLast(([start]) => start <= renewal) ?? [0, 0];
+  return cycle + renewal - first;
+}
+
+/** Returns the orders by the platform's cycles. @param orders by number @param runs see `ContractRead.renewals` */
+export function byCycle(orders: ReadonlyMap<number, Order>, runs: readonly RenewalRun[]): MirroredOrders {
+  return new Map([...orders].map(([number, order]) => [number === 0 ? 0 : cycleOf(number, runs), order]));
+}
+
+/**
+ * Numbers the renewals of a contract in the order of their cycles. An app may leave cycles out: one that bills after
+ * the due time begins with cycle 2. A number that a cycle has stays, so a cycle that is charged after a later one gets
+ * the next number.
+ * @param cycles the cycles that are orders, by their numbers
+ * @param mirrored the orders so far, by cycle
+ * @returns the numbers by cycle, and the runs to store
+ */
+export function numberRenewals(
+  cycles: readonly CycleHistory[],
+  next: Pick<CycleState, "cycleIndex" | "billingAttemptExpectedDate"> | undefined,
+  mirrored: MirroredOrders,
+  runs: readonly RenewalRun[],
+  now: number,
+): { numbers: ReadonlyMap<number, number>; runs: RenewalRun[] } {
+  const renewals = [...mirrored.values()].filter(({ cycleNumber }) => cycleNumber > 0);
+  const count = Math.max(0, ...renewals.map(({ cycleNumber }) => cycleNumber));
+  const numbered = Array.from({ length: count }, (_, index) => cycleOf(index + 1, runs));
+  const isNotDue = next !== undefined && Date.parse(next.billingAttemptExpectedDate) > now - DAY_MS;
+  for (const { cycleIndex, attempts } of cycles) {
+    const gids = attempts.flatMap(orderOf);
+    // The intake may have reported the order with a number already.
+    const known = renewals.find(({ shopifyId }) => gids.some((gid) => gid === shopifyId));
+    if (known !== undefined) numbered[known.cycleNumber - 1] = cycleIndex;
+    if (numbered.includes(cycleIndex)) continue;
+    // A cycle can be skipped before the cycles in front of it are billed. Their numbers are kept free.
+    const isAhead = attempts.length === 0 && isNotDue;
+    const first = isAhead ? Math.max(Math.max(0, ...numbered) + 1, next.cycleIndex) : cycleIndex;
+    for (let cycle = first; cycle < cycleIndex; cycle += 1) numbered.push(cycle);
+    numbered.push(cycleIndex);
+  }
+  return { numbers: new Map(numbered.map((cycle, index) => [cycle, index + 1])), runs: runsOf(numbered) };
+}
+
+/** Returns the renewals whose cycles do not follow the cycle before, with their cycles. */
+function runsOf(cycles: readonly number[]): RenewalRun[] {
+  return cycles.flatMap((cycle, index): RenewalRun[] =>
+    cycle === (cycles[index - 1] ?? 0) + 1 ? [] : [[index + 1, cycle]],
+  );
+}

@@ -1,0 +1,3 @@
+-- The platform's cycles of the contract's renewals: JSON list of [renewal, cycle], one for each renewal whose cycle does
+-- not follow the cycle of the renewal before. NULL if each renewal has its cycle's number.
+ALTER TABLE contract_reads ADD COLUMN renewals text;
