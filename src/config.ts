@@ -38,8 +38,35 @@ export interface Config {
   egressAllow: EgressAllow;
   /** Limit of requests with one API key; null for no limit. */
   rateLimit: RateLimit | null;
+  /** How long delivered deliveries are kept. */
+  keepDeliveredMs: number;
   logLevel: LogLevel;
 }
+
+/** The names of all settings (docs/operating.md, "Settings"). */
+export const SETTING_NAMES: readonly string[] = [
+  "SDS_DATA",
+  "SDS_DATABASE_URL",
+  "SDS_DATABASE_URL_FILE",
+  "SDS_DELIVERY_CONCURRENCY",
+  "SDS_DELIVERY_PER_SHOP",
+  "SDS_DELIVERY_TIMEOUT",
+  "SDS_EGRESS_ALLOW",
+  "SDS_HOST",
+  "SDS_KEEP_DELIVERED",
+  "SDS_KEY_FILE",
+  "SDS_LOG",
+  "SDS_MASTER_KEY_FILE",
+  "SDS_PLATFORM_CLIENT_ID",
+  "SDS_PLATFORM_SECRET_FILE",
+  "SDS_PLATFORM_URL",
+  "SDS_PORT",
+  "SDS_PUBLIC_URL",
+  "SDS_RATE_LIMIT",
+  "SDS_RETRY_WAITS",
+  "SDS_SHOP",
+  "SDS_TRUSTED_PROXIES",
+];
 
 export interface RateLimit {
   perSecond: number;
@@ -79,7 +106,7 @@ function isOpenToAll(file: string): boolean {
   }
 }
 
-type Environment = Record<string, string | undefined>;
+export type Environment = Record<string, string | undefined>;
 
 /** Reads the settings: a flag wins over the environment. @throws SdsError `invalid` naming the setting */
 export function readConfig(flags: Flags, env: Environment): Config {
@@ -106,6 +133,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
     egressAllow: readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? ""),
     rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
+    keepDeliveredMs: readRetention("SDS_KEEP_DELIVERED", env["SDS_KEEP_DELIVERED"] ?? "30d"),
     logLevel: readLogLevel(env),
   });
 }
@@ -193,12 +221,21 @@ export function readCopyTarget(text: string, env: Environment): DatabaseConfig |
   throw invalid("--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
 }
 
-const MAX_DURATION_MS = 86_400_000;
+const DAY_MS = 86_400_000;
 
 function readDuration(name: string, text: string): number {
   const durationMs = parseDuration(text);
-  if (durationMs !== undefined && durationMs > 0 && durationMs <= MAX_DURATION_MS) return durationMs;
+  if (durationMs !== undefined && durationMs > 0 && durationMs <= DAY_MS) return durationMs;
   throw invalid(`${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`);
+}
+
+const MAX_RETENTION_MS = 3_650 * DAY_MS;
+
+/** At least a day, so that the log still shows why somebody complains. */
+function readRetention(name: string, text: string): number {
+  const retentionMs = parseDuration(text);
+  if (retentionMs !== undefined && retentionMs >= DAY_MS && retentionMs <= MAX_RETENTION_MS) return retentionMs;
+  throw invalid(`${name} is "${text}": it must be a duration from a day to ten years, like 7d or 30d`);
 }
 
 function readCount(name: string, text: string): number {

@@ -50,6 +50,7 @@ test("without flags and environment, all settings have their documented defaults
     deliveryPerShop: 4,
     egressAllow: [],
     rateLimit: null,
+    keepDeliveredMs: 30 * 86_400_000,
     logLevel: "info",
   });
 });

@@ -5,7 +5,6 @@ import {
   DELIVERY_STATUSES,
   type DeliveryKind,
   type DeliveryStatus,
-  RETENTION_TEXT,
 } from "../domain/deliveries/delivery.ts";
 import { invalid } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
@@ -19,15 +18,17 @@ import { printFields, printJson, printLine, printList, printTable, tell } from "
 type DeliveryListFlags = JsonFlag & { limit: number; status?: DeliveryStatus; kind?: DeliveryKind };
 type DeliveryRetryFlags = JsonFlag & { dead?: boolean; since?: number; yes?: boolean };
 
+const RETENTION = "Delivered ones are removed after 30 days (SDS_KEEP_DELIVERED), dead ones are kept.";
+
 export function addDeliveryCommands(program: SdsCommand): void {
   const delivery = program
     .command("delivery")
-    .description(`show the delivery log, and send deliveries again. ${RETENTION_TEXT}`)
+    .description(`show the delivery log, and send deliveries again. ${RETENTION}`)
     .examples("sds delivery list");
 
   delivery
     .command("list")
-    .description(`list the last deliveries, newest first. ${RETENTION_TEXT}`)
+    .description(`list the last deliveries, newest first. ${RETENTION}`)
     .option(...LIMIT_OPTION)
     .option(...choiceOption("--status <status>", "list only deliveries with this status", DELIVERY_STATUSES))
     .option(...choiceOption("--kind <kind>", "list only deliveries of this kind", DELIVERY_KINDS))
@@ -37,7 +38,7 @@ export function addDeliveryCommands(program: SdsCommand): void {
 
   delivery
     .command("show <id>")
-    .description(`show one delivery with its body, its signature and every attempt. ${RETENTION_TEXT}`)
+    .description(`show one delivery with its body, its signature and every attempt. ${RETENTION}`)
     .shopAndJsonOptions()
     .examples("sds delivery show whd_abc")
     .action(show);

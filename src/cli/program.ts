@@ -16,9 +16,10 @@ import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
 import { addPlatformCommands } from "./platform.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
 import { addPullCommand } from "./pull/pull-command.ts";
 import { addServeCommand } from "./serve.ts";
+import { addSettings } from "./settings-files.ts";
 import { addShopCommands } from "./shop.ts";
 import { addStatusCommand } from "./status.ts";
 import { addStyleCommands } from "./style.ts";
@@ -27,6 +28,9 @@ import { addWebhookCommands } from "./webhook.ts";
 
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
+
+/** Commands that work whatever the files of settings contain. */
+const WITHOUT_SETTINGS = ["demo", "docs", "version"];
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -56,6 +60,9 @@ export function buildProgram(): SdsCommand {
     .option("--data <dir>", "folder of the database and the master key (env SDS_DATA, default ./data)")
     .option("--no-copy", "do not keep a copy of the database of an older sds before it is upgraded")
     .examples("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve")
+    .hook("preAction", (_, command) => {
+      if (!WITHOUT_SETTINGS.includes(command.name())) warn(addSettings(command.optsWithGlobals()["data"], process.env));
+    })
     .exitOverride()
     // commander writes `error:` before a message, and its suggestion on a second line.
     .configureOutput({ outputError: (text) => tellError(text.replace(/^error: /, "")) });

@@ -156,6 +156,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
       resolve,
       allow: config.egressAllow,
       publicUrl: config.publicUrl,
+      keepDeliveredMs: config.keepDeliveredMs,
       wake: () => sender.wake(),
       log,
     }),

@@ -1,5 +1,4 @@
 import { Cron } from "croner";
-import { DELIVERED_RETENTION_DAYS } from "../domain/deliveries/delivery.ts";
 import { ANSWERED_RETENTION_DAYS, DATA_REQUEST_WARNING_MS } from "../domain/people/data-request.ts";
 import type { ApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
 import type { WrongKeyLog } from "../http/read/wrong-key-log.ts";
@@ -30,7 +29,7 @@ type JobDependencies = AppResources &
 /** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { membership, recordWriter, steadyTime } = dependencies;
+  const { membership, recordWriter, steadyTime, config } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
@@ -59,7 +58,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
       "cancel the contracts of shops that uninstalled the app",
       onLeader(() => cancelUninstalled({ ...store, recordWriter, now, log })),
     ],
-    ["0 10 * * * *", "remove old deliveries", onLeader(() => deliveries.prune(before(DELIVERED_RETENTION_DAYS)))],
+    ["0 10 * * * *", "remove old deliveries", onLeader(() => deliveries.prune(now() - config.keepDeliveredMs))],
     [
       "0 0 * * * *",
       "forget the ids of old platform webhooks",

@@ -1,3 +1,4 @@
+import { counted } from "../../lib/text.ts";
 import { isoUtc, parseDuration } from "../../lib/time.ts";
 import { invalid } from "../error.ts";
 import type { Event } from "../events/event.ts";
@@ -18,10 +19,11 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
-/** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
-export const DELIVERED_RETENTION_DAYS = 30;
 /** Tells readers of the log how long deliveries stay there. */
-export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
+export function retentionText(keepDeliveredMs: number): string {
+  const days = Math.floor(keepDeliveredMs / 86_400_000);
+  return `Delivered ones are removed after ${counted(days, "day", "days")}, dead ones are kept.`;
+}
 
 /** The state of a delivery. Times in epoch milliseconds. */
 export interface DeliveryState {

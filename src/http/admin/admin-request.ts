@@ -19,6 +19,7 @@ export interface AdminDependencies {
   resolve: Resolve;
   allow: EgressAllow;
   publicUrl: string | null;
+  keepDeliveredMs: number;
   /** Wakes the sender. */
   wake: () => void;
   log: Log;

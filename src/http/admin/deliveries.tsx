@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { findDelivery, retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/deliverer.ts";
-import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
+import { type DeliveryKind, retentionText } from "../../domain/deliveries/delivery.ts";
 import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
@@ -11,7 +11,7 @@ import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "
 
 const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
 
-export const showDeliveries: Handler = async (request, { store }) => {
+export const showDeliveries: Handler = async (request, { store, keepDeliveredMs }) => {
   const section = SECTION_OF.webhook;
   const live = await liveLog(
     store,
@@ -24,7 +24,8 @@ export const showDeliveries: Handler = async (request, { store }) => {
   const content = (
     <>
       <p>
-        The webhooks that were sent to this shop's endpoint, newest first. {RETENTION_TEXT} This page updates by itself.
+        The webhooks that were sent to this shop's endpoint, newest first. {retentionText(keepDeliveredMs)} This page
+        updates by itself.
       </p>
       {live}
     </>

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { changeShop } from "../../actions/shop.ts";
-import { RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
+import { retentionText } from "../../domain/deliveries/delivery.ts";
 import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
@@ -10,7 +10,7 @@ import { liveLog } from "./delivery-log.tsx";
 
 const SECTION = "/admin/triggers";
 
-export const showTriggers: Handler = async (request, { store }) => {
+export const showTriggers: Handler = async (request, { store, keepDeliveredMs }) => {
   const { shop } = request;
   const empty = (
     <Empty id="no-starts">
@@ -31,7 +31,7 @@ export const showTriggers: Handler = async (request, { store }) => {
       </p>
       <Connection trouble={connection?.trouble} domain={shop.domain} />
       <TriggerForm request={request} on={triggers} />
-      <p>Below are the workflows that were started, newest first. {RETENTION_TEXT}</p>
+      <p>Below are the workflows that were started, newest first. {retentionText(keepDeliveredMs)}</p>
       {live}
     </>
   );

@@ -1,0 +1,102 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { distance } from "fastest-levenshtein";
+import { type Environment, SETTING_NAMES } from "../config.ts";
+import { codeOf, invalid, messageOf } from "../domain/error.ts";
+
+/** Settings of all commands on this machine, below those of a data folder. A package installs it. */
+const SYSTEM_FILE = "/etc/sds/sds.env";
+const MAX_BYTES = 64 * 1024;
+/** A name with more mistakes than this is not taken for a misspelt setting. */
+const MAX_MISTAKES = 3;
+/** The only setting without the prefix. PostgreSQL's programs have it too. */
+const FOREIGN_NAME = "PGPASSFILE";
+
+/**
+ * Adds the settings of `DATA/sds.env` and of the system's file to the environment. The environment wins over both, and
+ * the data folder's file over the system's.
+ * @param data the flag `--data`
+ * @returns warnings of unknown settings
+ * @throws SdsError `invalid` for a line that is no setting, with the file and the line's number
+ */
+export function addSettings(data: string | undefined, env: Environment, systemFile = SYSTEM_FILE): string[] {
+  const system = readSettings(systemFile);
+  const folder = resolve(data ?? env["SDS_DATA"] ?? system.get("SDS_DATA") ?? "./data");
+  const file = join(folder, "sds.env");
+  const own = readSettings(file);
+  if (own.has("SDS_DATA")) throw invalid(`${file} sets SDS_DATA, but it is read only when the folder is known`);
+  const warnings = [
+    ...unknownNames("the environment", Object.keys(env)),
+    ...unknownNames(systemFile, [...system.keys()]),
+    ...unknownNames(file, [...own.keys()]),
+  ];
+  for (const [name, value] of [...own, ...system]) env[name] ??= value;
+  return warnings;
+}
+
+/** Reads a file of settings. @returns an empty map if there is no file */
+function readSettings(path: string): Map<string, string> {
+  const settings = new Map<string, string>();
+  for (const [index, line] of readLines(path).entries()) {
+    const setting = parseLine(line);
+    if (setting === undefined)
+      throw invalid(`${path} line ${index + 1} is no setting: write NAME=value, or # before a comment`);
+    if (setting !== null) settings.set(...setting);
+  }
+  return settings;
+}
+
+function readLines(path: string): string[] {
+  try {
+    const { size } = statSync(path);
+    if (size > MAX_BYTES) throw invalid(`${path} is larger than ${MAX_BYTES / 1024} KiB`);
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
+    return text.split(/\r?\n/);
+  } catch (thrown) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return [];
+    const isForbidden = ["EACCES", "EPERM"].includes(codeOf(thrown));
+    const reason = isForbidden
+      ? `the file belongs to ${ownerOf(path)}: run this as that user, or change its mode`
+      : messageOf(thrown);
+    throw invalid(`the settings in ${path} cannot be read: ${reason}`, thrown);
+  }
+}
+
+/** Returns the name of the user who owns a file. */
+function ownerOf(path: string): string {
+  try {
+    const { uid } = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
+    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, "m").exec(readFileSync("/etc/passwd", "utf8"));
+    return line?.[1] ?? `user ${uid}`;
+  } catch {
+    return "another user";
+  }
+}
+
+/**
+ * Parses a line of a file of settings. A value may have quotes of one kind around it; there are no escapes. Behind a
+ * value, ` #` begins a comment.
+ * @returns null for an empty line or a comment; undefined for a line that is no setting
+ */
+export function parseLine(line: string): [name: string, value: string] | null | undefined {
+  if (/^\s*(?:#.*)?$/.test(line)) return null;
+  // Control characters could end up in messages and headers.
+  if (/\p{Cc}/u.test(line.replaceAll("\t", " "))) return undefined;
+  const [, name = "", quoted, plain] =
+    /^\s*([A-Za-z_][A-Za-z0-9_]*)=(?:("[^"]*"|'[^']*')|([^\s"'#](?:.*?\S)?)?)\s*(?:(?<=\s)#.*)?$/.exec(line) ?? [];
+  return name === "" ? undefined : [name, quoted?.slice(1, -1) ?? plain ?? ""];
+}
+
+/** Returns a warning for each name that is no setting. In the environment, only names with our prefix count. */
+function unknownNames(place: string, names: readonly string[]): string[] {
+  const ours = place === "the environment" ? names.filter((name) => name.startsWith("SDS_")) : names;
+  return ours
+    .filter((name) => name !== FOREIGN_NAME && !SETTING_NAMES.includes(name))
+    .map((name) => {
+      const [nearest] = SETTING_NAMES.map((known) => ({ known, mistakes: distance(known, name) }))
+        .filter(({ mistakes }) => mistakes <= MAX_MISTAKES)
+        .toSorted((one, other) => one.mistakes - other.mistakes);
+      const hint = nearest === undefined ? "" : `: did you mean ${nearest.known}?`;
+      return `${name} in ${place} is no setting of sds${hint}`;
+    });
+}
