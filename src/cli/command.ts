@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, type Help, type Option } from "commander";
 
 export interface JsonFlag {
   json?: boolean;
@@ -6,6 +6,17 @@ export interface JsonFlag {
 
 /** A command, with the options and the help that many commands share. */
 export class SdsCommand extends Command {
+  override createHelp(): Help {
+    const help = super.createHelp();
+    const term = help.subcommandTerm.bind(help);
+    const description = help.optionDescription.bind(help);
+    return Object.assign(help, {
+      // Without this word, the descriptions have room for 80 columns.
+      subcommandTerm: (command: Command) => term(command).replace(" [options]", ""),
+      optionDescription: (option: Option) => `${description(option)}${option.mandatory ? " (required)" : ""}`,
+    });
+  }
+
   override createCommand(name?: string): SdsCommand {
     return new SdsCommand(name);
   }

@@ -55,13 +55,15 @@ export function addConnectionCommands(shop: SdsCommand): void {
   shop
     .command("disconnect <domain>")
     .description("delete a shop's tokens for the platform; its mirror stays")
+    .jsonOption()
     .examples("sds shop disconnect alpha.myshopify.com")
-    .action(async (domain: string, _options: object, command: Command) => {
+    .action(async (domain: string, { json }: JsonFlag, command: Command) => {
       const hadTokens = await withStore(command, async (store) =>
         store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER),
       );
       if (!hadTokens) throw new SdsError("not_found", `${domain} is not connected`);
-      tell(`Disconnected ${domain}.`);
+      if (json) printJson({ domain });
+      else tell(`Disconnected ${domain}.`);
     });
 }
 

@@ -16,7 +16,7 @@ import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
 import { addPlatformCommands } from "./platform.ts";
-import { printJson, printLine, tell, warn } from "./print.ts";
+import { printJson, printLine, safeMessage, tell, warn } from "./print.ts";
 import { addPullCommand } from "./pull/pull-command.ts";
 import { addServeCommand } from "./serve.ts";
 import { addSettings } from "./settings-files.ts";
@@ -35,18 +35,42 @@ const WITHOUT_SETTINGS = ["demo", "docs", "version"];
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
   try {
-    await buildProgram().parseAsync(argv, { from: "user" });
+    // commander's own `help` knows only one word of a command.
+    const [first, ...rest] = argv;
+    const line = first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
+    await buildProgram().parseAsync(line, { from: "user" });
     return 0;
   } catch (thrown) {
-    // commander has printed its own error or the help.
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
-    tellError(messageOf(thrown));
-    return thrown instanceof SdsError ? (EXIT[thrown.code] ?? 1) : 1;
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
+    const code = codeOfFailure(thrown);
+    const message = safeMessage(inOneLine(messageOf(thrown).replace(/^error: /, "")));
+    // commander has told its own error.
+    if (!(thrown instanceof CommanderError)) tellError(message);
+    if (argv.includes("--json")) printError({ code, message });
+    return EXIT[code] ?? 1;
   }
 }
 
+function codeOfFailure(thrown: unknown): ErrorCode {
+  if (thrown instanceof CommanderError) return "invalid";
+  return thrown instanceof SdsError ? thrown.code : "internal";
+}
+
+/** Prints an error for programs. A closed stdout was the error then, or is no further one. */
+function printError(error: { code: ErrorCode; message: string }): void {
+  try {
+    printJson({ error });
+  } catch {
+    // stderr has the error.
+  }
+}
+
+function inOneLine(text: string): string {
+  return text.trim().replaceAll(/\s*\n\s*/g, " ");
+}
+
 function tellError(message: string): void {
-  tell(`sds: ${message.trim().replaceAll(/\s*\n\s*/g, " ")}`);
+  tell(`sds: ${inOneLine(message)}`);
 }
 
 /** Builds the program with all its commands. */
@@ -59,6 +83,11 @@ export function buildProgram(): SdsCommand {
     .version(version, "--version", "print the version")
     .option("--data <dir>", "folder of the database and the master key (env SDS_DATA, default ./data)")
     .option("--no-copy", "do not keep a copy of the database of an older sds before it is upgraded")
+    .addHelpText(
+      "after",
+      "\nExit status: 0 done, 1 failed, 2 wrong usage or bad input, 3 no such thing.\n" +
+        "Documentation: `sds docs`, or /docs of a running service.",
+    )
     .examples("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve")
     .hook("preAction", (_, command) => {
       if (!WITHOUT_SETTINGS.includes(command.name())) warn(addSettings(command.optsWithGlobals()["data"], process.env));

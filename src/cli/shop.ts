@@ -63,6 +63,7 @@ export function addShopCommands(program: SdsCommand): void {
     .command("remove <domain>")
     .description("remove a shop with its keys, its deliveries and its mirror")
     .option("--yes", "really remove it")
+    .jsonOption()
     .examples("sds shop remove alpha.myshopify.com --yes")
     .action(remove);
 }
@@ -153,7 +154,11 @@ async function set(domain: string, { plan, json, ...settings }: ShopSetFlags, co
   warn(warnings);
 }
 
-async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
+async function remove(
+  domain: string,
+  { yes = false, json }: JsonFlag & { yes?: boolean },
+  command: Command,
+): Promise<void> {
   if (!yes) {
     await withStore(command, (store) => checkRemovable(store, domain));
     // The store is closed during the question. An answer can take hours, and an open store would block a restore.
@@ -164,7 +169,8 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
     const known = await store.shops.find(domain);
     await removeShop(store.shops, known?.domain ?? domain, Date.now(), sleep);
   });
-  tell(`Removed ${domain}.`);
+  if (json) printJson({ domain });
+  else tell(`Removed ${domain}.`);
 }
 
 /** Also accepts a shop whose removal was interrupted. @throws SdsError `not_found` for an unknown shop */

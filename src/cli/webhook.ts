@@ -47,11 +47,12 @@ export function addWebhookCommands(program: SdsCommand): void {
   webhook
     .command("clear")
     .description("remove the URL and all topics, so that no more webhooks are sent; the delivery log stays")
-    .shopOption()
+    .shopAndJsonOptions()
     .examples("sds webhook clear")
-    .action(async (_options: object, command: Command) => {
+    .action(async ({ json }: JsonFlag, command: Command) => {
       await withShop(command, (store, shop) => store.webhooks.clear(shop.id));
-      tell("Webhooks are off.");
+      if (json) printJson({ url: null, topics: [] });
+      else tell("Webhooks are off.");
     });
 
   addSecretCommands(webhook);

@@ -26,3 +26,13 @@ test("every command has a description, and help that ends with examples", () => 
     expect(helpOf(command)).toMatch(/\nExample:\n {2}\$ (\w+=\S+ )*sds /);
   }
 });
+
+test("the lines of every help fit 80 columns, and required options say so", () => {
+  for (const command of tree(buildProgram())) {
+    const help = helpOf(command);
+    const description = help.slice(0, help.indexOf("\nExample:"));
+    expect(description.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    for (const { mandatory, long } of command.options)
+      if (mandatory) expect(help.replaceAll(/\s+/g, " ")).toMatch(new RegExp(`${long} .*\\(required\\)`));
+  }
+});

@@ -229,6 +229,41 @@ describe("usage", () => {
   });
 });
 
+test("with --json an error is also JSON on stdout, and the line on stderr stays", async () => {
+  const program = await Program.withShop();
+  for (const [args, code, status, message] of [
+    [["key", "revoke", "cad_pk_0000", "--json"], "not_found", 3, "there is no key cad_pk_0000"],
+    [["delivery", "list", "--limit", "x", "--json"], "invalid", 2, '--limit is "x"'],
+    [["key", "create", "--json"], "invalid", 2, "required option '--label <text>' not specified"],
+    [
+      ["shop", "remove", "beta.myshopify.com", "--yes", "--json"],
+      "not_found",
+      3,
+      "there is no shop beta.myshopify.com",
+    ],
+  ] as const) {
+    const result = await program.run([...args]);
+    const { error } = JSON.parse(result.stdout);
+    expect({ ...result, stdout: error.code }).toEqual({ status, stdout: code, stderr: `sds: ${error.message}\n` });
+    expect(error.message).toStartWith(message);
+  }
+});
+
+test("disconnect, clear and remove print JSON too", async () => {
+  const program = await Program.withShop();
+  expect(await program.json<object>(["webhook", "clear"])).toEqual({ url: null, topics: [] });
+  expect(await program.json<object>(["shop", "remove", "alpha.myshopify.com", "--yes"])).toEqual({
+    domain: "alpha.myshopify.com",
+  });
+});
+
+test("help names a command in one word or more", async () => {
+  const program = await Program.withShop();
+  const { stdout } = await program.run(["help", "webhook", "set"]);
+  expect(stdout).toStartWith("Usage: sds webhook set");
+  expect(await program.run(["webhook", "set", "--help"])).toEqual({ status: 0, stdout, stderr: "" });
+});
+
 test("version prints the versions of the program, of Bun and of SQLite", async () => {
   const program = new Program();
   expect(await program.json(["version"])).toEqual({
