@@ -28,6 +28,7 @@ import { createWidgetStyleHandler } from "../http/storefront.ts";
 import { createDescriptorReserve, reservedFetch } from "../lib/descriptor-reserve.ts";
 import { createReaderQueue } from "../lib/reader-queue.ts";
 import { createSteadyTime } from "../lib/time.ts";
+import { createAppSecrets } from "../shopify/api/app-secrets.ts";
 import { createVerifier } from "../shopify/inbox/verify.ts";
 import { createOutageLog, type OutageLog } from "../store/engine/outage-log.ts";
 import { openStore } from "../store/open-store.ts";
@@ -126,7 +127,8 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   const lists = { pages: store.pages, checkpoints, api: readApi, publicUrl: config.publicUrl };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
-  const verify = createVerifier(config.platformSecretFile);
+  const appSecrets = createAppSecrets(config.platformSecretFile);
+  const verify = createVerifier(appSecrets);
   const steadyTime = createSteadyTime(now, clock);
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, lists),

@@ -4,6 +4,7 @@ import type { Sleep } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/port/store.ts";
 import type { ShopAddress } from "./api/address.ts";
+import { newestSecret } from "./api/app-secrets.ts";
 import { type BatchSizes, createBatchSizes } from "./api/batches.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
 import { PROTECTED_DATA } from "./api/operations/app.ts";
@@ -16,7 +17,6 @@ import { type ConnectionWarnings, createConnectionWarnings } from "./api/warning
 import { createRoundingReport, type RoundingReport } from "./contracts/money.ts";
 import { createNodeLoader, createStagedNodeLoader } from "./contracts/node-loader.ts";
 import { type ContractRefresher, createContractRefresher } from "./contracts/refresher.ts";
-import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
 import { createInstallationReader, type InstallationReader } from "./install/installation.ts";

@@ -131,11 +131,12 @@ export function readState(standIn: StandIn, path: string, query: URLSearchParams
   if (path === "spent") return spent(standIn, query.get("shop") ?? "");
   if (path === "undelivered") return standIn.undelivered;
   if (path === "state") {
-    const { invalid, throttled, tokenRequests } = standIn;
+    const { invalid, throttled, tokenRequests, exchanges } = standIn;
     return {
       invalid,
       throttled,
       tokenRequests,
+      exchanges,
       requests: standIn.requests.length,
       undelivered: standIn.undelivered.length,
     };

@@ -8,6 +8,7 @@ import { DeployedApp } from "./deployed-app.ts";
 import type { Fault, FaultInfo } from "./faults.ts";
 import { FileHost } from "./file-host.ts";
 import { type Answer, asRequest, json, readBody, write } from "./http.ts";
+import { EXCHANGE_GRANT, exchangeRefusal } from "./id-token.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
 import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
@@ -30,7 +31,7 @@ export interface StandInOptions {
 
 export interface RequestLog {
   shop: string;
-  /** The operation's name, or `token`. */
+  /** The operation's name, or `token`, or `exchange` for the exchange of an ID token. */
   operation: string;
   cost: number;
   at: number;
@@ -218,7 +219,7 @@ export class StandIn {
     const body = readBody(raw, request.headers["content-type"]);
     const log: RequestLog = {
       shop: domain,
-      operation: isToken ? "token" : operationName(asRequest(body)),
+      operation: isToken ? tokenOperation(body) : operationName(asRequest(body)),
       cost: 0,
       at: this.options.now(),
       outcome: "fault",
@@ -282,10 +283,20 @@ export class StandIn {
         : (await this.refuseAssertion(shop, body)) === undefined;
     if (!isApp || !isProven) return json(401, { error: "invalid_client" });
     if (shop.access !== "open") return json(...REFUSED[shop.access]);
-    if (!shop.installed) return json(400, { error: "app_not_installed" });
-    const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
+    const isExchange = tokenOperation(body) === "exchange";
+    if (!shop.installed) return json(400, { error: isExchange ? "invalid_subject_token" : "app_not_installed" });
+    const { clientId, clientSecret: secret, now } = this.options;
+    const refusal = isExchange ? exchangeRefusal(body, { shop: shop.domain, clientId, secret, now: now() }) : undefined;
+    if (refusal !== undefined) return json(400, { error: refusal });
+    const scopes = shop.scopes.join(",");
+    const { status, body: granted } = isExchange ? shop.tokens.exchange(scopes) : shop.tokens.grant(body, scopes);
     if (status === 200) log.outcome = "ok";
     return json(status, granted);
+  }
+
+  /** How many ID tokens were exchanged for a pair, successfully or not. */
+  get exchanges(): number {
+    return this.requests.filter(({ operation }) => operation === "exchange").length;
   }
 
   /** @returns why the app's assertion is refused */
@@ -330,4 +341,8 @@ export class StandIn {
     const { status, body: text, headers } = json(200, answer.body);
     return { status, body: text, headers: { ...headers, "X-Shopify-API-Version": this.versions.answers } };
   }
+}
+
+function tokenOperation({ grant_type }: Record<string, unknown>): "token" | "exchange" {
+  return grant_type === EXCHANGE_GRANT ? "exchange" : "token";
 }

@@ -64,6 +64,11 @@ export class Tokens {
     return token !== undefined && (this.access.get(token) ?? 0) > this.now();
   }
 
+  /** Answers an exchange of a good ID token. The pair before it stays valid. */
+  exchange(scope: string): TokenAnswer {
+    return { status: 200, body: this.pairBody(this.issuePair(), scope) };
+  }
+
   /** Answers a request of a known client. */
   grant({ grant_type, refresh_token, client_assertion }: TokenRequest, scope: string): TokenAnswer {
     if (grant_type === "client_credentials") {
@@ -81,17 +86,16 @@ export class Tokens {
     // If a refresh token was replaced several times, only the last replacement is valid. This is a guess: the
     // documentation does not say.
     for (const [token, { replaces }] of this.refresh) if (replaces === refresh_token) this.refresh.delete(token);
-    const { accessToken, refreshToken } = this.issuePair(refresh_token);
-    const expires_in = this.lifetimes.refreshed;
+    return { status: 200, body: this.pairBody(this.issuePair(refresh_token), scope) };
+  }
+
+  private pairBody({ accessToken, refreshToken }: ReturnType<Tokens["issuePair"]>, scope: string): TokenAnswer["body"] {
     return {
-      status: 200,
-      body: {
-        access_token: accessToken,
-        refresh_token: refreshToken,
-        scope,
-        ...(this.namesLife && { expires_in }),
-        refresh_token_expires_in: REFRESH_TOKEN_LIFE_S,
-      },
+      access_token: accessToken,
+      refresh_token: refreshToken,
+      scope,
+      ...(this.namesLife && { expires_in: this.lifetimes.refreshed }),
+      refresh_token_expires_in: REFRESH_TOKEN_LIFE_S,
     };
   }
 }
