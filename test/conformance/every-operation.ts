@@ -81,6 +81,10 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await connections.beginExchange(shop.domain, "p1", START, START + 1);
+  const newShop = { domain: shop.domain, plan: "pro" as const, currency: "USD" };
+  await connections.install("p1", { shop: newShop, kind: "token", tokens: TOKENS, scopes: [], connectedAt: START });
+  await connections.endExchange(shop.domain, "p1");
   await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS);

@@ -37,7 +37,7 @@ export const EPOCH_DATABASE = "epoch_database";
 const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
 /**
- * Tables that are not copied: short-lived data of the settings page, the work of nodes, and the two tables of left-over
+ * Tables that are not copied: short-lived data of the settings page, the work of nodes and processes, and the two tables of left-over
  * bodies. Those two are empty before a copy (postgres/left-over-bodies.ts). Only PostgreSQL nodes of an older version
  * still use them.
  */
@@ -46,6 +46,7 @@ export const NOT_COPIED = [
   "admin_wrong_tokens",
   "nodes",
   "work_leases",
+  "token_exchanges",
   "intake_bodies",
   "intake_parts",
 ];

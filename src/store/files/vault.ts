@@ -1,3 +1,4 @@
+import { createCipheriv } from "node:crypto";
 import { SdsError } from "../../domain/error.ts";
 import type { Awaitable } from "../../lib/waits.ts";
 import { openMasterKey } from "./master-key.ts";
@@ -12,6 +13,8 @@ export interface Vault {
   /** Identifies the master key without revealing it. */
   fingerprint: string;
   seal(secret: string, purpose: string): Promise<Uint8Array>;
+  /** Like `seal`, for a transaction, which cannot wait. It blocks the event loop meanwhile. */
+  sealNow(secret: string, purpose: string): Uint8Array;
   /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
   /** Like `open`, but caches the last secret of each purpose: comparing the sealed bytes costs less than decrypting. */
@@ -82,6 +85,11 @@ export async function openVault(
       const nonce = Uint8Array.from(random(NONCE_BYTES));
       const sealed = await crypto.subtle.encrypt(settings(nonce, purpose), key, Buffer.from(secret));
       return Buffer.concat([nonce, new Uint8Array(sealed)]);
+    },
+    sealNow(secret, purpose) {
+      const nonce = random(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", bytes, nonce).setAAD(Buffer.from(purpose));
+      return Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
     },
     open,
     async openOften(sealed, purpose) {

@@ -1,4 +1,6 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
+import type { Shop } from "../../domain/shop.ts";
+import type { NewShop } from "./shops.ts";
 
 /** A shop's connection to the platform. Times in epoch milliseconds. */
 interface Connection {
@@ -34,6 +36,17 @@ export interface ConnectionWarning {
   since: number;
 }
 
+/** A shop to connect with tokens that an ID token of its staff was exchanged for. */
+export interface NewInstallation {
+  /** The shop is added if it is new. */
+  shop: NewShop;
+  kind: ConnectionKind;
+  tokens: Tokens;
+  scopes: readonly string[];
+  /** Epoch milliseconds. */
+  connectedAt: number;
+}
+
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   /** Ids of the connected shops, ascending. */
@@ -41,6 +54,19 @@ export interface ConnectionStore {
   tokens(shopId: number): Promise<Tokens | undefined>;
   /** Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
+  /**
+   * Reserves the exchange of an ID token of a shop for one process, until a time. The shop may be new.
+   * @returns whether this process may exchange
+   */
+  beginExchange(domain: string, process: string, now: number, until: number): Promise<boolean>;
+  /**
+   * Stores the shop, its connection and its tokens in one transaction, and ends the exchange.
+   * @returns the shop; undefined if the process no longer has the reservation, which stores nothing
+   * @throws SdsError `conflict` while the shop is being removed
+   */
+  install(process: string, installation: NewInstallation): Promise<Shop | undefined>;
+  /** Ends a failed exchange. */
+  endExchange(domain: string, process: string): Promise<void>;
   /**
    * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
    * token ends soon after its first use.

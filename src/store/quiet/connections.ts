@@ -1,7 +1,9 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
+import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
 import type { ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
-import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
+import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+import { addShop, findShop, newIntakeSecret } from "./shops.ts";
 
 interface StoredConnection {
   kind: ConnectionKind;
@@ -21,11 +23,16 @@ const LOGGED_EVERY_MS = 86_400_000;
 /** Returns the purpose to seal a shop's tokens for (see `Vault`). */
 const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
-export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStore {
+export function connectionStore(
+  db: QuietDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+): ConnectionStore {
   const seal: SealTokens = (shopId, tokens) => vault.seal(JSON.stringify(tokens), tokensPurpose(shopId));
 
   return {
     ...renewals(db, seal),
+    ...exchanges(db, vault, random),
     ...uninstallations(db),
     ...warnings(db),
 
@@ -53,18 +60,8 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
 
     async connect(shopId, kind, tokens, scopes, now) {
       const sealed = await seal(shopId, tokens);
-      await db.transaction(function* () {
-        yield* tx.run(
-          sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
-            VALUES (${shopId}, ${kind}, ${sealed}, ${tokens.expiresAt}, ${scopes.join(",")}, ${now},
-              coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${now}))
-            ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
-              expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
-              renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
-        );
-        yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
-        yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
-      });
+      const { expiresAt } = tokens;
+      await db.transaction(() => storeConnection({ shopId, kind, sealed, expiresAt, scopes, connectedAt: now }));
     },
 
     async setScopes(shopId, scopes) {
@@ -81,6 +78,71 @@ export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStor
 
     async disconnect(shopId, before) {
       return (await db.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`)) > 0;
+    },
+  };
+}
+
+interface SealedConnection {
+  shopId: number;
+  kind: ConnectionKind;
+  sealed: Uint8Array;
+  expiresAt: number | null;
+  scopes: readonly string[];
+  connectedAt: number;
+}
+
+/** Stores a connection. After an uninstallation, `events_since` is that of the connection before. */
+function* storeConnection(connection: SealedConnection): TransactionWork<void> {
+  const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;
+  yield* tx.run(
+    sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
+      VALUES (${shopId}, ${kind}, ${sealed}, ${expiresAt}, ${scopes.join(",")}, ${connectedAt},
+        coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${connectedAt}))
+      ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
+        expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
+        renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
+  );
+  yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
+  yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
+}
+
+function exchanges(
+  db: QuietDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+): Pick<ConnectionStore, "beginExchange" | "install" | "endExchange"> {
+  const end = (domain: string, process: string) =>
+    sql`DELETE FROM token_exchanges WHERE domain = ${domain} AND process = ${process}`;
+
+  return {
+    async beginExchange(domain, process, now, until) {
+      const begun = await db.run(
+        sql`INSERT INTO token_exchanges (domain, process, ends_at) VALUES (${domain}, ${process}, ${until})
+          ON CONFLICT (domain) DO UPDATE SET process = excluded.process, ends_at = excluded.ends_at
+          WHERE token_exchanges.ends_at < ${now} OR token_exchanges.process = excluded.process`,
+      );
+      return begun > 0;
+    },
+
+    async install(process, { shop: newShop, kind, tokens, scopes, connectedAt }) {
+      const { domain } = newShop;
+      const installed = await db.transaction(function* () {
+        if ((yield* tx.run(end(domain, process))) === 0) return "lost" as const;
+        const shop =
+          (yield* findShop(domain)) ??
+          (yield* addShop(db, newShop, newIntakeSecret(vault, random, domain), connectedAt));
+        if (shop === undefined) return undefined;
+        const sealed = vault.sealNow(JSON.stringify(tokens), tokensPurpose(shop.id));
+        const { expiresAt } = tokens;
+        yield* storeConnection({ shopId: shop.id, kind, sealed, expiresAt, scopes, connectedAt });
+        return shop;
+      });
+      if (installed === undefined) throw beingRemoved(domain);
+      return installed === "lost" ? undefined : installed;
+    },
+
+    async endExchange(domain, process) {
+      await db.run(end(domain, process));
     },
   };
 }

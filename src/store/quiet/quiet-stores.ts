@@ -32,7 +32,7 @@ export function quietStores(
     inboxItems: inboxItems(db),
     keys: keyStore(db),
     webhooks: webhookStore(db, vault, random),
-    connections: connectionStore(db, vault),
+    connections: connectionStore(db, vault, random),
     syncs: syncStore(db),
     orderStages: orderStageStore(db),
     people: personStore(slow),

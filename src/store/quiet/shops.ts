@@ -30,6 +30,14 @@ export function joinCounters(db: QuietDatabase): SQL {
   return either(db, { sqlite: sql``, postgres: sql`JOIN shop_changes ON shop_changes.shop_id = shops.id` });
 }
 
+/** Finds a shop in a transaction, also by its first domain. */
+export function findShop(domain: string): TransactionWork<Shop | undefined> {
+  return tx.get<Shop>(
+    sql`SELECT ${COLUMNS} FROM shops WHERE (domain = ${domain} OR first_domain = ${domain}) AND ${IS_SERVED}
+      ORDER BY domain = ${domain} DESC LIMIT 1`,
+  );
+}
+
 /** Returns the ids of all shops that are not being removed. */
 export async function servedShopIds(db: QuietDatabase): Promise<number[]> {
   const shops = await db.all<{ id: number }>(sql`SELECT id FROM shops WHERE ${IS_SERVED} ORDER BY id`);
@@ -68,8 +76,7 @@ export function shopStore(
     ...shopSettings(db),
 
     async add(shop, now) {
-      const sealed = await vault.seal(`intake_${random(32).toBase64()}`, intakePurpose(shop.domain));
-      const added = await db.transaction(() => addShop(db, shop, sealed, now));
+      const added = await db.transaction(() => addShop(db, shop, newIntakeSecret(vault, random, shop.domain), now));
       if (added !== undefined) return added;
       throw await taken(shop.domain);
     },
@@ -152,8 +159,13 @@ function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "
   };
 }
 
+/** Returns a sealed secret, which signs posts of the shop's billing system. */
+export function newIntakeSecret(vault: Vault, random: (bytes: number) => Uint8Array, domain: string): Uint8Array {
+  return vault.sealNow(`intake_${random(32).toBase64()}`, intakePurpose(domain));
+}
+
 /** Adds a shop and its counters. @returns undefined if the domain exists, even for a shop that is being removed */
-function* addShop(
+export function* addShop(
   db: QuietDatabase,
   { domain, plan, currency, planFixed = false }: NewShop,
   sealed: Uint8Array,

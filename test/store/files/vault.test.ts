@@ -21,6 +21,14 @@ test("a secret opens for the purpose that it was sealed for, and for no other", 
   );
 });
 
+test("a secret that was sealed at once opens like any other", async () => {
+  const vault = await openVault(masterKey(), undefined, randomBytes);
+  const sealed = vault.sealNow("whsec_é", "webhook 1");
+  expect(sealed.length).toBe((await vault.seal("whsec_é", "webhook 1")).length);
+  expect(await vault.open(sealed, "webhook 1")).toBe("whsec_é");
+  expect(await failures([vault.open(sealed, "webhook 2")])).toMatchObject([{ code: "failed" }]);
+});
+
 test("a secret with any changed byte does not open", async () => {
   const vault = await openVault(masterKey(), undefined, randomBytes);
   const sealed = await vault.seal("secret", "p");

@@ -1,3 +1,10 @@
 -- The platform's cycles of the contract's renewals: JSON list of [renewal, cycle], one for each renewal whose cycle does
 -- not follow the cycle of the renewal before. NULL if each renewal has its cycle's number.
 ALTER TABLE contract_reads ADD COLUMN renewals text;
+
+-- Which process exchanges an ID token of a shop for tokens, and until when no other process does. The shop may be new.
+CREATE TABLE token_exchanges (
+  domain text PRIMARY KEY,
+  process text NOT NULL,
+  ends_at bigint NOT NULL
+);
