@@ -4,7 +4,7 @@ import type { Sleep } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/port/store.ts";
 import type { ShopAddress } from "./api/address.ts";
-import { newestSecret } from "./api/app-secrets.ts";
+import { createAppSecrets, newestSecret } from "./api/app-secrets.ts";
 import { type BatchSizes, createBatchSizes } from "./api/batches.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
 import { PROTECTED_DATA } from "./api/operations/app.ts";
@@ -19,7 +19,9 @@ import { createNodeLoader, createStagedNodeLoader } from "./contracts/node-loade
 import { type ContractRefresher, createContractRefresher } from "./contracts/refresher.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
+import { createIdTokenVerifier, type IdTokenVerifier } from "./install/id-token.ts";
 import { createInstallationReader, type InstallationReader } from "./install/installation.ts";
+import { createInstaller, type Installer } from "./install/installer.ts";
 import { unlessWithoutApproval } from "./sync/loader.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
@@ -40,6 +42,9 @@ export interface Platform {
   now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
+  /** Checks ID tokens of the embedded page. */
+  verifyIdToken: IdTokenVerifier;
+  installer: Installer;
   /** Whether the platform shows the app any contract. An app sees only contracts that it made. @throws PlatformError */
   hasContracts(shop: ShopAddress): Promise<boolean>;
   /** Says which levels of protected customer data the app may not read. @throws PlatformError */
@@ -94,10 +99,17 @@ export function openPlatform(
     sizes: createBatchSizes(),
     reportRounding: createRoundingReport(log),
   };
+  const installer = createInstaller({ ...api, ...store, ...dependencies, installations });
   return {
     client,
     now,
     warnings,
+    verifyIdToken: createIdTokenVerifier({
+      clientId: settings.platformClientId,
+      secrets: createAppSecrets(settings.platformSecretFile),
+      now,
+    }),
+    installer,
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
     handleWebhooks: openWebhookHandler(services),
     connect: (domain, credentials) =>
@@ -114,7 +126,7 @@ export function openPlatform(
     async stop() {
       client.stop();
       const drained = new AbortController();
-      const renewals = tokens.drain().then(() => drained.abort());
+      const renewals = Promise.all([tokens.drain(), installer.drain()]).then(() => drained.abort());
       await Promise.race([renewals, sleep(RENEWAL_TIMEOUT_MS, drained.signal)]);
     },
   };

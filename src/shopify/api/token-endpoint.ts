@@ -24,6 +24,19 @@ export interface TokenEndpoint {
    * @throws PlatformError
    */
   byRefreshToken(domain: string, refreshToken: string, credential?: RefreshCredential): Promise<Tokens>;
+  /**
+   * Exchanges an ID token of the shop's staff for a pair of tokens.
+   * @returns the platform's error if it refuses the ID token
+   * @throws PlatformError
+   */
+  byIdToken(domain: string, idToken: string): Promise<Granted | { refused: string }>;
+}
+
+/** Tokens of a shop that has the app installed. */
+export interface Granted {
+  kind: "refresh" | "token";
+  tokens: Tokens;
+  scopes: string[];
 }
 
 interface Dependencies {
@@ -47,12 +60,27 @@ export const TOKEN_TIMEOUT_MS = 10_000;
 /** The parameters of a token request (RFC 6749 and RFC 7523, 2.2). */
 interface Grant {
   client_id: string;
-  grant_type: "client_credentials" | "refresh_token";
+  grant_type: "client_credentials" | "refresh_token" | "urn:ietf:params:oauth:grant-type:token-exchange";
   client_secret?: string;
   refresh_token?: string;
   client_assertion_type?: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
   client_assertion?: string;
+  subject_token?: string;
+  subject_token_type?: "urn:ietf:params:oauth:token-type:id_token";
+  requested_token_type?: "urn:shopify:params:oauth:token-type:offline-access-token";
+  expiring?: "1";
 }
+
+/** The parameters of every exchange of an ID token. Without `expiring`, the platform gives a permanent token. */
+const EXCHANGE = {
+  grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+  subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
+  requested_token_type: "urn:shopify:params:oauth:token-type:offline-access-token",
+  expiring: "1",
+} as const;
+
+/** The platform's errors for an ID token that it does not accept, such as that of a shop without the app. */
+const REFUSED_ID_TOKEN = ["invalid_subject_token", "app_not_installed"];
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
@@ -74,21 +102,17 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   }
 
   const app = () => ({ client_id: appId(), client_secret: readSecret(clientSecret) });
-
-  async function request(domain: string, grant: Grant, credential: Credential): Promise<Tokens> {
-    const response = await postJson(fetch, {
+  const post = (domain: string, grant: Grant) =>
+    postJson(fetch, {
       url: apiUrls(baseUrl, domain).tokens,
       body: new URLSearchParams({ ...grant }).toString(),
       headers: { "Content-Type": "application/x-www-form-urlencoded" },
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
-    const { access_token, refresh_token, expires_in } = response.body ?? {};
-    if (response.status !== 200 || !isToken(access_token)) throw refusal(response, credential);
-    return {
-      accessToken: access_token,
-      refreshToken: isToken(refresh_token) ? refresh_token : (grant.refresh_token ?? null),
-      expiresAt: now() + readLife(expires_in) * 1000,
-    };
+
+  async function request(domain: string, grant: Grant, credential: Credential): Promise<Tokens> {
+    const tokens = readTokens(await post(domain, grant), credential, now);
+    return { ...tokens, refreshToken: tokens.refreshToken ?? grant.refresh_token ?? null };
   }
 
   async function requestByForm(domain: string, appKey: string, { alg, audience }: AssertionForm): Promise<Tokens> {
@@ -107,6 +131,13 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
       request(domain, { ...app(), grant_type: "client_credentials" }, "client secret"),
     byRefreshToken: async (domain, refresh_token, credential = "refresh token") =>
       request(domain, { ...app(), grant_type: "refresh_token", refresh_token }, credential),
+
+    async byIdToken(domain, idToken) {
+      const response = await post(domain, { ...app(), ...EXCHANGE, subject_token: idToken });
+      const { error } = response.body ?? {};
+      if (response.status === 400 && REFUSED_ID_TOKEN.includes(String(error))) return { refused: String(error) };
+      return readGranted(response, now);
+    },
 
     async byAppKey(domain, appKey) {
       const forms = assertionForms(appKey, apiUrls(baseUrl, domain).tokens);
@@ -127,6 +158,27 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   };
 }
 
+/** @throws PlatformError if the platform gives no token */
+function readTokens(response: JsonResponse, credential: Credential, now: () => number): Tokens {
+  const { access_token, refresh_token, expires_in } = response.body ?? {};
+  if (response.status !== 200 || !isToken(access_token)) throw refusal(response, credential);
+  return {
+    accessToken: access_token,
+    refreshToken: isToken(refresh_token) ? refresh_token : null,
+    expiresAt: now() + readLife(expires_in) * 1000,
+  };
+}
+
+/** Reads the answer to an exchange. @throws PlatformError if the platform gives no token */
+function readGranted(response: JsonResponse, now: () => number): Granted {
+  const tokens = readTokens(response, "client secret", now);
+  const { scope, expires_in } = response.body ?? {};
+  const scopes = typeof scope === "string" ? scope.split(",").filter(isScope) : [];
+  if (tokens.refreshToken !== null) return { kind: "refresh", tokens, scopes };
+  // A token that cannot be refreshed is used until the platform refuses it. The next view then exchanges again.
+  return { kind: "token", tokens: expires_in === undefined ? { ...tokens, expiresAt: null } : tokens, scopes };
+}
+
 /** Reads the client secret. A missing file is a failure of the connection, not a defect of the program. */
 function readSecret(read: () => string): string {
   try {
@@ -145,6 +197,10 @@ function readLife(expiresIn: unknown): number {
 /** Whether a value can be a token. Requests send it in a header, so it must be visible ASCII. */
 function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
+}
+
+function isScope(text: string): boolean {
+  return /^\w{1,100}$/.test(text);
 }
 
 function refusal(response: JsonResponse, credential: Credential): PlatformError {

@@ -1,7 +1,7 @@
 import type { JsonResponse } from "./post-json.ts";
 
 /** Advice for a shop whose access token is refused and cannot be renewed. */
-const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
+const CONNECT_AGAIN = "connect the shop again: open the app in the shop's admin, or run `sds shop connect`";
 
 /** The part of a response that says why the platform refuses a shop's connection. */
 type RefusedResponse = Pick<JsonResponse, "status"> & Partial<Pick<JsonResponse, "movedTo">>;
@@ -38,6 +38,14 @@ export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | 
     default:
       return undefined;
   }
+}
+
+/**
+ * Whether new tokens may end a trouble. The others end when the shop or the platform does something.
+ * @param trouble a text of `troubleOfStatus` or `troubleOfTokenRequest`
+ */
+export function needsNewTokens(trouble: string): boolean {
+  return !/\(HTTP (301|402|403|404|423|430)\)/.test(trouble);
 }
 
 /** `new`: the operator has just given the refresh token. `unended`: the refresh token still lives. */
