@@ -33,7 +33,7 @@ export interface TokenEndpoint {
 }
 
 /** Tokens of a shop that has the app installed. */
-export interface Granted {
+interface Granted {
   kind: "refresh" | "token";
   tokens: Tokens;
   scopes: string[];

@@ -15,7 +15,7 @@ export interface IdToken {
 }
 
 /** Why an ID token is refused. */
-export type IdTokenRefusal =
+type IdTokenRefusal =
   | "not a JWT"
   | "wrong algorithm"
   | "critical header"

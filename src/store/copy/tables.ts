@@ -37,9 +37,9 @@ export const EPOCH_DATABASE = "epoch_database";
 const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
 /**
- * Tables that are not copied: short-lived data of the settings page, the work of nodes and processes, and the two tables of left-over
- * bodies. Those two are empty before a copy (postgres/left-over-bodies.ts). Only PostgreSQL nodes of an older version
- * still use them.
+ * Tables that are not copied: short-lived data of the settings page, the work of nodes and processes, and the two
+ * tables of left-over bodies. Those two are empty before a copy (postgres/left-over-bodies.ts). Only PostgreSQL nodes
+ * of an older version still use them.
  */
 export const NOT_COPIED = [
   "admin_notices",

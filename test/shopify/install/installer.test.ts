@@ -10,6 +10,7 @@ import { eventually } from "../../support/eventually.ts";
 import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { StandIn } from "../../support/platform/stand-in.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const NEW = "new.myshopify.com";
 const SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
@@ -186,6 +187,23 @@ describe("opening the page of a new shop", () => {
     expect(await all.open()).toHaveProperty("shop");
     expect(all.platform.exchanges).toBe(1);
   });
+});
+
+// On SQLite, a second node is refused.
+test.skipIf(!hasPostgres())("20 views at once on two nodes make one exchange", async () => {
+  const masterKeyFile = join(temporaryFolder(), "master.key");
+  const env = { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile };
+  const all = await installing(env);
+  const other = new Installing(await anotherApp(all.platform, env), all.platform);
+  other.test.clock.ms = all.test.clock.ms;
+  all.platform.fault = ({ operation }) => (operation === "exchange" ? { delay: 100 } : undefined);
+  const openAll = () => Promise.all(Array.from({ length: 10 }, () => [all.open(), other.open()]).flat());
+  for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { domain: NEW } });
+  expect(all.platform.exchanges).toBe(1);
+  const { id } = (await other.store.shops.find(NEW)) ?? { id: 0 };
+  await other.store.connections.setTrouble(id, "dead (HTTP 401)", other.test.clock.ms);
+  for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { id } });
+  expect(all.platform.exchanges).toBe(2);
 });
 
 describe("a connection heals at the next view", () => {
