@@ -25,6 +25,12 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
+  const beganAt = attempts[0]?.startedAt ?? record.expectedAt;
+  // Two processes may have numbered different cycles at the same time.
+  if (record.isNew === true && before !== undefined && before.resource.billedAt !== beganAt)
+    return {
+      refused: { field: "cycleNumber", reason: `has the number of another order by now: ${record.cycleNumber}` },
+    };
   const ended = upToCharge(attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b)));
   const charge = ended.find(isCharge);
   const knownAttempts = before?.platformAttempts ?? 0;
@@ -50,7 +56,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
       source: record.source,
       cycleNumber: record.cycleNumber,
       status,
-      billedAt: before?.resource.billedAt ?? attempts[0]?.startedAt ?? record.expectedAt,
+      billedAt: before?.resource.billedAt ?? beganAt,
     }),
     attemptCount: retryState.attemptCount,
     reason: retryState.reason,

@@ -57,6 +57,8 @@ export interface BillingCycleRecord {
   /** The expected money. It applies until a charge succeeds. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
+  /** Whether the reader found no order with this number. Then the record is refused if another cycle has the number. */
+  isNew?: boolean;
 }
 
 /** All records that the mirror accepts: from outside, and from the platform adapter. */

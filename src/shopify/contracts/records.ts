@@ -25,6 +25,7 @@ export interface ContractParts {
   customer: string;
   /** Whether the contract is not in the mirror yet. */
   isNew: boolean;
+  mirrored: MirroredOrders;
   /** The cycles that are orders. */
   cycles: readonly CycleHistory[];
   /** The numbers of the renewals, by cycle. */
@@ -82,13 +83,16 @@ export function orderCycles(
 }
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
-  const { cycles, numbers, orders, noteRounding, rate, now } = parts;
+  const { mirrored, cycles, numbers, orders, noteRounding, rate, now } = parts;
+  const known = new Set([...mirrored.values()].map((order) => order.cycleNumber));
   return cycles.map(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
     const expected = editedLines === undefined ? parts.expected : expectedMoney(editedLines, noteRounding, rate);
+    const cycleNumber = numbers.get(cycleIndex) ?? cycleIndex;
     return {
       ...commonFields(parts),
       source: "recurring",
-      cycleNumber: numbers.get(cycleIndex) ?? cycleIndex,
+      cycleNumber,
+      isNew: !known.has(cycleNumber),
       skipped,
       expectedAt: dateFrom(billingAttemptExpectedDate),
       attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),

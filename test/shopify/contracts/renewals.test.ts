@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectedShop, connectedTo, HOUR_MS, LINE, withMirroredContract } from "../../support/connected.ts";
+import type { BillingAttempt } from "../../../src/domain/records/platform-records.ts";
+import {
+  type ConnectedShop,
+  connected,
+  connectedTo,
+  HOUR_MS,
+  LINE,
+  withMirroredContract,
+} from "../../support/connected.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
@@ -84,17 +93,12 @@ describe("an app that bills after the due time", () => {
   });
 });
 
-test("a cycle that is left out between two renewals has no number", async () => {
+test("a cycle that is left out between renewals has no number", async () => {
   const { all, contract } = await weekly();
-  wait(all, 2);
-  const first = charge(all, contract, 1);
-  wait(all, 2);
-  const second = charge(all, contract, 4);
+  wait(all, 6);
+  const gids = [2, 3, 4, 6].map((cycle) => charge(all, contract, cycle));
   await all.deliverAll();
-  expect(await renewals(all)).toEqual([
-    [1, "PAID", first],
-    [2, "PAID", second],
-  ]);
+  expect(await renewals(all)).toEqual(gids.map((gid, index) => [index + 1, "PAID", gid]));
 });
 
 test("a number that was served stays: a cycle that is charged after a later one gets the next number", async () => {
@@ -133,46 +137,119 @@ test("a cycle that is skipped ahead leaves the numbers of the cycles before it f
   ]);
 });
 
-test("a mirror of an earlier version keeps its numbers: each is the number of its cycle", async () => {
-  const { all, contract } = await weekly();
-  wait(all, 1);
-  const second = charge(all, contract, 2);
-  await all.deliverAll();
-  // As an earlier version numbered it.
-  const { mirror } = all.test.app.store;
+/** The same attempts, as those of another cycle that was charged a second later. */
+function otherCycle(attempts: readonly BillingAttempt[]) {
+  return {
+    attempts: attempts.map((attempt) => ({
+      ...attempt,
+      startedAt: new Date(Date.parse(attempt.startedAt) + 1_000).toISOString(),
+      outcome:
+        attempt.outcome.kind === "charged"
+          ? { ...attempt.outcome, order: { ...attempt.outcome.order, shopifyId: "gid://shopify/Order/3" } }
+          : attempt.outcome,
+    })),
+  };
+}
+
+/** The orders as an earlier version stored them: each has the number of its cycle. */
+async function storeAsBefore(
+  { test: { app, clock }, shop }: ConnectedShop,
+  contract: string,
+  gids: [number, string][],
+) {
   const money = { lines: [], subtotalCents: 100, discountCents: 0, creditsCents: 0 };
-  const billed = { status: "PAID" as const, billedAt: new Date(all.test.clock.ms).toISOString() };
+  const billed = { status: "PAID" as const, billedAt: new Date(clock.ms).toISOString() };
   const ids = { type: "order" as const, subscription: contract, source: "recurring" as const };
-  const other = all.createContract({ interval: "WEEK", lines: [LINE], originOrder: false });
-  await all.deliverAll();
-  const record = { ...ids, subscription: other, cycleNumber: 2, shopifyId: null, ...money, ...billed };
-  await mirror.applyRecords([{ shop: all.shop.shop, records: [record] }], 0, []);
-  wait(all, 3);
-  const third = charge(all, other, 3);
-  await all.deliverAll();
-  const ofOther = (await renewals(all)).filter(([, , gid]) => gid !== second);
-  expect(ofOther).toEqual([
-    [2, "PAID", null],
-    [3, "PAID", third],
-  ]);
+  const records = gids.map(([cycleNumber, shopifyId]) => ({ ...ids, cycleNumber, shopifyId, ...money, ...billed }));
+  await app.store.mirror.applyRecords([{ shop: shop.shop, records }], 0, []);
+}
+
+describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (engine) => {
+  /** The clock stays, because a program on PostgreSQL needs the time of its server. Charges of later cycles are early. */
+  async function weeklyOnEngine() {
+    const env = engine === "SQLite" ? {} : { SDS_DATABASE_URL: await emptyDatabase() };
+    const { platform } = await connected({}, { now: Date.now });
+    const all = await connectedTo(platform, env, Date.now());
+    // On PostgreSQL, only a node works for shops.
+    await all.test.app.start();
+    const contract = all.createContract({ interval: "WEEK", lines: [LINE], originOrder: false });
+    return { all, contract };
+  }
+
+  const ids = async ({ shop }: ConnectedShop) => (await shop.all("orders")).map(({ id, shopifyId }) => [shopifyId, id]);
+
+  test("a mirror of an earlier version keeps its numbers and ids, and new ones continue", async () => {
+    const { all, contract } = await weeklyOnEngine();
+    await all.load();
+    const [second, third] = [charge(all, contract, 2), charge(all, contract, 3)];
+    await storeAsBefore(all, contract, [
+      [2, second],
+      [3, third],
+    ]);
+    const before = await ids(all);
+    await all.load();
+    const fourth = charge(all, contract, 4);
+    await all.load();
+    expect(await renewals(all)).toEqual([
+      [2, "PAID", second],
+      [3, "PAID", third],
+      [4, "PAID", fourth],
+    ]);
+    expect(await ids(all)).toEqual(expect.arrayContaining(before));
+  });
+
+  test("a cycle that is seen late gets the next number, and the number that was served stays", async () => {
+    const { all, contract } = await weeklyOnEngine();
+    const third = charge(all, contract, 3);
+    await all.load();
+    expect(await renewals(all)).toEqual([[1, "PAID", third]]);
+    const before = await ids(all);
+    const [second, fourth] = [charge(all, contract, 2), charge(all, contract, 4)];
+    await all.load();
+    expect(await renewals(all)).toEqual([
+      [1, "PAID", third],
+      [2, "PAID", second],
+      [3, "PAID", fourth],
+    ]);
+    expect(await ids(all)).toEqual(expect.arrayContaining(before));
+  });
+
+  test("a number that another process gave to another cycle meanwhile stays", async () => {
+    const { all, contract } = await weeklyOnEngine();
+    const second = charge(all, contract, 2);
+    const { mirror } = all.test.app.store;
+    const { applyRecords } = mirror;
+    // The other process read cycle 3 alone, and stores it while this program reads.
+    mirror.applyRecords = async (submissions, ...rest) => {
+      const hasCycle = submissions.some(({ records }) => records.some(({ type }) => type === "billing_cycle"));
+      if (!hasCycle) return applyRecords(submissions, ...rest);
+      mirror.applyRecords = applyRecords;
+      const other = submissions.map(({ shop, records, reads = [] }) => ({
+        shop,
+        records: records.map((record) =>
+          record.type === "billing_cycle" ? { ...record, ...otherCycle(record.attempts) } : record,
+        ),
+        reads: reads.map((read) => ({ ...read, renewals: [[1, 3] as const] })),
+      }));
+      await applyRecords(other, ...rest);
+      return applyRecords(submissions, ...rest);
+    };
+    await all.load();
+    const before = await ids(all);
+    await all.load();
+    expect(await renewals(all)).toMatchObject([
+      [1, "PAID", "gid://shopify/Order/3"],
+      [2, "PAID", second],
+    ]);
+    expect(await ids(all)).toEqual(expect.arrayContaining(before));
+  });
 });
 
 test("an order that the intake reported with its number keeps this number", async () => {
   const { all, contract } = await weekly();
   wait(all, 1);
   const gid = charge(all, contract, 2);
-  const money = { lines: [], subtotalCents: 100, discountCents: 0, creditsCents: 0 };
-  const record = {
-    type: "order" as const,
-    subscription: contract,
-    source: "recurring" as const,
-    cycleNumber: 1,
-    shopifyId: gid,
-    status: "PAID" as const,
-    billedAt: new Date(all.test.clock.ms).toISOString(),
-    ...money,
-  };
-  await all.test.app.store.mirror.applyRecords([{ shop: all.shop.shop, records: [record] }], 0, []);
+  await storeAsBefore(all, contract, [[1, gid]]);
   await all.deliverAll();
   wait(all, 1);
   const next = charge(all, contract, 3);
