@@ -109,6 +109,28 @@ describe("an object that never answers has one item in the inbox", () => {
   });
 });
 
+test("a contract with bad data has one item in the inbox after many webhooks about it and its orders", async () => {
+  const all = await seededAndLoaded({ contracts: 3, linesEach: 1, renewals: 1 });
+  const [bad = ""] = all.remote.ids("contract");
+  const checkout = all.remote.originOrder(bad) ?? "";
+  all.remote.updateContract(bad, { lines: [{ ...LINE, price: "-1.00" }] });
+  for (let n = 0; n < 6; n += 1) {
+    if (n % 2 === 0) all.remote.pause(bad);
+    else all.remote.activate(bad);
+    all.remote.updateOrder(checkout, { lines: [{ title: "Tea", price: `${n}.00` }] });
+    await all.deliverAll();
+    await all.processedAfter(n * HOUR_MS);
+  }
+  await all.processedAfter(HOUR_MS);
+  const error = "the platform sent an invalid amount: -1.0 USD";
+  expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting", error }]);
+  all.remote.updateContract(bad, { lines: [LINE] });
+  all.remote.outgoing.length = 0;
+  await all.processedAfter(HOUR_MS);
+  expect(await all.inbox()).toEqual([]);
+  expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ shopifyId: checkout, totalCents: 500 }));
+});
+
 test("a contract of which only the page fails is read by its id", async () => {
   const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
   breakContract(all, "SubscriptionContract.billingAttempts");

@@ -1,10 +1,18 @@
 import { SdsError } from "../../domain/error.ts";
 import { MAX_STRING } from "../../domain/records/record-schemas.ts";
 import { isoUtc } from "../../lib/time.ts";
+import { isPlatformError } from "../api/platform-error.ts";
 
 /** The error for data of the platform that cannot be mirrored. Reading the data again does not help. */
 export function platformRecordError(message: string): SdsError {
   return new SdsError("bad_record", message);
+}
+
+/** Whether the cause is bad data of one object, such as a missing part. Otherwise the request or the database failed. */
+export function isBadData(thrown: unknown): boolean {
+  if (thrown instanceof SdsError) return thrown.code === "bad_record";
+  const isOfPart = isPlatformError(thrown, "refused") || isPlatformError(thrown, "incomplete");
+  return thrown instanceof TypeError || isOfPart;
 }
 
 /** The last second whose year has four digits in ISO 8601. */

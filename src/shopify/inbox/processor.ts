@@ -10,6 +10,7 @@ import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import { isPlatformError, needsAction, PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
+import { isBadData } from "../contracts/values.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { mergedWebhook } from "./payload.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
@@ -214,7 +215,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       else if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
       else if (needsAction(thrown)) capacity.noteFailure(shopId, true);
       else if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
-      await postpone(shop, isPlatformError(thrown, "incomplete") ? await merge(shop, items) : items, thrown);
+      await postpone(shop, isBadData(thrown) ? await merge(shop, items) : items, thrown);
     }
   };
 }

@@ -10,12 +10,13 @@ import type { InboxItem, InboxStore } from "../../store/port/inbox.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
-import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS, priorityOf, type WebhookPriority } from "../api/topics.ts";
 import { mayPass } from "../api/trouble.ts";
 import { joinEvidence } from "../contracts/evidence.ts";
 import type { ChangeHint, ContractRefresher } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
+import { isBadData } from "../contracts/values.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { changeWebhook, type Intent, readWebhook } from "./payload.ts";
 
@@ -218,7 +219,7 @@ async function readOrder(
     try {
       await contracts.refreshUnlessKnown(shop, contract, hint);
     } catch (thrown) {
-      if (!isPlatformError(thrown, "incomplete")) throw thrown;
+      if (!isBadData(thrown)) throw thrown;
       // Puts the contract into the inbox, not the order: one item is enough for any number of changed orders.
       const webhook = {
         ...changeWebhook("contract", contract, { orders: [gid], evidence }),

@@ -1,4 +1,4 @@
-import { messageOf, SdsError } from "../../domain/error.ts";
+import { messageOf } from "../../domain/error.ts";
 import { NO_COUNTS, type SyncCounts } from "../../domain/platform/sync.ts";
 import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
 import type { Shop } from "../../domain/shop.ts";
@@ -10,6 +10,7 @@ import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError, lacksApproval } from "../api/platform-error.ts";
 import type { ChangeHint, ContractPage, ContractRefresher, EventScope } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
+import { isBadData } from "../contracts/values.ts";
 import { changeWebhook } from "../inbox/payload.ts";
 import type { PageSource, UnreadObject } from "./pages.ts";
 import { addCounts } from "./progress.ts";
@@ -199,11 +200,4 @@ function reasonOf(thrown: unknown): string {
   return thrown instanceof TypeError
     ? `a part of the platform's data is missing or of another kind (${message})`
     : message;
-}
-
-/** Whether the cause is bad data of one item, such as a missing part. Otherwise the request or the database failed. */
-function isBadData(thrown: unknown): boolean {
-  if (thrown instanceof SdsError) return thrown.code === "bad_record";
-  const isOfPart = isPlatformError(thrown, "refused") || isPlatformError(thrown, "incomplete");
-  return thrown instanceof TypeError || isOfPart;
 }
