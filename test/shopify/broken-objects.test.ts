@@ -128,7 +128,9 @@ test("a contract with bad data has one item in the inbox after many webhooks abo
   all.remote.outgoing.length = 0;
   await all.processedAfter(HOUR_MS);
   expect(await all.inbox()).toEqual([]);
-  expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ shopifyId: checkout, totalCents: 500 }));
+  expect(await all.shop.all("orders")).toContainEqual(
+    expect.objectContaining({ shopifyId: checkout, totalCents: 500 }),
+  );
 });
 
 test("a contract of which only the page fails is read by its id", async () => {

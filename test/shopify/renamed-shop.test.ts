@@ -46,6 +46,21 @@ test.each([false, true])("a new domain is named, and its webhooks are used (redi
   expect(await all.shop.all("subscriptions")).toMatchObject([{ id: ids[0], shopifyId: contract, status: "ACTIVE" }]);
 });
 
+test("a redirect that ends is not warned of any more, and the other domain's webhooks are not used", async () => {
+  const { all, contract } = await withMirroredContract();
+  await all.load();
+  all.test.clock.ms += HOUR_MS;
+  all.remote.movedTo = NEW;
+  await all.test.app.platform.synchronizer.reconcile(all.shop.shop).catch(() => undefined);
+  expect(await warnings(all)).toEqual([ADVICE]);
+  all.remote.movedTo = undefined;
+  await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+  expect(await warnings(all)).toEqual([]);
+  all.remote.pause(contract);
+  for (const webhook of all.remote.outgoing.splice(0)) await all.send({ ...webhook, shop: NEW });
+  expect(await all.inbox()).toEqual([]);
+});
+
 test("cursors, checkpoints, keys, gids and the intake stay valid, and new events have the new domain", async () => {
   const all = await connected();
   await all.queueAllEvents();

@@ -11,7 +11,7 @@ export interface ConnectionWarnings {
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
   /** Notes that the app has no approval for protected customer data of a level. Never rejects. */
   noteMissingLevel(shop: ShopAddress, level: DataLevel): Promise<void>;
-  /** Notes the domain that the shop has at the platform. Never rejects. */
+  /** Notes the domain that the shop has at the platform. Ends the warnings about others if it is the shop's own. */
   noteDomain(shop: ShopAddress, domain: string): Promise<void>;
   /** Notes the version that the platform names in a header; null without the header. Never rejects. */
   noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;
@@ -34,8 +34,16 @@ interface KnownWarnings {
 /** After this time, the warnings of a shop are read again, because another process may store or end a warning. */
 const KNOWN_FOR_MS = 3_600_000;
 
+/**
+ * The warning of another version ends after this time without such an answer. The platform's servers may change their
+ * version one after another, and each end and new beginning would be written and logged.
+ */
+const VERSION_ENDS_AFTER_MS = 3_600_000;
+
 export function createConnectionWarnings({ connections, now, log }: Dependencies): ConnectionWarnings {
   const byShop = new Map<number, KnownWarnings>();
+  /** When another version was named last, by shop and source. */
+  const otherVersionAt = new Map<string, number>();
 
   async function knownOf({ id }: ShopAddress): Promise<KnownWarnings> {
     const before = byShop.get(id);
@@ -69,18 +77,31 @@ export function createConnectionWarnings({ connections, now, log }: Dependencies
     }
   }
 
+  async function endOtherDomains(shop: ShopAddress): Promise<void> {
+    const known = await knownOf(shop).catch(() => undefined);
+    for (const kind of known?.texts.keys().toArray() ?? [])
+      if (kind.startsWith("domain ")) await note(shop, kind, null);
+  }
+
   return {
     note,
     noteMissingLevel: (shop, level) => note(shop, `level ${level}`, LEVEL_TEXTS[level]),
     async noteDomain(shop, domain) {
-      if (domain === shop.domain || !isDomain(domain)) return;
+      if (domain === shop.domain) return endOtherDomains(shop);
+      if (!isDomain(domain)) return;
       const text = `the shop has the domain ${domain} now: run \`sds shop rename ${shop.domain} ${domain}\``;
       await note(shop, `domain ${domain}`, text);
     },
     async noteVersion(shop, source, version) {
       // A version is a quarter, or `unstable`.
       if (version === null || !/^[a-z0-9-]{1,20}$/.test(version)) return;
-      await note(shop, source, version === API_VERSION ? null : VERSION_TEXTS[source](version));
+      const key = `${shop.id} ${source}`;
+      if (version !== API_VERSION) {
+        otherVersionAt.set(key, now());
+        await note(shop, source, VERSION_TEXTS[source](version));
+      } else if (Math.abs(now() - (otherVersionAt.get(key) ?? 0)) >= VERSION_ENDS_AFTER_MS) {
+        await note(shop, source, null);
+      }
     },
   };
 }

@@ -23,6 +23,7 @@ test("answers of another version are warned of once a day, until they have the r
   expect(await texts()).toEqual([ANSWERS]);
   expect(all.logged(ANSWERS)).toHaveLength(2);
   all.platform.versions.answers = API_VERSION;
+  all.test.clock.ms += HOUR_MS;
   await reconcile();
   expect(await texts()).toEqual([]);
 });
@@ -39,6 +40,25 @@ test("platform webhooks of another version are warned of once a day", async () =
   }
   expect(await texts()).toEqual([expect.stringContaining("sends webhooks of its API version 2026-04")]);
   expect(all.logged("sends webhooks of its API version")).toHaveLength(2);
+});
+
+test("versions that alternate are warned of once, and end an hour after the last wrong one", async () => {
+  const { all, contract } = await withMirroredContract();
+  const { texts } = await read(all);
+  for (let minute = 0; minute < 40; minute += 1) {
+    const version = minute % 2 === 0 ? "2026-10" : API_VERSION;
+    Object.assign(all.platform.versions, { answers: version, webhooks: version });
+    all.test.clock.ms += 60_000;
+    if (minute % 2 === 0) all.remote.pause(contract);
+    else all.remote.activate(contract);
+    await all.deliverAll();
+  }
+  expect(await texts()).toHaveLength(2);
+  expect(all.logged("API version 2026-10")).toHaveLength(2);
+  all.test.clock.ms += HOUR_MS;
+  all.remote.pause(contract);
+  await all.deliverAll();
+  expect(await texts()).toEqual([]);
 });
 
 test("a header that is no version is not noted", async () => {
