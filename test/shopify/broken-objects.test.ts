@@ -181,6 +181,35 @@ describe("an object in a list that always fails is left out", () => {
   });
 });
 
+describe.each([true, false])(
+  "an object of which not even the gid can be read (errors with paths: %p)",
+  (errorPaths) => {
+    test.each([
+      ["contract", "SubscriptionContract.id", { customers: 5, subscriptions: 4 }],
+      ["customer", "Customer.id", { customers: 4, subscriptions: 4 }],
+    ] as const)("is left out by a load, if it is a %s", async (kind, field, counts) => {
+      const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
+      all.remote.errorPaths = errorPaths;
+      all.remote.breakField(all.remote.ids(kind)[1] ?? "", field);
+      expect(await all.load()).toMatchObject(counts);
+      expect(all.logged("not even its id")).toHaveLength(1);
+    });
+
+    test("is left out by a reconciliation, if it is an attempt whose contract fails", async () => {
+      const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
+      all.remote.errorPaths = errorPaths;
+      const [first = "", second = ""] = all.remote.ids("contract");
+      const attempt = all.remote.startAttempt(first, 2);
+      all.remote.breakField(attempt, "SubscriptionBillingAttempt.subscriptionContract");
+      all.remote.failAttempt(all.remote.startAttempt(second, 2));
+      all.test.clock.ms += HOUR_MS;
+      expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+      expect(all.logged("not even its id")).toMatchObject([{ list: "attempts" }]);
+      expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ status: "FAILED" }));
+    });
+  },
+);
+
 test("many bad objects among many are found with few queries", async () => {
   const all = await seeded({ contracts: 500, linesEach: 1, renewals: 0 });
   const bad = all.remote.ids("contract").filter((_, index) => index % 100 === 50);

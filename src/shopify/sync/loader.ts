@@ -55,6 +55,13 @@ export async function loadCustomers(
   return { ...counts, ...(await contracts.submit(shop, records)) };
 }
 
+/** Logs and counts objects without a gid. The inbox cannot retry them. */
+export function lostCounts({ log }: Loader, shop: Shop, list: string, lost: readonly Error[]): Partial<SyncCounts> {
+  const message = "an object of the platform cannot be read, not even its id, and is left out";
+  for (const error of lost) log.warn(message, { shop: shop.domain, list, error: error.message });
+  return { skipped: lost.length };
+}
+
 /** Logs the number of skipped customers that have no log line of their own. */
 export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number): void {
   const more = skipped - MAX_CUSTOMER_WARNINGS;

@@ -11,6 +11,8 @@ export interface ReadPage<T> {
   nodes: T[];
   /** Objects that the platform cannot answer completely. All others of the page are in `nodes`. */
   unread: UnreadObject[];
+  /** The errors of objects that the platform cannot answer at all, not even their gids. */
+  lost: PlatformError[];
   endCursor: string | null;
   /** The list that `endCursor` belongs to. */
   list: ListPosition;
@@ -80,7 +82,7 @@ export async function* readPages<T extends object>(
       throw new PlatformError("refused", "the platform's pages go round in a circle");
     }
     passed.add(end ?? "");
-    emptyPages = read.page.nodes.length + read.unread.length === 0 ? emptyPages + 1 : 0;
+    emptyPages = read.page.nodes.length + read.unread.length + read.lost.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > MAX_EMPTY_PAGES) throw new PlatformError("refused", "the platform's empty pages do not end");
     const current = position;
     const nodes = chain.newNodes(read.page.nodes);
@@ -90,8 +92,8 @@ export async function* readPages<T extends object>(
     pending = end === undefined ? undefined : request(position);
     // The next round awaits the request. If the caller fails before that, this line prevents an unhandled rejection.
     pending?.catch(() => undefined);
-    const { unread, requestedAt } = read;
-    yield { nodes, unread, endCursor: read.page.pageInfo.endCursor, list: currentList, requestedAt };
+    const { unread, lost, requestedAt } = read;
+    yield { nodes, unread, lost, endCursor: read.page.pageInfo.endCursor, list: currentList, requestedAt };
   }
 }
 
@@ -136,12 +138,14 @@ function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBef
 interface PageAnswer<T> {
   page: NodePage<T>;
   unread: UnreadObject[];
+  lost: PlatformError[];
   requestedAt: number;
 }
 
 /**
  * Makes a function that requests pages. The platform refuses a page that costs too many points, or because of one
- * object. Then half of the page is requested, until that object is alone. Of this object, only the gid is read.
+ * object. Then half of the page is requested, until that object is alone. Of this object, only the gid is read, or
+ * nothing.
  */
 function createPageRequest<T extends object>(
   { client, sizes, now }: PageSource,
@@ -159,14 +163,21 @@ function createPageRequest<T extends object>(
       (thrown: unknown) => answeredPart(thrown, operation),
     );
     // The answer corrects a clock that is ahead, so a time from before the answer may be too late.
-    return { page, unread, requestedAt: Math.min(askedAt, now()) };
+    return { page, unread, lost: [], requestedAt: Math.min(askedAt, now()) };
   }
 
   async function askForGid(position: RowPosition, error: PlatformError): Promise<PageAnswer<T>> {
-    const data = await client.query(shop, operation.gids, { ...position, first: 1 });
-    const { nodes, pageInfo } = listOf(data, operation);
-    const gids = nodes.flatMap((node) => operation.gidOf(node) ?? []);
-    return { page: { nodes: [], pageInfo }, unread: gids.map((gid) => ({ gid, error })), requestedAt: now() };
+    const variables = { ...position, first: 1 };
+    try {
+      const { nodes, pageInfo } = listOf(await client.query(shop, operation.gids, variables), operation);
+      const gids = nodes.flatMap((node) => operation.gidOf(node) ?? []);
+      const unread = gids.map((gid) => ({ gid, error }));
+      return { page: { nodes: [], pageInfo }, unread, lost: [], requestedAt: now() };
+    } catch (thrown) {
+      if (!isPlatformError(thrown, "incomplete")) throw thrown;
+    }
+    const { nodes, pageInfo } = listOf(await client.query(shop, operation.rows, variables), operation);
+    return { page: { nodes: [], pageInfo }, unread: [], lost: nodes.map(() => error), requestedAt: now() };
   }
 
   async function askHalving(position: RowPosition): Promise<PageAnswer<T>> {
@@ -192,10 +203,10 @@ function createPageRequest<T extends object>(
 
   return async (position) => {
     const answer = await askHalving(position);
-    const { page, unread } = answer;
-    unreadInARow = page.nodes.length > 0 ? 0 : unreadInARow + unread.length;
-    const [first] = unread;
-    if (first !== undefined && unreadInARow > MAX_FAILURES_IN_A_ROW) throw first.error;
+    const { page, unread, lost } = answer;
+    const errors = [...unread.map(({ error }) => error), ...lost];
+    unreadInARow = page.nodes.length > 0 ? 0 : unreadInARow + errors.length;
+    if (errors.length > 0 && unreadInARow > MAX_FAILURES_IN_A_ROW) throw errors[0];
     return answer;
   };
 }

@@ -17,6 +17,7 @@ import {
   type Loader,
   loadCustomers,
   logSkippedCustomers,
+  lostCounts,
   refreshContract,
   refreshUnconverted,
   unlessWithoutApproval,
@@ -142,7 +143,8 @@ async function runStage<T extends object>(
   };
   const start = { query, after: run.cursor, list: run.list, onRestart };
   for await (const page of readPages(services, shop, operation, start)) {
-    const counts = addCounts(run.counts, await read(page));
+    const known = addCounts(run.counts, await read(page));
+    const counts = addCounts(known, lostCounts(services, shop, stage, page.lost));
     await save({ counts, cursor: page.endCursor, list: page.list });
     onProgress({ counts, stage, done: undefined });
   }

@@ -44,6 +44,8 @@ export interface ListOperation<Node> extends Operation<PageVariables, ListData<N
   field: string;
   /** The same query, but for gids only. It can read an object in which another field fails. */
   gids: Operation<PageVariables, ListData<Node>>;
+  /** The same query without any field. It passes an object of which nothing can be read. */
+  rows: Operation<PageVariables, ListData<Node>>;
   /** Returns the gid of the object that a node is about; undefined if the node lacks that gid. */
   gidOf(node: Partial<Node>): string | undefined;
   /** Returns a filter for this node and all later nodes of the list; undefined if the node has no value to sort by. */
@@ -78,6 +80,7 @@ export function listOperation<Node extends object>(
     ...listOf(name, nodeFields),
     field,
     gids: listOf(`${name}Gids`, contractField === undefined ? "id" : `${contractField} { id }`),
+    rows: listOf(`${name}Rows`, "__typename"),
     gidOf: (node) => ((contractField === undefined ? node : node[contractField]) as Partial<Gid> | null)?.id,
     filterFrom: (node) => FILTERS[sortKey]?.(node),
   };
