@@ -8,7 +8,7 @@ export function platformRecordError(message: string): SdsError {
   return new SdsError("bad_record", message);
 }
 
-/** Whether the cause is bad data of one object, such as a missing part. Otherwise the request or the database failed. */
+/** Whether bad data of one object is the cause, such as a missing part. If not, the request or the database failed. */
 export function isBadData(thrown: unknown): boolean {
   if (thrown instanceof SdsError) return thrown.code === "bad_record";
   const isOfPart = isPlatformError(thrown, "refused") || isPlatformError(thrown, "incomplete");
