@@ -86,7 +86,10 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
 /** Opens the platform's adapter for one command. It logs warnings and errors, unless SDS_LOG sets another level. */
 export function platformOf(config: Config, store: Store): Platform {
   const log = createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now);
-  return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
+  return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), {
+    ...dependencies(config.logLevel),
+    log,
+  });
 }
 
 /** Reads the app's own private key, and warns if others can read the file. @throws SdsError `invalid` */

@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { dns } from "bun";
 import type { AppDependencies } from "../compose/work.ts";
-import type { Config } from "../config.ts";
-import { createLog } from "../lib/log.ts";
+import type { Config, Environment } from "../config.ts";
+import { createLog, type LogLevel } from "../lib/log.ts";
 
 export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
@@ -18,8 +18,14 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** The real clock, network and randomness. */
-export function dependencies(config: Config): AppDependencies {
+/** The environment without the settings of files, which commands add later. */
+export const INITIAL_ENVIRONMENT: Readonly<Environment> = Object.freeze({ ...process.env });
+
+/**
+ * The real clock, network and randomness.
+ * @param logLevel a function, if the level can change
+ */
+export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependencies {
   return {
     now: Date.now,
     clock: () => performance.now(),
@@ -27,7 +33,7 @@ export function dependencies(config: Config): AppDependencies {
     fetch,
     resolve: resolveName,
     sleep,
-    log: createLog(config.logLevel, process.stderr, Date.now),
+    log: createLog(logLevel, process.stderr, Date.now),
   };
 }
 
@@ -60,7 +66,7 @@ export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const needed = deliveryConcurrency + SPARE_FETCHES;
   if (Number(process.env[name] ?? DEFAULT_FETCHES) >= needed) return;
   process.execve?.(process.execPath, [...programCommand(), ...process.argv.slice(2)], {
-    ...process.env,
+    ...INITIAL_ENVIRONMENT,
     [name]: String(needed),
   });
 }

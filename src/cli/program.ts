@@ -24,6 +24,7 @@ import { addShopCommands } from "./shop.ts";
 import { addStatusCommand } from "./status.ts";
 import { addStyleCommands } from "./style.ts";
 import { addSyncCommand } from "./sync.ts";
+import { addServiceCommands } from "./systemd.ts";
 import { addWebhookCommands } from "./webhook.ts";
 
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
@@ -114,6 +115,7 @@ export function buildProgram(): SdsCommand {
   addCopyCommand(program);
   addPullCommand(program);
   addStatusCommand(program);
+  addServiceCommands(program);
   addDocsCommand(program);
   addVersionCommand(program);
   return program;

@@ -1,17 +1,18 @@
 import type { Command } from "commander";
 import { openApp } from "../compose/app.ts";
-import type { Config } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
 import { messageOf } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log, LogLevel } from "../lib/log.ts";
 import { isLoopback } from "../lib/networks.ts";
 import { storeName } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { browsable } from "./admin.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf, secretFiles } from "./context.ts";
-import { dependencies, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
+import { dependencies, INITIAL_ENVIRONMENT, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
 import { tell } from "./print.ts";
+import { addSettings } from "./settings-files.ts";
 import { untilSignal } from "./signal.ts";
 
 const TLS_HELP = `
@@ -33,10 +34,14 @@ export function addServeCommand(program: SdsCommand): void {
 async function serve(_options: object, command: Command): Promise<void> {
   const config = configOf(command);
   raiseFetchLimit(config);
-  const { log, ...rest } = dependencies(config);
+  let logLevel = config.logLevel;
+  const { log, ...rest } = dependencies(() => logLevel);
   endOnUncaught(log);
   prepareFetch();
-  const stop = untilSignal();
+  const setLogLevel = (level: LogLevel) => {
+    logLevel = level;
+  };
+  const stop = untilSignal(() => reload(command, config, { log, setLogLevel }));
   const app = await openApp(config, { log, ...rest });
   try {
     // A start can take some seconds, so a signal ends this wait too.
@@ -53,6 +58,33 @@ async function serve(_options: object, command: Command): Promise<void> {
   } finally {
     await app.stop();
   }
+}
+
+/**
+ * Reads the settings anew, of which only the log level can change. Files with secrets need no signal: they are read
+ * whenever they change. Wrong settings change nothing.
+ */
+function reload(
+  command: Command,
+  config: Config,
+  { log, setLogLevel }: { log: Log; setLogLevel: (level: LogLevel) => void },
+): void {
+  try {
+    const flags = command.optsWithGlobals();
+    const env = { ...INITIAL_ENVIRONMENT };
+    for (const warning of addSettings(flags["data"], env)) log.warn(warning);
+    const next = readConfig(flags, env);
+    const later = Object.keys(config).filter((name) => name !== "logLevel" && !isSame(config, next, name));
+    if (later.length > 0) log.warn("settings that changed need a restart of serve", { settings: later.join(", ") });
+    setLogLevel(next.logLevel);
+    log.info("read the settings", { logLevel: next.logLevel });
+  } catch (thrown) {
+    log.error("the settings are wrong, so the former ones stay", { reason: messageOf(thrown) });
+  }
+}
+
+function isSame(one: Config, other: Config, name: string): boolean {
+  return JSON.stringify(one[name as keyof Config]) === JSON.stringify(other[name as keyof Config]);
 }
 
 /** What a new operator needs first. The first line is the sign that `serve` is ready. */

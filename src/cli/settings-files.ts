@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { distance } from "fastest-levenshtein";
 import { type Environment, SETTING_NAMES } from "../config.ts";
 import { codeOf, invalid, messageOf } from "../domain/error.ts";
+import { ownerName } from "../store/files/file-owner.ts";
 
 /** Settings of all commands on this machine, below those of a data folder. A package installs it. */
 const SYSTEM_FILE = "/etc/sds/sds.env";
@@ -56,20 +57,9 @@ function readLines(path: string): string[] {
     if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return [];
     const isForbidden = ["EACCES", "EPERM"].includes(codeOf(thrown));
     const reason = isForbidden
-      ? `the file belongs to ${ownerOf(path)}: run this as that user, or change its mode`
+      ? `the file belongs to ${ownerName(path)}: run this as that user, or change its mode`
       : messageOf(thrown);
     throw invalid(`the settings in ${path} cannot be read: ${reason}`, thrown);
-  }
-}
-
-/** Returns the name of the user who owns a file. */
-function ownerOf(path: string): string {
-  try {
-    const { uid } = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
-    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, "m").exec(readFileSync("/etc/passwd", "utf8"));
-    return line?.[1] ?? `user ${uid}`;
-  } catch {
-    return "another user";
   }
 }
 

@@ -42,13 +42,16 @@ function codeOf(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
 }
 
-/** Creates a log that writes one JSON object on each line, or readable text on a terminal. */
-export function createLog(level: LogLevel, target: LogTarget, now: () => number): Log {
-  const lowest = LOG_LEVELS.indexOf(level);
+/**
+ * Creates a log that writes one JSON object on each line, or readable text on a terminal.
+ * @param level the lowest level that is written; a function, if it can change
+ */
+export function createLog(level: LogLevel | (() => LogLevel), target: LogTarget, now: () => number): Log {
+  const lowest = () => LOG_LEVELS.indexOf(typeof level === "string" ? level : level());
   const writer =
     (at: LogLevel) =>
     (message: string, fields: Fields = {}) => {
-      if (LOG_LEVELS.indexOf(at) < lowest) return;
+      if (LOG_LEVELS.indexOf(at) < lowest()) return;
       const time = new Date(now()).toISOString();
       const redacted = Object.entries(fields).map(
         ([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const,

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 
 /** Runs a command line in a shell, where `$SDS` is the program. */
@@ -67,10 +70,40 @@ test("control characters of an argument or a file do not reach the terminal", as
 });
 
 describe("SIGHUP", () => {
-  test("stops serve as SIGTERM does", async () => {
-    const server = await (await Program.withShop()).serve();
-    expect(await server.stop("SIGHUP")).toBe(0);
-    expect(server.output).toContain("stopping on SIGHUP");
+  test("stops a serve on a terminal, as SIGTERM does", async () => {
+    const program = await Program.withShop();
+    let shown = "";
+    const child = Bun.spawn([...PROGRAM, "serve", "--port", "0"], {
+      env: await program.environment(),
+      terminal: {
+        data: (_, bytes) => {
+          shown += Buffer.from(bytes).toString();
+        },
+      },
+    });
+    await eventually(() => shown.includes("documentation"));
+    child.kill("SIGHUP");
+    expect(await child.exited).toBe(0);
+    expect(shown).toContain("stopping on SIGHUP");
+  });
+
+  test("makes a serve without a terminal read its settings anew, and wrong ones change nothing", async () => {
+    const program = await Program.withShop();
+    const file = join(program.data, "sds.env");
+    const server = await program.serve();
+    for (const [text, said] of [
+      ["SDS_LOG=warn\nSDS_RATE_LIMIT=1/2", '"settings that changed need a restart of serve","settings":"rateLimit"'],
+      ["SDS_LOG=loud", "the settings are wrong, so the former ones stay"],
+      ["no setting", "sds.env line 1 is no setting"],
+      ["SDS_LOG=debug", '"read the settings","logLevel":"debug"'],
+    ] as const) {
+      writeFileSync(file, text);
+      process.kill(server.pid, "SIGHUP");
+      await eventually(() => server.output.includes(said));
+    }
+    // The level warn was in force for the messages of the wrong settings.
+    expect(server.output).not.toContain('"logLevel":"warn"');
+    expect(await server.stop()).toBe(0);
   });
 
   test("is ignored by a serve that was started with nohup", async () => {

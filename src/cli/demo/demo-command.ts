@@ -93,7 +93,7 @@ async function startApp(folder: string, port: string | undefined) {
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
     { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
   );
-  const open = (each: Config) => openApp(each, dependencies(each));
+  const open = (each: Config) => openApp(each, dependencies(each.logLevel));
   const app = await open(config);
   try {
     return { app, config, address: await app.start() };
