@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { invalid } from "../../domain/error.ts";
 import { type JsonObject, parseObject } from "../../lib/json.ts";
 
@@ -39,7 +39,8 @@ export function readAppKey(text: string): string {
   const alg = stored?.["alg"];
   if (alg !== undefined && !isAlgorithm(alg))
     throw invalid("the app's key is for another algorithm than RS256 or PS256");
-  const { kid = thumbprint(e, n) } = stored ?? {};
+  const kid = stored?.["kid"] ?? thumbprint(e, n);
+  if (typeof kid !== "string") throw invalid("the id of the app's key is not a text: mend or remove its `kid`");
   return JSON.stringify({ kty: "RSA", kid, ...(alg !== undefined && { alg }), n, e, d, p, q, dp, dq, qi });
 }
 
@@ -53,6 +54,10 @@ function privateJwk(text: string, stored: JsonObject | undefined): JsonWebKey {
   try {
     const key =
       stored === undefined ? createPrivateKey(text) : createPrivateKey({ key: stored as JsonWebKey, format: "jwk" });
+    // The parts of a JWK may be of two keys.
+    const sample = Buffer.from("a text to sign");
+    if (key.asymmetricKeyType === "rsa" && !verify("sha256", sample, createPublicKey(key), sign("sha256", sample, key)))
+      throw new Error("its signature does not fit");
     return key.export({ format: "jwk" });
   } catch (thrown) {
     throw invalid(

@@ -6,8 +6,8 @@ import { troubleOfStatus } from "./trouble.ts";
 
 interface GraphqlError {
   message: string;
-  path?: (string | number)[];
-  extensions?: { code?: string; typeName?: string; fieldName?: string };
+  path: (string | number)[];
+  extensions: { code?: string; typeName?: string; fieldName?: string };
 }
 
 /** The estimated cost of an operation, and the points that the shop has now. */
@@ -51,16 +51,23 @@ const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, 
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
-  const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
+  const errors = Array.isArray(body["errors"]) ? body["errors"].map(readError) : [];
   const data = asObject(body["data"]);
   const optional = errors.filter(isOptional);
-  if (data !== undefined) for (const { path = [] } of optional) removeDenied(data, path);
+  if (data !== undefined) for (const { path } of optional) removeDenied(data, path);
   if (data === undefined || optional.length < errors.length) {
     const others = errors.filter((error) => !optional.includes(error));
     throw graphqlError(others.length > 0 ? others : errors, response, data);
   }
   const [first] = optional;
   return { data, denied: first && deniedField(first) };
+}
+
+/** Reads an error of any form, so that a malformed error is an error too. */
+function readError(error: unknown): GraphqlError {
+  const { message, path, extensions } = asObject(error) ?? {};
+  const steps = Array.isArray(path) ? path.filter((step) => ["string", "number"].includes(typeof step)) : [];
+  return { message: String(message ?? "no message"), path: steps, extensions: asObject(extensions) ?? {} };
 }
 
 function readBody(response: JsonResponse): Record<string, unknown> {
@@ -80,14 +87,14 @@ function partialAnswer(errors: readonly GraphqlError[], { status }: JsonResponse
   return {
     data,
     errors: errors.map((error) => ({
-      path: error.path ?? [],
+      path: error.path,
       error: new PlatformError(reasonOf([error]), messageOf([error]), { status, isDenied: isDenied(error) }),
     })),
   };
 }
 
 function messageOf([first]: readonly GraphqlError[]): string {
-  return `the platform answered: ${String(first?.message ?? "no data").slice(0, 300)}`;
+  return `the platform answered: ${(first?.message ?? "no data").slice(0, 300)}`;
 }
 
 function isDenied(error: GraphqlError): boolean {
@@ -100,11 +107,11 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
   if (codes.includes("THROTTLED")) return throttledError(readCost(response), status);
   const obsolete = errors.find(isObsolete);
   if (obsolete !== undefined) {
-    const field = `${obsolete.extensions?.typeName ?? "?"}.${obsolete.extensions?.fieldName ?? "?"}`.slice(0, 100);
+    const field = `${obsolete.extensions.typeName ?? "?"}.${obsolete.extensions.fieldName ?? "?"}`.slice(0, 100);
     const message = `the platform no longer has ${field}, which this sds reads: update sds; ${messageOf([obsolete])}`;
     return new PlatformError("refused", message, { status, isObsolete: true });
   }
-  const hasPaths = errors.every(({ path = [] }) => path.length > 0);
+  const hasPaths = errors.every(({ path }) => path.length > 0);
   return new PlatformError(reasonOf(errors), messageOf(errors), {
     status,
     isTooCostly: codes.includes("MAX_COST_EXCEEDED"),
@@ -118,7 +125,7 @@ function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
   const codes = errors.map(codeOf);
   const denied = errors.filter(isDenied);
   // A path of one step names a whole list or object. Without access to it, the platform refuses every query for it.
-  const isAllDenied = denied.some(({ path = [] }) => path.length <= 1);
+  const isAllDenied = denied.some(({ path }) => path.length <= 1);
   if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
   if (isAllDenied) return "unauthorized";
   return denied.length > 0 ? "incomplete" : "refused";
@@ -143,13 +150,13 @@ function throttledError(cost: QueryCost | undefined, status: number): PlatformEr
 
 function isOptional(error: GraphqlError): boolean {
   if (!isDenied(error)) return false;
-  const { path = [] } = error;
+  const { path } = error;
   const isProtectedPart = levelOf(error) === 1 && path.length > 1 && PROTECTED_FIELDS.has(fieldName(error));
   return isProtectedPart || OPTIONAL_FIELDS.has(fieldName(error));
 }
 
 function deniedField(error: GraphqlError): DeniedField {
-  return { name: fieldName(error), message: String(error.message), level: levelOf(error) };
+  return { name: fieldName(error), message: error.message, level: levelOf(error) };
 }
 
 /** The level of protected customer data that the app lacks. The platform tells it only in words. */
@@ -164,11 +171,11 @@ function isObsolete(error: GraphqlError): boolean {
 }
 
 function codeOf({ extensions }: GraphqlError): string {
-  return extensions?.code ?? "";
+  return extensions.code ?? "";
 }
 
 function fieldName({ path }: GraphqlError): string {
-  return String(path?.at(-1));
+  return String(path.at(-1));
 }
 
 /** Removes the denied field, or its parent if the platform set the whole parent to null. */

@@ -24,18 +24,20 @@ function optional(parts: Record<string, Shape> = {}): Shape {
 
 const SHOP_MONEY = object({ shopMoney: object() });
 const ORDER_LINE = object({
-  contract: optional(),
+  contract: optional({ id: "text" }),
   originalUnitPriceSet: object({ shopMoney: object(), presentmentMoney: { parts: {}, canBeAbsent: true } }),
   discountAllocations: { each: object({ allocatedAmountSet: SHOP_MONEY, discountApplication: object() }) },
 });
 const CONTRACT_LINE = object({ currentPrice: object(), lineDiscountedPrice: object() });
-const ATTEMPT = object({ state: { parts: { error: { parts: {}, canBeAbsent: true }, order: optional() } } });
+const ATTEMPT = object({
+  state: { parts: { error: { parts: {}, canBeAbsent: true }, order: optional({ id: "text" }) } },
+});
 const CYCLE = object({ billingAttempts: page(ATTEMPT) });
 const CONTRACT_PARTS = {
   id: "text",
-  customer: optional(),
+  customer: optional({ id: "text" }),
   billingPolicy: object(),
-  originOrder: optional(),
+  originOrder: optional({ id: "text" }),
   lines: page(CONTRACT_LINE),
 } satisfies Record<string, Shape>;
 

@@ -21,6 +21,9 @@ interface MergedAppFile {
   extensions: string;
 }
 
+/** The most characters of all guesses. They take some seconds, and are enough for files of a thousand lines. */
+const MAX_GUESSED_LENGTH = 50_000_000;
+
 type Report = Pick<MergedAppFile, "added" | "notes">;
 
 /**
@@ -68,7 +71,10 @@ class AppFile {
 
   /** Takes the first text with the wanted content. Each text is a guess where the addition belongs. */
   change(wanted: JsonObject, texts: Iterable<string>): void {
+    let guessedLength = 0;
     for (const text of texts) {
+      guessedLength += text.length;
+      if (guessedLength > MAX_GUESSED_LENGTH) break;
       if (!isDeepStrictEqual(contentOf(text), wanted)) continue;
       this.text = text;
       this.content = wanted;

@@ -8,6 +8,8 @@ const PEM = { type: "pkcs8", format: "pem" } as const;
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const OTHER = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 const KEY = readAppKey(privateKey.export(PEM));
+/** The key as a JWK with other parts. */
+const jwkText = (parts: object) => JSON.stringify({ ...privateKey.export({ format: "jwk" }), ...parts });
 const MARGIN_MS = 5 * 60_000;
 
 /** A shop that is connected by the app's key, whose public half the platform has. */
@@ -137,6 +139,8 @@ describe("the app's key", () => {
     ["a short key", generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export(PEM), "too short"],
     ["a key of a curve", generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export(PEM), "not an RSA key"],
     ["nonsense", "hello", "cannot be read"],
+    ["parts of two keys", jwkText({ n: OTHER.export({ format: "jwk" }).n }), "cannot be read"],
+    ["an id that is no text", jwkText({ kid: { a: 1 } }), "the id of the app's key is not a text"],
     [
       "a JWK of another algorithm",
       JSON.stringify({ ...privateKey.export({ format: "jwk" }), alg: "RS512" }),

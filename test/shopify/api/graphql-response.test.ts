@@ -34,6 +34,19 @@ describe("an error response", () => {
     expect(() => readGraphqlData(answer)).toThrow(expect.objectContaining({ name: "PlatformError", ...expected }));
   });
 
+  test.each<[unknown, string]>([
+    [null, "no message"],
+    ["a text", "no message"],
+    [{ message: {}, extensions: "x", path: "data" }, "[object Object]"],
+    [{ message: "no", path: {}, extensions: { code: "ACCESS_DENIED" } }, "no"],
+    [{ message: "no", path: [null, {}], extensions: null }, "no"],
+  ])("with the malformed error %j is an answer of the platform", (error, message) => {
+    for (const data of [null, { shop: null }])
+      expect(() => readGraphqlData(response({ body: { data, errors: [error] } }))).toThrow(
+        expect.objectContaining({ name: "PlatformError", message: `the platform answered: ${message}` }),
+      );
+  });
+
   test("has a message of bounded length", () => {
     const body = { errors: [{ message: "x".repeat(1000) }] };
     expect(() => readGraphqlData(response({ body }))).toThrow(

@@ -177,6 +177,13 @@ customer_deletion_url = "https://billing.example.com/redact"
     );
   });
 
+  test("gives up on a file with very many places for a scope, and does not take minutes", () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => `k${index} = "a, and more text"`);
+    expect(() => merge(["[extra]", ...lines, "[access_scopes]", 'scopes = "a"'].join("\n"))).toThrow(
+      "cannot add to this file",
+    );
+  }, 30_000);
+
   test.each([
     ["is not TOML", "client_id = ", "it is not TOML: "],
     ["is of another app", 'client_id = "other"', "it is the file of the app other, but SDS_PLATFORM_CLIENT_ID is mine"],
