@@ -47,7 +47,8 @@ const MAX_LIFE_S = 300;
 /** The platform's tokens are shorter. The limit bounds the work for a forged token. */
 const MAX_LENGTH = 4096;
 const CLAIMS = ["iss", "dest", "aud", "sub", "exp", "nbf", "iat", "sid"];
-const SHOP_URL = /^https:\/\/([a-z0-9][a-z0-9-]*\.myshopify\.com)$/;
+const SHOP = /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/;
+const HTTPS = "https://";
 /** Tokens of the platform's extensions have the same signature, and a customer's gid here. */
 const STAFF = /^\d{1,20}$/;
 const MAX_SESSION = 255;
@@ -73,6 +74,11 @@ export function createIdTokenVerifier({ clientId, secrets, now }: Dependencies):
     }
     return { refused: refusal };
   };
+}
+
+/** Whether a text has the form of the domains that the platform gives to shops. */
+export function isShopOfPlatform(text: string): boolean {
+  return SHOP.test(text) && isDomain(text);
 }
 
 function refusedHeader(token: string): IdTokenRefusal | undefined {
@@ -111,8 +117,8 @@ function readClaims(claims: JWTPayload, clientId: string, nowS: number): IdToken
   if (aud !== clientId) return { refused: "for another app" };
   if ((exp ?? 0) > nowS + MAX_LIFE_S) return { refused: "lives too long" };
   if ((iat ?? 0) > nowS + CLOCK_TOLERANCE_S) return { refused: "not valid yet" };
-  const shop = SHOP_URL.exec(dest)?.[1];
-  if (shop === undefined || !isDomain(shop)) return { refused: "not of a shop" };
+  const shop = dest.slice(HTTPS.length);
+  if (!dest.startsWith(HTTPS) || !isShopOfPlatform(shop)) return { refused: "not of a shop" };
   if (iss !== `${dest}/admin`) return { refused: "wrong issuer" };
   if (!STAFF.test(sub) || sid === "" || sid.length > MAX_SESSION) return { refused: "not of a staff member" };
   return { shop, staff: sub, session: sid, issuedAt: (iat ?? 0) * 1000 };

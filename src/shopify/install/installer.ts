@@ -190,7 +190,7 @@ function createExchange(dependencies: Dependencies) {
 
 /** Exchanges an ID token, stores the shop with its tokens, and reads what the shop granted. @throws PlatformError */
 async function install(
-  { connections, endpoint, installations, platformClock, log }: Dependencies,
+  { shops, connections, endpoint, installations, platformClock, log }: Dependencies,
   processId: string,
   { shop: domain, issuedAt }: IdToken,
   text: string,
@@ -219,7 +219,7 @@ async function install(
   } catch (thrown) {
     log.warn("cannot read the scopes, plan and currency of a shop yet", { shop: domain, ...failureFields(thrown) });
   }
-  return { shop };
+  return { shop: (await shops.byId(shop.id)) ?? shop };
 }
 
 /**

@@ -1,75 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { IdToken } from "../../../src/shopify/install/id-token.ts";
 import type { Opening } from "../../../src/shopify/install/installer.ts";
-import { START, type TestApp, temporaryFolder, testApp } from "../../support/app.ts";
-import { afterTest } from "../../support/cleanup.ts";
+import { START, temporaryFolder } from "../../support/app.ts";
 import { type ConnectedShop, connected, DOMAIN, HOUR_MS, SECRET } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
-import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
-import type { PlatformShop } from "../../support/platform/shop.ts";
-import { StandIn } from "../../support/platform/stand-in.ts";
+import { appBeside, Installing, installing, NEW_SHOP as NEW } from "../../support/installing.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
-const NEW = "new.myshopify.com";
 const SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
-
-/** The program and the platform, with a shop at the platform that the program does not know. */
-class Installing {
-  readonly test: TestApp;
-  readonly platform: StandIn;
-  readonly remote: PlatformShop;
-
-  constructor(opened: TestApp, platform: StandIn, domain = NEW) {
-    this.test = opened;
-    this.platform = platform;
-    this.remote = platform.shop(domain);
-  }
-
-  get store() {
-    return this.test.app.store;
-  }
-
-  /** An ID token of the platform's admin, and what it proves. */
-  token = (secret = SECRET, shop = this.remote.domain): [IdToken, string] => {
-    const text = signIdToken(idTokenClaims(shop, "client", this.test.clock.ms), { secret });
-    return [{ shop, staff: "42", session: "a2b3c4d5e6f7", issuedAt: this.test.clock.ms }, text];
-  };
-
-  open = (): Promise<Opening> => this.test.app.platform.installer.open(...this.token());
-
-  connection = async () => {
-    const shop = await this.store.shops.find(this.remote.domain);
-    return shop === undefined ? undefined : this.store.connections.find(shop.id);
-  };
-
-  tokens = async () => this.store.connections.tokens((await this.store.shops.find(this.remote.domain))?.id ?? 0);
-
-  /** Waits until the checks of views have ended. */
-  settled = (): Promise<void> => this.test.app.platform.installer.drain();
-}
-
-async function installing(env: Record<string, string> = {}): Promise<Installing> {
-  let now = () => START;
-  const platform = await StandIn.start({ clientSecret: SECRET, now: () => now() });
-  afterTest(() => platform.stop());
-  platform.addShop(NEW, { currency: "JPY" });
-  const opened = await anotherApp(platform, env);
-  now = opened.clock.now;
-  return new Installing(opened, platform);
-}
-
-async function anotherApp(platform: StandIn, env: Record<string, string> = {}): Promise<TestApp> {
-  const secretFile = join(temporaryFolder(), "secret");
-  writeFileSync(secretFile, SECRET, { mode: 0o600 });
-  return testApp({
-    SDS_PLATFORM_URL: platform.url,
-    SDS_PLATFORM_CLIENT_ID: "client",
-    SDS_PLATFORM_SECRET_FILE: secretFile,
-    ...env,
-  });
-}
 
 /** A shop that was connected by the command line. */
 const alreadyConnected = async (): Promise<Installing & { all: ConnectedShop }> => {
@@ -81,7 +19,7 @@ describe("opening the page of a new shop", () => {
   test("connects the shop, and reads its scopes, plan and currency", async () => {
     const all = await installing();
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE", webhook: false });
-    expect(await all.open()).toMatchObject({ shop: { domain: NEW } });
+    expect(await all.open()).toMatchObject({ shop: { domain: NEW, currency: "JPY", plan: "free" } });
     expect(await all.store.shops.find(NEW)).toMatchObject({ currency: "JPY", plan: "free" });
     expect(await all.connection()).toMatchObject({
       kind: "refresh",
@@ -194,13 +132,13 @@ test.skipIf(!hasPostgres())("20 views at once on two nodes make one exchange", a
   const masterKeyFile = join(temporaryFolder(), "master.key");
   const env = { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile };
   const all = await installing(env);
-  const other = new Installing(await anotherApp(all.platform, env), all.platform);
+  const other = new Installing(await appBeside(all.platform, env), all.platform);
   other.test.clock.ms = all.test.clock.ms;
   all.platform.fault = ({ operation }) => (operation === "exchange" ? { delay: 100 } : undefined);
   const openAll = () => Promise.all(Array.from({ length: 10 }, () => [all.open(), other.open()]).flat());
   for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { domain: NEW } });
   expect(all.platform.exchanges).toBe(1);
-  const { id } = (await other.store.shops.find(NEW)) ?? { id: 0 };
+  const id = await other.shopId();
   await other.store.connections.setTrouble(id, "dead (HTTP 401)", other.test.clock.ms);
   for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { id } });
   expect(all.platform.exchanges).toBe(2);
@@ -218,7 +156,7 @@ describe("a connection heals at the next view", () => {
     expect(all.platform.exchanges).toBe(2);
     expect(await all.connection()).toMatchObject({ trouble: null, connectedAt: all.test.clock.ms, eventsSince: START });
     all.remote.tokens.revoke();
-    await all.store.connections.setTrouble((await all.store.shops.find(NEW))?.id ?? 0, "dead (HTTP 401)", START);
+    await all.store.connections.setTrouble(await all.shopId(), "dead (HTTP 401)", START);
     const openings = await Promise.all(Array.from({ length: 20 }, all.open));
     expect(openings.every((opening) => "shop" in opening)).toBe(true);
     expect(all.platform.exchanges).toBe(3);
@@ -228,7 +166,7 @@ describe("a connection heals at the next view", () => {
   test("after an uninstallation, with the time from which events are queued", async () => {
     const all = await installing();
     await all.open();
-    const { id } = (await all.store.shops.find(NEW)) ?? { id: 0 };
+    const id = await all.shopId();
     all.remote.uninstall();
     all.test.clock.ms += 1_000;
     await all.store.connections.uninstall(id, all.test.clock.ms);
@@ -244,7 +182,7 @@ describe("a connection heals at the next view", () => {
   test("if the webhook of the uninstallation has not come: it comes late, and ends nothing", async () => {
     const all = await installing();
     await all.open();
-    const { id } = (await all.store.shops.find(NEW)) ?? { id: 0 };
+    const id = await all.shopId();
     all.remote.uninstall();
     const uninstalledAt = all.test.clock.ms;
     all.remote.install();
@@ -287,7 +225,7 @@ describe("a connection heals at the next view", () => {
     const all = await installing();
     await all.open();
     all.remote.tokens.revoke();
-    const { id } = (await all.store.shops.find(NEW)) ?? { id: 0 };
+    const id = await all.shopId();
     await all.store.connections.setTrouble(id, "dead (HTTP 401)", START);
     all.platform.fault = () => ({ status: 503 });
     expect(await all.open()).toMatchObject({ shop: { id } });

@@ -1,0 +1,104 @@
+import { isShopOfPlatform } from "../../shopify/install/id-token.ts";
+
+/** Where the app runs: the platform's id of the app, and our own origin as browsers see it. */
+export interface AppPlace {
+  clientId: string;
+  origin: string;
+}
+
+/** Facts of the address of a document below /app. All of them can be forged, except a good `idToken`. */
+export interface FramedEntry {
+  shop: string;
+  /** The ID token that the platform's admin appended; null without one. */
+  idToken: string | null;
+  /** The address of the same page without the ID token. */
+  reload: string;
+  /** When the bounce page was asked for a new ID token, epoch milliseconds; null if it was not. */
+  bouncedAt: number | null;
+}
+
+/** What the address of a document below /app asks for. */
+export type DocumentEntry =
+  | { framed: FramedEntry }
+  /** The address names no shop: somebody has loaded the frame again. */
+  | { framed: null }
+  /** The page was opened outside of the platform's admin, which has this address. */
+  | { outside: string }
+  | { refused: "shop" | "host" };
+
+/** The page that only asks App Bridge for a new ID token. */
+const BOUNCE_PATH = "/app/bounce";
+/** The parameter in which App Bridge finds the address that it loads with a new ID token. */
+const RELOAD = "shopify-reload";
+const BOUNCED_AT = "bounced_at";
+/** Parameters of the platform that prove nothing to us, or must not be repeated. */
+const DROPPED = ["id_token", "hmac", "timestamp", "session", RELOAD, BOUNCED_AT];
+/** Parameters that App Bridge reads on every page. */
+const KEPT = ["shop", "host", "embedded", "locale"];
+const ADMIN = "admin.shopify.com";
+
+/** @param target path and query of a request */
+export function readEntry(target: string, { clientId, origin }: AppPlace): DocumentEntry {
+  const { pathname, searchParams } = new URL(target, origin);
+  const shop = readShop(searchParams);
+  if (shop === undefined) return { framed: null };
+  if (shop === null) return { refused: "shop" };
+  const host = readHost(searchParams, shop);
+  if (host === undefined) return { refused: "host" };
+  if (searchParams.get("embedded") !== "1") return { outside: `https://${host}/apps/${encodeURIComponent(clientId)}` };
+  const bouncedAt = Number(searchParams.get(BOUNCED_AT));
+  const idToken = searchParams.get("id_token");
+  for (const name of DROPPED) searchParams.delete(name);
+  const reload = `${origin}${pathname}?${searchParams}`;
+  return { framed: { shop, idToken, reload, bouncedAt: bouncedAt > 0 ? bouncedAt : null } };
+}
+
+/** Returns the address of the bounce page, which comes back to the same page with a new ID token. */
+export function bounceAddress({ reload }: FramedEntry, now: number): string {
+  const back = new URL(reload);
+  const kept = KEPT.flatMap((name) => back.searchParams.getAll(name).map((value): [string, string] => [name, value]));
+  back.searchParams.set(BOUNCED_AT, String(now));
+  return `${BOUNCE_PATH}?${new URLSearchParams([...kept, [RELOAD, back.href]])}`;
+}
+
+/**
+ * Checks the address of the bounce page. App Bridge loads whatever address is in it, so that must be a page of ours.
+ * @returns the shop that may frame the page; undefined if the address is refused
+ */
+export function readBounce(target: string, { origin }: Pick<AppPlace, "origin">): string | undefined {
+  const { searchParams } = new URL(target, origin);
+  const shop = readShop(searchParams);
+  const [reload, ...others] = searchParams.getAll(RELOAD);
+  if (typeof shop !== "string" || readHost(searchParams, shop) === undefined) return undefined;
+  if (reload === undefined || others.length > 0) return undefined;
+  // The text is parsed as browsers do. A comparison of its beginning would accept https://ours@elsewhere.
+  const back = URL.parse(reload);
+  const isOurs = back !== null && back.origin === origin && back.username === "" && back.password === "";
+  if (!isOurs || !/^\/app(\/|$)/.test(back.pathname) || back.pathname === BOUNCE_PATH) return undefined;
+  return readShop(back.searchParams) === shop ? shop : undefined;
+}
+
+/** @returns undefined without the parameter; null for a text that is not the domain of a shop, or for several */
+function readShop(query: URLSearchParams): string | null | undefined {
+  const [shop, ...others] = query.getAll("shop");
+  if (shop === undefined) return undefined;
+  return others.length === 0 && isShopOfPlatform(shop) ? shop : null;
+}
+
+/** @returns the address of the shop's admin, without the protocol; undefined if the parameter names another address */
+function readHost(query: URLSearchParams, shop: string): string | undefined {
+  const [host, ...others] = query.getAll("host");
+  const [name] = shop.split(".");
+  const allowed = [`${ADMIN}/store/${name}`, `${shop}/admin`];
+  if (host === undefined) return allowed[0];
+  const decoded = Buffer.from(host, "base64").toString();
+  return others.length === 0 && allowed.includes(decoded) ? decoded : undefined;
+}
+
+/** The hosts that may show a page of the shop in a frame, for `frame-ancestors`. */
+export function framersOf(shop: string | undefined): string {
+  return shop === undefined ? "'none'" : `https://${shop} https://${ADMIN}`;
+}
+
+/** The hosts for a page that names no shop. */
+export const FRAMERS_WITHOUT_SHOP = `https://${ADMIN}`;

@@ -1,0 +1,335 @@
+import { describe, expect, test } from "bun:test";
+import { createTokenDoor, type StaffVisit } from "../../../src/http/app/token-door.ts";
+import type { RouteContext } from "../../../src/http/routes.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { SECRET } from "../../support/connected.ts";
+import { type Installing, installing, NEW_SHOP } from "../../support/installing.ts";
+import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
+
+const ORIGIN = "https://sds.example.com";
+const HOST = Buffer.from("admin.shopify.com/store/new").toString("base64");
+const CONTEXT: RouteContext = { id: "", client: () => "", isSecure: () => true };
+const POLICY = /frame-ancestors ([^;]*)$/;
+const APP_BRIDGE = '<script src="https://cdn.shopify.com/shopifycloud/app-bridge.js"></script>';
+
+/** The door of an app, and requests through it. */
+class Door {
+  readonly all: Installing;
+  readonly logged: string[] = [];
+
+  constructor(all: Installing) {
+    this.all = all;
+  }
+
+  ask(path: string, init: RequestInit = {}): Promise<StaffVisit | Response> {
+    const { platform } = this.all.test.app;
+    const { now } = this.all.test.clock;
+    const log = createLog("debug", { write: (text) => this.logged.push(text) }, now);
+    const door = createTokenDoor({ ...platform, clientId: "client", publicUrl: ORIGIN, now, log });
+    const request = new Request(`${ORIGIN}${path}`, init);
+    return path.startsWith("/app/bounce")
+      ? Promise.resolve(door.bounce(request, CONTEXT))
+      : door.open(request, CONTEXT);
+  }
+
+  /** A document in the admin's frame. */
+  document(idToken: string | undefined, more: Record<string, string> = {}, path = "/app") {
+    const query = { embedded: "1", shop: NEW_SHOP, host: HOST, ...(idToken !== undefined && { id_token: idToken }) };
+    return this.ask(`${path}?${new URLSearchParams({ ...query, hmac: "x", timestamp: "1", ...more })}`);
+  }
+
+  fetch(idToken: string | undefined, headers: Record<string, string> = {}, init: RequestInit = {}) {
+    const bearer = idToken === undefined ? {} : { Authorization: `Bearer ${idToken}` };
+    const browser = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty" };
+    return this.ask("/app/keys", { ...init, headers: { ...browser, ...bearer, ...headers } });
+  }
+}
+
+const opened = async (): Promise<Door> => new Door(await installing());
+
+function visitOf(answer: StaffVisit | Response): StaffVisit {
+  if (answer instanceof Response) throw new Error(`answered with ${answer.status}`);
+  return answer;
+}
+
+function responseOf(answer: StaffVisit | Response): Response {
+  if (!(answer instanceof Response)) throw new Error("the door opened");
+  return answer;
+}
+
+const framers = (response: Response) => POLICY.exec(response.headers.get("content-security-policy") ?? "")?.[1];
+
+/** Checks the headers that every answer has. */
+function expectGuarded(response: Response): void {
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": expect.stringContaining("default-src 'none'"),
+  });
+  for (const name of ["set-cookie", "x-frame-options", "access-control-allow-origin"])
+    expect(response.headers.has(name)).toBe(false);
+}
+
+describe("a document", () => {
+  test("with an ID token opens its shop", async () => {
+    const door = await opened();
+    const visit = visitOf(await door.document(door.all.idToken()));
+    expect(visit).toMatchObject({ shop: { domain: NEW_SHOP }, domain: NEW_SHOP, staff: "42" });
+    expect(visit.key).toHaveLength(32);
+    expect(door.all.platform.exchanges).toBe(1);
+  });
+
+  test.each([
+    ["without an ID token", () => undefined],
+    ["with a forged one", ({ all }: Door) => all.idToken({}, "wrong")],
+    ["with an old one", ({ all }: Door) => all.idToken({ exp: Math.floor(all.test.clock.ms / 1000) - 11 })],
+  ])("%s bounces, and comes back to the same page", async (_title, tokenOf) => {
+    const door = await opened();
+    const response = responseOf(await door.document(tokenOf(door), { status: "dead" }, "/app/deliveries"));
+    expect(response.status).toBe(302);
+    expectGuarded(response);
+    const location = response.headers.get("location") ?? "";
+    expect(location).toStartWith("/app/bounce?shop=new.myshopify.com&");
+    expect(location).not.toMatch(/id_token|hmac|timestamp/);
+    const page = responseOf(await door.ask(location));
+    expect(page.status).toBe(200);
+    expectGuarded(page);
+    expect(framers(page)).toBe(`https://${NEW_SHOP} https://admin.shopify.com`);
+    expect(await page.text()).toContain(APP_BRIDGE);
+    const back = new URL(new URL(location, ORIGIN).searchParams.get("shopify-reload") ?? "");
+    expect([back.origin, back.pathname, back.searchParams.get("status")]).toEqual([ORIGIN, "/app/deliveries", "dead"]);
+    back.searchParams.set("id_token", door.all.idToken());
+    visitOf(await door.ask(`${back.pathname}${back.search}`));
+  });
+
+  test("whose new ID token is refused too does not bounce for ever", async () => {
+    const door = await opened();
+    const first = responseOf(await door.document(door.all.idToken({}, "wrong")));
+    const location = new URL(first.headers.get("location") ?? "", ORIGIN);
+    const back = new URL(location.searchParams.get("shopify-reload") ?? "");
+    back.searchParams.set("id_token", door.all.idToken({}, "wrong"));
+    const second = responseOf(await door.ask(`${back.pathname}${back.search}`));
+    expect(second.status).toBe(503);
+    expectGuarded(second);
+    expect(framers(second)).toBe(`https://${NEW_SHOP} https://admin.shopify.com`);
+    door.all.test.clock.ms += 20_001;
+    expect(responseOf(await door.ask(`${back.pathname}${back.search}`)).status).toBe(302);
+  });
+
+  test("without a shop gets App Bridge alone, and nothing of a shop", async () => {
+    const door = await opened();
+    const page = responseOf(await door.ask(`/app?embedded=1&id_token=${door.all.idToken()}`));
+    expect(page.status).toBe(200);
+    expectGuarded(page);
+    expect(framers(page)).toBe("https://admin.shopify.com");
+    const html = await page.text();
+    expect(html).toContain(APP_BRIDGE);
+    expect(html).toContain('<meta name="shopify-api-key" content="client"/>');
+    expect(html).not.toContain(NEW_SHOP);
+  });
+
+  test("outside of the admin goes to the admin", async () => {
+    const door = await opened();
+    const response = responseOf(await door.ask(`/app?shop=${NEW_SHOP}&host=${HOST}`));
+    expect(response.status).toBe(302);
+    expect(response.headers.get("location")).toBe("https://admin.shopify.com/store/new/apps/client");
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ["a malformed shop", { shop: "evil.example" }],
+    ["a shop with a policy in it", { shop: "new.myshopify.com; script-src *" }],
+    ["a host of another shop", { host: Buffer.from("admin.shopify.com/store/other").toString("base64") }],
+    ["a shop that is not the ID token's", { shop: "other.myshopify.com", host: "" }],
+  ])("with %s is refused, and cannot be framed", async (_title, query) => {
+    const door = await opened();
+    const response = responseOf(await door.document(door.all.idToken(), query));
+    expect(response.status).toBe(400);
+    expectGuarded(response);
+    expect(framers(response)).toBe("'none'");
+    expect(door.all.platform.exchanges).toBe(0);
+  });
+
+  test("of another shop than the ID token's is refused, even if its host is right", async () => {
+    const door = await opened();
+    const host = Buffer.from("admin.shopify.com/store/other").toString("base64");
+    const response = responseOf(await door.document(door.all.idToken(), { shop: "other.myshopify.com", host }));
+    expect([response.status, framers(response), door.all.platform.exchanges]).toEqual([400, "'none'", 0]);
+  });
+
+  test.each<[string, number, string]>([
+    ["503", 503, "Shopify gave no access"],
+    ["404", 404, "Shopify gave no access"],
+  ])("of a shop that cannot be connected asks to try again, after %s", async (_title, status, text) => {
+    const door = await opened();
+    door.all.platform.fault = () => ({ status });
+    const response = responseOf(await door.document(door.all.idToken(), {}, "/app/keys"));
+    expect(response.status).toBe(503);
+    expectGuarded(response);
+    expect(framers(response)).toBe(`https://${NEW_SHOP} https://admin.shopify.com`);
+    const html = await response.text();
+    expect(html).toContain(text);
+    expect(html).toContain(APP_BRIDGE);
+    expect(html).toContain(`href="${ORIGIN}/app/keys?embedded=1&amp;shop=${NEW_SHOP}`);
+    expect(html).not.toContain("id_token");
+  });
+
+  test("of a slow platform says that the shop is being connected", async () => {
+    const door = await opened();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    door.all.platform.fault = ({ operation }) => (operation === "exchange" ? { until: promise } : undefined);
+    const response = responseOf(await door.document(door.all.idToken()));
+    expect(response.status).toBe(200);
+    expectGuarded(response);
+    const html = await response.text();
+    expect(html).toContain("Connecting your shop");
+    expect(html).toContain('http-equiv="refresh"');
+    expect(html).not.toContain("id_token");
+    resolve();
+  }, 20_000);
+
+  test("of a shop that has uninstalled the app bounces", async () => {
+    const door = await opened();
+    visitOf(await door.document(door.all.idToken()));
+    door.all.remote.uninstall();
+    door.all.test.clock.ms += 1_000;
+    await door.all.store.connections.uninstall(await door.all.shopId(), door.all.test.clock.ms);
+    expect(responseOf(await door.document(door.all.idToken())).status).toBe(302);
+    expect(responseOf(await door.fetch(door.all.idToken())).status).toBe(401);
+  });
+});
+
+describe("the bounce page", () => {
+  test("loads no address but ours", async () => {
+    const door = await opened();
+    const reload = encodeURIComponent(`${ORIGIN}@evil.example/app?shop=${NEW_SHOP}`);
+    const response = responseOf(await door.ask(`/app/bounce?shop=${NEW_SHOP}&host=${HOST}&shopify-reload=${reload}`));
+    expect(response.status).toBe(400);
+    expectGuarded(response);
+    expect(framers(response)).toBe("'none'");
+  });
+});
+
+describe("a fetch", () => {
+  test("with a bearer opens its shop, for any method", async () => {
+    const door = await opened();
+    const visit = visitOf(await door.fetch(door.all.idToken()));
+    const post = visitOf(await door.fetch(door.all.idToken(), {}, { method: "POST", body: "x=y" }));
+    expect(post).toEqual(visit);
+    expect(visitOf(await door.document(door.all.idToken()))).toEqual(visit);
+  });
+
+  test("has a key that stays for a staff member's session, and differs for another", async () => {
+    const door = await opened();
+    const keyOf = async (claims = {}) =>
+      Buffer.from(visitOf(await door.fetch(door.all.idToken(claims))).key).toString("hex");
+    const key = await keyOf();
+    door.all.test.clock.ms += 60_000;
+    expect(await keyOf()).toBe(key);
+    const others = [await keyOf({ sub: "43" }), await keyOf({ sid: "b" }), await keyOf({ sub: "4", sid: "2a" })];
+    expect(new Set([key, ...others]).size).toBe(4);
+  });
+
+  test.each<[string, (door: Door) => Promise<StaffVisit | Response>]>([
+    ["without a bearer", (door) => door.fetch(undefined)],
+    ["with a forged one", (door) => door.fetch(door.all.idToken({}, "wrong"))],
+    ["with an old one", (door) => door.fetch(door.all.idToken({ exp: 1 }))],
+    ["with a cookie alone", (door) => door.fetch(undefined, { Cookie: `id_token=${door.all.idToken()}` })],
+    ["with another scheme", (door) => door.fetch(undefined, { Authorization: `Basic ${door.all.idToken()}` })],
+    [
+      "with the token in its address",
+      (door) =>
+        door.ask(
+          `/app/keys?${new URLSearchParams({ shop: NEW_SHOP, host: HOST, embedded: "1", id_token: door.all.idToken() })}`,
+          { headers: { "Sec-Fetch-Dest": "empty", "Sec-Fetch-Site": "same-origin" } },
+        ),
+    ],
+    ["that posts without a bearer", (door) => door.ask("/app/keys", { method: "POST", body: "x=y" })],
+    [
+      "that posts with the token in its address",
+      (door) =>
+        door.ask(
+          `/app/keys?${new URLSearchParams({ shop: NEW_SHOP, host: HOST, embedded: "1", id_token: door.all.idToken() })}`,
+          { method: "POST", body: "x=y" },
+        ),
+    ],
+  ])("%s is asked for a new ID token, and is never redirected", async (_title, ask) => {
+    const door = await opened();
+    for (const isConnected of [false, true]) {
+      if (isConnected) visitOf(await door.document(door.all.idToken()));
+      const response = responseOf(await ask(door));
+      expect(response.status).toBe(401);
+      expect(response.headers.get("x-shopify-retry-invalid-session-request")).toBe("1");
+      expectGuarded(response);
+      expect(door.all.platform.exchanges).toBe(isConnected ? 1 : 0);
+    }
+  });
+
+  test.each([
+    ["cross-site", { "Sec-Fetch-Site": "cross-site" }],
+    ["same-site", { "Sec-Fetch-Site": "same-site" }],
+    ["none", { "Sec-Fetch-Site": "none" }],
+  ])("of another site is refused: %s", async (_title, headers) => {
+    const door = await opened();
+    const response = responseOf(await door.fetch(door.all.idToken(), headers));
+    expect(response.status).toBe(403);
+    expect(response.headers.has("x-shopify-retry-invalid-session-request")).toBe(false);
+    expectGuarded(response);
+  });
+
+  test("without Sec-Fetch-Site is refused with the Origin of another site", async () => {
+    const door = await opened();
+    const ask = (Origin: string) =>
+      door.ask("/app/keys", { headers: { Authorization: `Bearer ${door.all.idToken()}`, Origin } });
+    expect(responseOf(await ask("https://evil.example")).status).toBe(403);
+    visitOf(await ask(ORIGIN));
+  });
+});
+
+test("forged ID tokens open nothing, whether the shop is connected or not", async () => {
+  const door = await opened();
+  const { clock } = door.all.test;
+  const nowS = clock.ms / 1000;
+  const claims = idTokenClaims(NEW_SHOP, "client", clock.ms);
+  const header = (alg: string) => signIdToken(claims, { secret: SECRET, header: { alg } });
+  const forged = [
+    header("none"),
+    header("RS256"),
+    header("HS384"),
+    `${header("none").split(".").slice(0, 2).join(".")}.`,
+    door.all.idToken({}, "wrong"),
+    door.all.idToken({}, ""),
+    door.all.idToken({ aud: "another" }),
+    door.all.idToken({ aud: ["client"] }),
+    door.all.idToken({ exp: nowS - 60 }),
+    door.all.idToken({ nbf: nowS + 60 }),
+    door.all.idToken({ exp: undefined }),
+    door.all.idToken({ exp: String(nowS + 60) }),
+    door.all.idToken({ exp: nowS + 86_400 }),
+    door.all.idToken({ iss: "https://other.myshopify.com/admin" }),
+    door.all.idToken({ dest: "https://evil.example", iss: "https://evil.example/admin" }),
+  ];
+  for (const isConnected of [false, true]) {
+    if (isConnected) visitOf(await door.document(door.all.idToken()));
+    for (const token of forged) {
+      expect(responseOf(await door.fetch(token)).status).toBe(401);
+      expect(responseOf(await door.document(token)).status).toBe(302);
+    }
+    expect(door.all.platform.exchanges).toBe(isConnected ? 1 : 0);
+    expect(await door.all.store.shops.list()).toHaveLength(isConnected ? 1 : 0);
+  }
+  for (const token of forged)
+    for (const line of [...door.logged, ...door.all.test.logged]) expect(line).not.toContain(token.slice(0, -1));
+});
+
+test("an app without a client id has no page in the admin", async () => {
+  const all = await installing();
+  const { platform } = all.test.app;
+  const log = createLog("error", { write: () => true }, all.test.clock.now);
+  const door = createTokenDoor({ ...platform, clientId: null, publicUrl: null, now: all.test.clock.now, log });
+  const request = new Request(`${ORIGIN}/app?shop=${NEW_SHOP}`);
+  for (const answer of [await door.open(request, CONTEXT), await door.bounce(request, CONTEXT)]) {
+    expect(responseOf(answer).status).toBe(503);
+    expectGuarded(responseOf(answer));
+  }
+});

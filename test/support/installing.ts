@@ -1,0 +1,73 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { IdToken } from "../../src/shopify/install/id-token.ts";
+import type { Opening } from "../../src/shopify/install/installer.ts";
+import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
+import { SECRET } from "./connected.ts";
+import { type IdTokenClaims, idTokenClaims, signIdToken } from "./platform/id-token.ts";
+import type { PlatformShop } from "./platform/shop.ts";
+import { StandIn } from "./platform/stand-in.ts";
+
+export const NEW_SHOP = "new.myshopify.com";
+
+/** The program and the platform, with a shop at the platform that the program does not know. */
+export class Installing {
+  readonly test: TestApp;
+  readonly platform: StandIn;
+  readonly remote: PlatformShop;
+
+  constructor(opened: TestApp, platform: StandIn, domain = NEW_SHOP) {
+    this.test = opened;
+    this.platform = platform;
+    this.remote = platform.shop(domain);
+  }
+
+  get store() {
+    return this.test.app.store;
+  }
+
+  /** An ID token as the platform's admin makes it. */
+  idToken = (claims: IdTokenClaims = {}, secret = SECRET, shop = this.remote.domain): string =>
+    signIdToken(idTokenClaims(shop, "client", this.test.clock.ms, claims), { secret });
+
+  /** An ID token, and what it proves. */
+  token = (secret = SECRET, shop = this.remote.domain): [IdToken, string] => {
+    const issuedAt = this.test.clock.ms;
+    return [{ shop, staff: "42", session: "a2b3c4d5e6f7", issuedAt }, this.idToken({}, secret, shop)];
+  };
+
+  /** Opens the page with a new ID token. */
+  open = (): Promise<Opening> => this.test.app.platform.installer.open(...this.token());
+
+  shopId = async (): Promise<number> => (await this.store.shops.find(this.remote.domain))?.id ?? 0;
+
+  connection = async () => this.store.connections.find(await this.shopId());
+
+  tokens = async () => this.store.connections.tokens(await this.shopId());
+
+  /** Waits until the checks of views have ended. */
+  settled = (): Promise<void> => this.test.app.platform.installer.drain();
+}
+
+export async function installing(env: Record<string, string> = {}): Promise<Installing> {
+  let now = () => START;
+  const platform = await StandIn.start({ clientSecret: SECRET, now: () => now() });
+  afterTest(() => platform.stop());
+  platform.addShop(NEW_SHOP, { currency: "JPY" });
+  const opened = await appBeside(platform, env);
+  now = opened.clock.now;
+  return new Installing(opened, platform);
+}
+
+/** Another program of the same app. */
+export async function appBeside(platform: StandIn, env: Record<string, string> = {}): Promise<TestApp> {
+  const secretFile = join(temporaryFolder(), "secret");
+  writeFileSync(secretFile, SECRET, { mode: 0o600 });
+  return testApp({
+    SDS_PLATFORM_URL: platform.url,
+    SDS_PLATFORM_CLIENT_ID: "client",
+    SDS_PLATFORM_SECRET_FILE: secretFile,
+    ...env,
+  });
+}
