@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { shopStatus } from "../../src/actions/shop.ts";
 import { connected, DOMAIN, HOUR_MS, withMirroredContract } from "../support/connected.ts";
+import { eventually } from "../support/eventually.ts";
 
 const NEW = "renamed.myshopify.com";
 
@@ -44,6 +45,26 @@ test.each([false, true])("a new domain is named, and its webhooks are used (redi
   expect(await warnings(all)).toEqual([]);
   expect((await shopStatus(all.test.app.store, renamed)).trouble).toBeNull();
   expect(await all.shop.all("subscriptions")).toMatchObject([{ id: ids[0], shopifyId: contract, status: "ACTIVE" }]);
+});
+
+test("requests about personal data that name a new domain are obeyed, also after the app was uninstalled", async () => {
+  const { all, contract } = await withMirroredContract();
+  await all.load();
+  const customer = all.remote.ids("customer")[0] ?? "";
+  all.test.clock.ms += HOUR_MS;
+  renameAtPlatform(all);
+  await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+  all.remote.uninstall();
+  await all.deliverAll();
+  expect(await all.test.app.store.connections.list()).toEqual([]);
+  expect(await warnings(all)).toEqual([ADVICE]);
+  all.remote.redactCustomer(customer);
+  await all.deliverAll();
+  expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, email: null }]);
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
+  all.remote.redactShop();
+  await all.deliverAll();
+  await eventually(async () => (await all.test.app.store.shops.list()).length === 0);
 });
 
 test("a redirect that ends is not warned of any more, and the other domain's webhooks are not used", async () => {

@@ -30,7 +30,7 @@ interface PlatformReader {
 
 interface Dependencies {
   shops: ShopStore;
-  connections: Pick<ConnectionStore, "find" | "uninstall">;
+  connections: Pick<ConnectionStore, "find" | "uninstall" | "shopMovedTo">;
   installations: InstallationReader;
   /** Readers of the platform, by how urgent their requests are. */
   readers: Record<WebhookPriority, PlatformReader>;
@@ -51,8 +51,8 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
     const services = { ...dependencies, ...dependencies.readers[priorityOf(items.map(({ topic }) => topic))] };
     const inboxNumbers = items.map(({ number }) => number);
     const { records, others } = readItems(items);
-    const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
-    if (isRemoval && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
+    const removals = await Promise.all(others.map((intent) => asksForRemoval(services, intent, shop)));
+    if (removals.includes(true) && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
     const [first] = others;
     // Each commit waits for the disk. So webhooks with only records are stored and removed from the inbox in one
     // commit. After a crash, a redaction is then complete, or its webhook is still in the inbox. Webhooks with other
@@ -117,9 +117,15 @@ function dataRequestOf(intent: OpenIntent): DataRequest[] {
 }
 
 /** Whether an intent removes this shop. The test tool's placeholder stands for the shop that the header names. */
-function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
-  const { domain, firstDomain } = shop;
-  return intent.do === "remove_shop" && [null, domain, firstDomain].includes(intent.domain);
+async function asksForRemoval(
+  { shops, connections }: Dependencies,
+  intent: OpenIntent,
+  { id, domain, firstDomain }: Shop,
+): Promise<boolean> {
+  if (intent.do !== "remove_shop") return false;
+  if (intent.domain === null || [domain, firstDomain].includes(intent.domain)) return true;
+  // The shop may have this domain at the platform, and was not renamed here yet.
+  return (await shops.find(intent.domain)) === undefined && (await connections.shopMovedTo(intent.domain)) === id;
 }
 
 /** Marks the shop, so that `serve` removes it. The request stays in the inbox until the shop's row is removed. */
@@ -187,7 +193,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
       return;
     case "remove_shop":
       return log.warn(
-        asksForRemoval(intent, shop)
+        (await asksForRemoval(services, intent, shop))
           ? "the platform asked for the removal of a shop that has the app installed again; the shop stays"
           : "a shop/redact platform webhook names one shop in its body and another in its header",
         fields,

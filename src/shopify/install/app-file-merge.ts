@@ -22,7 +22,7 @@ interface MergedAppFile {
 }
 
 /** The most characters of all guesses. They take some seconds, and are enough for files of a thousand lines. */
-const MAX_GUESSED_LENGTH = 50_000_000;
+const MAX_GUESSED_LENGTH = 20_000_000;
 
 type Report = Pick<MergedAppFile, "added" | "notes">;
 

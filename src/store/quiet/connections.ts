@@ -77,7 +77,7 @@ export function connectionStore(
     },
 
     async disconnect(shopId, before) {
-      return (await db.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`)) > 0;
+      return db.transaction(() => removeConnection(shopId, before));
     },
   };
 }
@@ -147,6 +147,14 @@ function exchanges(
   };
 }
 
+/** Removes a connection and its warnings. Webhooks may still name the shop's new domain, so this warning stays. */
+function* removeConnection(shopId: number, before: number): TransactionWork<boolean> {
+  const removed = yield* tx.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`);
+  if (removed === 0) return false;
+  yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId} AND kind NOT LIKE 'domain %'`);
+  return true;
+}
+
 function uninstallations(
   db: QuietDatabase,
 ): Pick<ConnectionStore, "uninstall" | "uninstallation" | "uninstalledBefore" | "noteContractsEnded"> {
@@ -158,10 +166,7 @@ function uninstallations(
             SELECT shop_id, ${uninstalledAt}, events_since FROM connections
             WHERE shop_id = ${shopId} AND connected_at < ${uninstalledAt}`,
         );
-        const deleted = yield* tx.run(
-          sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${uninstalledAt}`,
-        );
-        return deleted > 0;
+        return yield* removeConnection(shopId, uninstalledAt);
       });
     },
 

@@ -10,6 +10,7 @@ const EMPTIED_AT_ONCE = [
   "api_keys",
   "webhook_endpoints",
   "connections",
+  "platform_warnings",
   "syncs",
   "order_stages",
   "data_requests",

@@ -8,3 +8,9 @@ CREATE TABLE token_exchanges (
   process text NOT NULL,
   ends_at bigint NOT NULL
 );
+
+-- A warning about a shop's new domain outlives the connection: after an uninstallation, requests about personal data
+-- name that domain.
+ALTER TABLE platform_warnings DROP CONSTRAINT platform_warnings_shop_id_fkey;
+ALTER TABLE platform_warnings ADD CONSTRAINT platform_warnings_shop_id_fkey
+  FOREIGN KEY (shop_id) REFERENCES shops (id) ON DELETE CASCADE;
