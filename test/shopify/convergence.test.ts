@@ -25,7 +25,8 @@ const BREAKABLE = [
 const CHANGES = {
   sign_up: (remote: PlatformShop, n: number) => {
     const customer = remote.createCustomer({ email: `${n}@example.com`, firstName: "Ada", lastName: String(n) });
-    remote.createContract({ customer, lines: [LINE], interval: n % 2 === 0 ? "MONTH" : "WEEK" });
+    const interval = n % 2 === 0 ? "MONTH" : "WEEK";
+    remote.createContract({ customer, lines: [LINE], interval, maxCycles: n % 4 === 3 ? 3 : null });
   },
   rename: (remote, n) => withOne(remote, "customer", n, (id) => remote.updateCustomer(id, { firstName: `Name ${n}` })),
   consent: (remote, n) =>
@@ -47,6 +48,9 @@ const CHANGES = {
   challenge: (remote, n) => withAttempt(remote, n, (attempt) => remote.challenge(attempt)),
   skip: (remote, n) => withOne(remote, "contract", n, (id) => remote.skipCycle(id, (n % 3) + 1)),
   unskip: (remote, n) => withOne(remote, "contract", n, (id) => remote.unskipCycle(id, (n % 3) + 1)),
+  cycles_after_end: (remote, n) => {
+    remote.cyclesAfterEnd = (["listed", "cut", "refused", "null"] as const)[n % 4] ?? "listed";
+  },
   buy_once: (remote) => void remote.placeOrder(),
   break_field: (remote, n) =>
     withOne(remote, "contract", n, (id) => {
@@ -73,7 +77,9 @@ function withOne(
 /** Changes an attempt of a cycle that is not charged yet: an open attempt, or a new one. */
 function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) => unknown, cycle = (n % 3) + 1): void {
   withOne(remote, "contract", n, (id) => {
-    const attempts = remote.find("contract", id)?.attempts.filter(({ cycleIndex }) => cycleIndex === cycle) ?? [];
+    const contract = remote.find("contract", id);
+    if (cycle > (contract?.maxCycles ?? cycle)) return;
+    const attempts = contract?.attempts.filter(({ cycleIndex }) => cycleIndex === cycle) ?? [];
     if (attempts.some(({ state }) => state === "succeeded")) return;
     const open = attempts.find(({ state }) => state !== "failed");
     change(open === undefined ? remote.startAttempt(id, cycle) : remote.gid(open));

@@ -72,6 +72,31 @@ test("the cycles of a contract that ended go on without end", async () => {
   }
 });
 
+test("cycles after the end of a contract are listed, cut off, refused or null", async () => {
+  const { standIn, shop, query } = await started();
+  const c = shop.createContract({ customer: shop.createCustomer(), lines: [tea], maxCycles: 2 });
+  const one = `query One($c: ID!, $index: Int!) { cycle: subscriptionBillingCycle(billingCycleInput: {contractId: $c,
+    selector: {index: $index}}) { cycleIndex } }`;
+  const answers = async (index: number) => {
+    const list = await query(CYCLES, { c, from: index - 1, to: index });
+    const { data, errors } = await query(one, { c, index });
+    const indexes = (list.data as { subscriptionBillingCycles: { nodes: { cycleIndex: number }[] } } | null)
+      ?.subscriptionBillingCycles.nodes;
+    return [indexes?.map(({ cycleIndex }) => cycleIndex), errors === undefined ? data : errors.length];
+  };
+  const expected = {
+    listed: [[2, 3], { cycle: { cycleIndex: 3 } }],
+    cut: [[2], { cycle: null }],
+    refused: [undefined, 1],
+    null: [undefined, { cycle: null }],
+  };
+  for (const [cyclesAfterEnd, answer] of Object.entries(expected)) {
+    runCommand(standIn, { do: "setCyclesAfterEnd", shop: DOMAIN, with: { cyclesAfterEnd } });
+    expect(await answers(2)).toEqual([[1, 2], { cycle: { cycleIndex: 2 } }]);
+    expect(await answers(3)).toEqual(answer);
+  }
+});
+
 test("an edited cycle has lines and a date of its own", async () => {
   const { shop, query, read } = await started();
   const c = shop.createContract({ customer: shop.createCustomer(), lines: [tea] });

@@ -38,7 +38,7 @@ export function contractNode(fields: Partial<ContractNode> = {}): ContractNode {
     updatedAt: "2026-01-01T00:00:00Z",
     nextBillingDate: "2026-02-01T00:00:00Z",
     customer: null,
-    billingPolicy: { interval: "MONTH", intervalCount: 1 },
+    billingPolicy: { interval: "MONTH", intervalCount: 1, maxCycles: null },
     originOrder: null,
     lines: pageOfNodes([]),
     ...fields,

@@ -8,8 +8,16 @@ import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts"
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
-import { PlatformError } from "../api/platform-error.ts";
-import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { isPlatformError, mayBeOneObject, PlatformError } from "../api/platform-error.ts";
+import {
+  firstOpenCycle,
+  hasNextBilling,
+  intervalMs,
+  isUntouched,
+  lastCycle,
+  type MirroredOrders,
+  nextCycle,
+} from "./cycles.ts";
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
 
@@ -73,7 +81,7 @@ export function readFirstCycles(source: CycleSource, node: ContractNode, reading
   const { max } = intervalMs(node.billingPolicy);
   const cyclesSoFar = Math.ceil((latestEnd(node, undefined, source.now()) - Date.parse(node.createdAt)) / max);
   const count = Math.min(Math.max(cyclesSoFar + FIRST_COUNT - first, FIRST_COUNT), MAX_COUNT);
-  return readCycles(source, reading, first, count);
+  return readCycles(source, reading, first, Math.min(count, lastCycle(node, reading.mirrored) + 1 - first));
 }
 
 /** Reads the cycles after `first`, up to the cycle after the next billing. @throws PlatformError */
@@ -86,7 +94,9 @@ export async function readFurtherCycles(
   const all = [...first];
   while (!isEnough(all, node, reading, source.now())) {
     const last = all.at(-1)?.cycleIndex ?? 0;
-    const nodes = await readCycles(source, reading, last + 1, FURTHER_COUNT);
+    const left = lastCycle(node, reading.mirrored) - last;
+    // Cycles after the end are read only because an attempt is missing.
+    const nodes = await readMore(source, reading, last + 1, left > 0 ? Math.min(left, FURTHER_COUNT) : FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
     // Stops if the platform sends no later cycle. Otherwise the loop would read the same cycles again and again.
     if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
@@ -98,35 +108,66 @@ export async function readFurtherCycles(
 /** Reads some cycles after `cycles`, because a later cycle may have been charged early. @throws PlatformError */
 export async function readCyclesAhead(
   source: CycleSource,
+  node: ContractNode,
   reading: CycleReading,
   cycles: readonly CycleNode[],
 ): Promise<CycleNode[]> {
   const last = cycles.at(-1)?.cycleIndex;
   if (last === undefined) return [];
-  const ahead = await readCycles(source, reading, last + 1, AHEAD_COUNT);
+  const count = Math.min(AHEAD_COUNT, lastCycle(node, reading.mirrored) - last);
+  const ahead = await readMore(source, reading, last + 1, count);
   return ahead.filter(({ cycleIndex }) => cycleIndex > last);
 }
 
-/** Reads up to `wanted` cycles from number `from` on. @returns the cycles that exist @throws PlatformError */
-export async function readCycles(
+/** Like `readCycles`, for cycles that the contract may not have. */
+export async function readMore(
+  source: CycleSource,
+  reading: CycleReading,
+  from: number,
+  wanted: number,
+): Promise<CycleNode[]> {
+  try {
+    return await readCycles(source, reading, from, wanted);
+  } catch (thrown) {
+    if (isRangeRefused(thrown)) return [];
+    throw thrown;
+  }
+}
+
+/**
+ * Reads up to `wanted` cycles from number `from` on. If the platform refuses them, reads fewer: the later ones may lie
+ * too far ahead.
+ * @returns the cycles that exist @throws PlatformError
+ */
+async function readCycles(
   { client, sizes }: CycleSource,
   { shop, contractGid: id }: CycleReading,
   from: number,
   wanted: number,
 ): Promise<CycleNode[]> {
   const cycles: CycleNode[] = [];
+  let most = wanted;
   for (let next = from; next < from + wanted; ) {
-    const count = sizes.of(shop, BILLING_CYCLES.name, from + wanted - next);
+    const count = sizes.of(shop, BILLING_CYCLES.name, Math.min(most, from + wanted - next));
     try {
       const data = await client.query(shop, BILLING_CYCLES, { id, from: next, to: next + count - 1, count });
       cycles.push(...checkedCycles(data));
       next += count;
     } catch (thrown) {
-      if (!(thrown instanceof PlatformError && thrown.isTooCostly) || count === 1) throw thrown;
-      sizes.halve(shop, BILLING_CYCLES.name, count);
+      const isTooCostly = thrown instanceof PlatformError && thrown.isTooCostly;
+      if (!isTooCostly && !isRangeRefused(thrown)) throw thrown;
+      if (count === 1 && next > from && !isTooCostly) break;
+      if (count === 1) throw thrown;
+      if (isTooCostly) sizes.halve(shop, BILLING_CYCLES.name, count);
+      else most = Math.floor(count / 2);
     }
   }
   return cycles;
+}
+
+/** Whether the platform refuses the query, and may accept one for fewer cycles. */
+function isRangeRefused(thrown: unknown): boolean {
+  return isPlatformError(thrown, "refused") && mayBeOneObject(thrown) && !thrown.isTooCostly;
 }
 
 /** Reads the cycles from a date until after now, for a contract that was not billed for a long time. */
@@ -203,6 +244,7 @@ export function areAllSoFar(
   const [first, last] = [cycles[0], cycles.at(-1)];
   if (first === undefined || last === undefined) return false;
   if (first.cycleIndex > firstOpenCycle(mirrored, 0)) return false;
+  if (last.cycleIndex >= lastCycle(node, mirrored)) return true;
   return Date.parse(last.cycleStartAt) > latestEnd(node, before, now);
 }
 
@@ -218,9 +260,11 @@ function isEnough(
   if (last.cycleIndex < Math.max(chargedEarly, ...mirrored.keys())) return false;
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
-  const isAfterEnd = startAt > latestEnd(node, before, now);
+  const isLast = last.cycleIndex >= lastCycle(node, mirrored);
+  const isAfterEnd = isLast || startAt > latestEnd(node, before, now);
   if (readsSettled && !isAfterEnd) return false;
   if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
+  if (isLast) return true;
   if (!hasNextBilling(node)) return isAfterEnd || (before !== undefined && isUntouched(last));
   const next = nextCycle(cycles, mirrored, settledBefore);
   return next !== undefined && last.cycleIndex > next.cycleIndex;

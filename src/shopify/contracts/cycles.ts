@@ -40,7 +40,10 @@ function isSettled(order: Order | undefined, settledBefore: number): boolean {
 }
 
 /** Returns the shortest and the longest length of an interval, in milliseconds. */
-export function intervalMs({ interval, intervalCount }: ContractNode["billingPolicy"]): { min: number; max: number } {
+export function intervalMs({
+  interval,
+  intervalCount,
+}: Pick<ContractNode["billingPolicy"], "interval" | "intervalCount">): { min: number; max: number } {
   const [fewest, most] = INTERVAL_DAYS[interval] ?? [28, 31];
   return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
 }
@@ -62,12 +65,15 @@ export function nextCycle<T extends CycleState>(
   );
 }
 
-/** Returns the date of the next billing. A date set by the app counts only after the start of the next cycle. */
+/**
+ * Returns the date of the next billing. A date set by the app counts only after the start of the next cycle, and not
+ * after the last cycle.
+ */
 export function nextBillingDate(
-  { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
+  { nextBillingDate: written, billingPolicy }: Pick<ContractNode, "nextBillingDate" | "billingPolicy">,
   next: CycleState | undefined,
 ): string | null {
-  if (next === undefined) return written;
+  if (next === undefined) return billingPolicy.maxCycles === null ? written : null;
   const isAhead = written !== null && Date.parse(written) > Date.parse(next.cycleStartAt);
   return isAhead ? written : next.billingAttemptExpectedDate;
 }
@@ -77,6 +83,22 @@ export function nextBillingDate(
  */
 export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
   return status !== "CANCELLED" && status !== "EXPIRED";
+}
+
+/**
+ * Returns the number of a contract's last cycle; infinity for a contract without an end.
+ * @param mirrored counts too: an app may set an end that lies before billed cycles
+ */
+export function lastCycle(
+  { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,
+  mirrored?: MirroredOrders,
+): number {
+  return Math.max(maxCycles ?? Number.POSITIVE_INFINITY, ...(mirrored?.keys() ?? []));
+}
+
+/** Whether the contract has this cycle. The platform may list cycles after the end. They count if they were tried. */
+export function isOfContract(node: Pick<ContractNode, "billingPolicy">, cycle: CycleNode): boolean {
+  return cycle.cycleIndex <= lastCycle(node) || cycle.billingAttempts.nodes.length > 0;
 }
 
 /** Whether a cycle was not charged, not skipped and not attempted. */

@@ -5,13 +5,13 @@ import {
   type CycleReading,
   type CycleSource,
   readAttempts,
-  readCycles,
   readCyclesAhead,
   readEditedLines,
   readFirstCycles,
   readFurtherCycles,
+  readMore,
 } from "./cycle-reader.ts";
-import { nextCycle } from "./cycles.ts";
+import { isOfContract, nextCycle } from "./cycles.ts";
 import { orderOf } from "./orders.ts";
 import type { CycleHistory } from "./records.ts";
 
@@ -40,7 +40,7 @@ export async function readHistory(
   // A changed order was not found. It may belong to no cycle, so the search has limits. First it reads some cycles
   // ahead, because a cycle may have been charged early. Then it reads all cycles up to now, because the order may be of
   // a settled cycle.
-  const ahead = await readCyclesAhead(source, reading, near.open);
+  const ahead = await readCyclesAhead(source, node, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);
   if (hasAll || areAllSoFar(far.open, node, reading, source.now())) return far;
@@ -56,8 +56,9 @@ async function readAll(
   reading: HistoryReading,
   first: readonly CycleNode[],
 ): Promise<History & { open: CycleNode[] }> {
-  const open = [...first, ...(await readFurtherCycles(source, node, reading, first))];
-  const changed = await readChangedCycles(source, reading, open[0]?.cycleIndex ?? 1);
+  const further = await readFurtherCycles(source, node, reading, first);
+  const open = [...first, ...further].filter((cycle) => isOfContract(node, cycle));
+  const changed = await readChangedCycles(source, reading, open[0]?.cycleIndex ?? Number.POSITIVE_INFINITY);
   const cycles = await Promise.all([...changed, ...open].map((cycle) => readWhole(source, reading, cycle)));
   return { cycles, next: nextCycle(open, reading.mirrored, reading.settledBefore), open };
 }
@@ -76,7 +77,7 @@ async function readChangedCycles(source: CycleSource, reading: HistoryReading, f
     ([cycleNumber, { shopifyId }]) =>
       cycleNumber > 0 && cycleNumber < firstOpen && reading.changedOrders.some((gid) => gid === shopifyId),
   );
-  return (await Promise.all(changed.map(([index]) => readCycles(source, reading, index, 1)))).flat();
+  return (await Promise.all(changed.map(([index]) => readMore(source, reading, index, 1)))).flat();
 }
 
 /** Whether a changed order is neither in these cycles, nor in the mirror, nor the checkout. */

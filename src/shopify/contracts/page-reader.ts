@@ -4,7 +4,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
 import { PlatformError } from "../api/platform-error.ts";
-import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
+import { hasNextBilling, intervalMs, lastCycle, settledTime } from "./cycles.ts";
 import type { History } from "./history.ts";
 import { type ContractRecords, type ContractSource, readContractFrom, readContractWith } from "./reader.ts";
 import { requireShape } from "./shapes.ts";
@@ -55,7 +55,10 @@ export async function readPageCycles(
 ): Promise<PageCycles> {
   const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
   const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  return readOpenCycles(source, shop, whole.filter(hasOnlySuccesses));
+  const regular = whole.filter(
+    (node) => hasOnlySuccesses(node) && node.billingAttempts.nodes.length + 2 <= lastCycle(node),
+  );
+  return readOpenCycles(source, shop, regular);
 }
 
 /** Reads for each contract the two cycles after its attempts. Leaves out a contract if its cycles are refused. */

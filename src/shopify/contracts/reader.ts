@@ -7,10 +7,10 @@ import { CONTRACT_LINES, type ContractNode } from "../api/operations/contracts.t
 import type { CycleNode } from "../api/operations/cycles.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
-import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { mayBeOneObject, PlatformError } from "../api/platform-error.ts";
 import { LEVEL_TEXTS } from "../api/warnings.ts";
 import { type CycleSource, readFirstCycles, readOpenCycles } from "./cycle-reader.ts";
-import { type MirroredOrders, settledTime } from "./cycles.ts";
+import { isOfContract, type MirroredOrders, settledTime } from "./cycles.ts";
 import { contractCurrency, foreignContract } from "./exchange.ts";
 import { type History, type HistoryReading, readHistory } from "./history.ts";
 import { expectedMoney, type NoteRounding, type RoundingReport } from "./money.ts";
@@ -124,17 +124,18 @@ async function begin(
   };
 }
 
-/** @returns undefined for a contract that the mirror does not have, or that the platform no longer has */
+/**
+ * @returns undefined for a contract that the mirror does not have, or if the platform refuses the cycles, because the
+ * contract is gone or has ended
+ */
 async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
-  const { before, shop, contractGid } = reading;
+  const { before } = reading;
   if (before === undefined) return undefined;
   try {
     return await readOpenCycles(source, { ...reading, before });
   } catch (thrown) {
-    // The platform refuses to show the cycles of a contract that it does not have.
-    const isGone =
-      isPlatformError(thrown, "refused") && (await source.loader.contract(shop, contractGid)) === undefined;
-    if (isGone) return undefined;
+    // The same query for fewer cycles may follow, and it throws if the contract has these cycles.
+    if (mayBeOneObject(thrown)) return undefined;
     throw thrown;
   }
 }
@@ -164,7 +165,8 @@ async function readRest(
   reading: ContractReading,
   open?: readonly CycleNode[],
 ): Promise<ContractRecords> {
-  const first = open ?? (await readFirstCycles(source, node, reading));
+  const hasOpen = open?.some((cycle) => isOfContract(node, cycle)) === true;
+  const first = hasOpen ? open : await readFirstCycles(source, node, reading);
   return readRecords(source, shop, node, reading, await readHistory(source, node, reading, first));
 }
 

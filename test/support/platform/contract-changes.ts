@@ -30,6 +30,8 @@ export interface ContractInput {
   lines: LineInput[];
   interval?: Interval;
   intervalCount?: number;
+  /** The number of the last cycle. By default the contract has no end. */
+  maxCycles?: number | null;
   /** The currency of the checkout, if it is not the shop's. Its orders need a rate: see `setRates`. */
   currency?: string;
   /** Whether the contract began with an order. */
@@ -84,7 +86,7 @@ export class ContractChanges extends CustomerChanges {
 
   private newContract({ customer, lines, ...terms }: ContractInput): ContractRow {
     const { currency = this.currency } = terms;
-    const { interval = "MONTH", intervalCount = 1, setsNextBillingDate = true } = terms;
+    const { interval = "MONTH", intervalCount = 1, maxCycles = null, setsNextBillingDate = true } = terms;
     const contract = contractRow({
       n: this.reserve(1),
       customer: this.need("customer", customer),
@@ -94,6 +96,7 @@ export class ContractChanges extends CustomerChanges {
       lines: lines.map((line, key) => lineRow(line, key, currency)),
       interval,
       intervalCount,
+      maxCycles,
       setsNextBillingDate,
     });
     if (contract.setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, 0);

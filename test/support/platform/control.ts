@@ -27,6 +27,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   namesLife: boolean;
   maxRows: number;
   lagsMs: number[];
+  cyclesAfterEnd: PlatformShop["cyclesAfterEnd"];
   code: string;
   scopes: string[];
   name: string;
@@ -86,6 +87,7 @@ const CHANGES = new Map<string, Change>([
     setNamesLife: (shop, { namesLife }) => void Object.assign(shop.tokens, { namesLife }),
     setErrorPaths: (shop, { errorPaths }) => void Object.assign(shop, { errorPaths }),
     setMaxRows: (shop, { maxRows }) => void Object.assign(shop, { maxRows }),
+    setCyclesAfterEnd: (shop, { cyclesAfterEnd }) => void Object.assign(shop, { cyclesAfterEnd }),
     setReplicas: (shop, { lagsMs }) => void Object.assign(shop, { replicaLagsMs: lagsMs }),
     seed: (shop, given) => shop.seed(given),
   } satisfies Record<string, Change>),

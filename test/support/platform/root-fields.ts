@@ -29,7 +29,20 @@ function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Cont
     from = Math.max(from, firstBilledFrom(contract, readTime(dates.startDate)));
     to = Math.min(to, firstBilledFrom(contract, readTime(dates.endDate) + 1) - 1);
   }
-  return numbersPage(Math.max(1, from), to, args, (index) => cycleOf(contract, index));
+  from = Math.max(1, from);
+  const last = contract.maxCycles ?? Number.POSITIVE_INFINITY;
+  // A list without an end is never asked for more than a page.
+  if (Math.min(to, from + (args.first ?? 1) - 1) > last) {
+    const { cyclesAfterEnd } = context.shop;
+    if (cyclesAfterEnd === "cut") to = last;
+    else if (cyclesAfterEnd === "null") throw noSuchCycle("INTERNAL_SERVER_ERROR");
+    else if (cyclesAfterEnd === "refused") throw noSuchCycle("CYCLE_INDEX_OUT_OF_RANGE");
+  }
+  return numbersPage(from, to, args, (index) => cycleOf(contract, index));
+}
+
+function noSuchCycle(code: string): GraphQLError {
+  return new GraphQLError("The contract has no such billing cycle.", { extensions: { code } });
 }
 
 function cycleByInput(
@@ -41,8 +54,15 @@ function cycleByInput(
 ): Cycle | null {
   const contract = find(context, "contract", contractId);
   if (contract === null) return null;
-  if (typeof selector.index === "number") return cycleOf(contract, selector.index);
-  return cycleAt(contract, readTime(selector.date ?? ""));
+  const cycle =
+    typeof selector.index === "number"
+      ? cycleOf(contract, selector.index)
+      : cycleAt(contract, readTime(selector.date ?? ""));
+  const { cyclesAfterEnd } = context.shop;
+  const isAfterEnd = (cycle?.index ?? 0) > (contract.maxCycles ?? Number.POSITIVE_INFINITY);
+  if (!isAfterEnd || cyclesAfterEnd === "listed") return cycle;
+  if (cyclesAfterEnd === "refused") throw noSuchCycle("CYCLE_INDEX_OUT_OF_RANGE");
+  return null;
 }
 
 function readTime(text: string): number {

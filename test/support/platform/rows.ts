@@ -107,6 +107,8 @@ export interface ContractRow {
   readonly currency: string;
   readonly interval: Interval;
   readonly intervalCount: number;
+  /** The number of the last cycle; null for a contract without an end. */
+  readonly maxCycles: number | null;
   originOrder: OrderRow | null;
   lines: readonly LineRow[];
   attempts: AttemptRow[];
@@ -189,6 +191,7 @@ export function contractRow(
     setsNextBillingDate: true,
     interval: "MONTH",
     intervalCount: 1,
+    maxCycles: null,
     originOrder: null,
     attempts: [],
     skips: null,

@@ -94,6 +94,12 @@ export class ShopRows {
   private readonly brokenFields = new Map<string, FieldFaultCode>();
   /** Whether an answer with a broken field names the field, and has all other data. Otherwise it has no data. */
   errorPaths = true;
+  /**
+   * What is answered for cycles after the last one of a contract. `listed`: they are listed like all others. `cut`: a list
+   * ends with the last cycle. `refused`: a query for such a cycle is refused. `null`: such a cycle is null, so a list
+   * with it fails.
+   */
+  cyclesAfterEnd: "listed" | "cut" | "refused" | "null" = "listed";
   /** The most rows that a chain of pages reaches. The chain then ends as if there were no more rows. */
   maxRows = Number.POSITIVE_INFINITY;
   /**

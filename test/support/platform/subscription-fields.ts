@@ -36,11 +36,11 @@ const contract: Fields<ContractRow> = {
   nextBillingDate: ({ nextBillingDate }) => utc(nextBillingDate),
   currencyCode: ({ currency }) => currency,
   customer: (row) => (row.customer.deleted ? null : row.customer),
-  billingPolicy: ({ interval, intervalCount }) => ({
+  billingPolicy: ({ interval, intervalCount, maxCycles }) => ({
     interval,
     intervalCount,
     minCycles: null,
-    maxCycles: null,
+    maxCycles,
     anchors: [],
   }),
   deliveryPolicy: ({ interval, intervalCount }) => ({ interval, intervalCount, anchors: [] }),

@@ -70,7 +70,7 @@ export function contractBody(shop: ShopRows, contract: ContractRow): Exact {
   return {
     admin_graphql_api_id: shop.gid(contract),
     id: shop.idOf(contract.n),
-    billing_policy: { ...policy, min_cycles: null, max_cycles: null },
+    billing_policy: { ...policy, min_cycles: null, max_cycles: contract.maxCycles },
     currency_code: contract.currency,
     customer_id: shop.idOf(contract.customer.n),
     admin_graphql_api_customer_id: shop.gid(contract.customer),

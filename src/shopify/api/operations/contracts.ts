@@ -34,14 +34,14 @@ export interface ContractNode {
   nextBillingDate: string | null;
   // Absent where the app has no approval for customers.
   customer?: CustomerNode | null;
-  billingPolicy: { interval: string; intervalCount: number };
+  billingPolicy: { interval: string; intervalCount: number; maxCycles: number | null };
   // Absent where the app has no approval for orders.
   originOrder?: Gid | null;
   lines: NodePage<ContractLineNode>;
 }
 
 const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDate
-  customer { ${CUSTOMER_FIELDS} } billingPolicy { interval intervalCount } originOrder { id }
+  customer { ${CUSTOMER_FIELDS} } billingPolicy { interval intervalCount maxCycles } originOrder { id }
   lines(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
 /** A contract with the attempts of all its cycles. The platform does not say which cycle an attempt is for. */
