@@ -13,6 +13,7 @@ import { type Evidence, isShown, isStored, MAX_LAG_MS } from "./evidence.ts";
 import { readContractsOf } from "./orders.ts";
 import { type PageCycles, readContractPage, readPageCycles } from "./page-reader.ts";
 import { type ContractSource, readContract } from "./reader.ts";
+import { dateFrom } from "./values.ts";
 
 /** How many rows changed, and how many events were queued. */
 interface ChangeCounts {
@@ -140,7 +141,7 @@ async function refresh(
   const isNew = isShown(hint.evidence ?? {}, read, platformClock.now());
   const reads: ContractRead[] = [];
   if (read.node !== undefined) {
-    const updatedAt = Date.parse(read.node.updatedAt);
+    const updatedAt = Date.parse(dateFrom(read.node.updatedAt));
     const orders = new Map(hint.orders.map((gid): [string, number | null] => [gid, null]));
     for (const [gid, order] of read.orders) orders.set(gid, Date.parse(order.updatedAt ?? "") || null);
     // An older answer has shown the changes up to its own time, and perhaps not the changes of orders.

@@ -23,6 +23,7 @@ test.each<[string, string, unknown]>([
   ["a contract without billingPolicy", "Nodes", contract({ billingPolicy: null })],
   ["a contract without id", "Nodes", contract({ id: null })],
   ["a contract without originOrder.id", "Nodes", contract({ originOrder: { id: [] } })],
+  ["an invalid date: soon", "Nodes", contract({ updatedAt: "soon", customer: { id: CUSTOMER, updatedAt: START } })],
   ["a contract without customer", "Nodes", contract({ customer: "x" })],
   ["cycles without subscriptionBillingCycles", "BillingCycles", {}],
   [
