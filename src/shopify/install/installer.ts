@@ -3,7 +3,7 @@ import { missingScopes } from "../../domain/platform/connection.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
 import { type Sleep, untilAborted } from "../../lib/waits.ts";
-import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { Connection, ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import type { PlatformClock } from "../api/platform-clock.ts";
@@ -83,7 +83,7 @@ export function createInstaller(dependencies: Dependencies): Installer {
       const shop = await findShop(dependencies, idToken.shop);
       const connection = shop && (await connections.find(shop.id));
       if (shop === undefined || connection === undefined) return openWithExchange(idToken, text);
-      if (!(await exchange.isNeeded(shop))) {
+      if (!exchange.isNeeded(connection)) {
         checks.begin(shop, idToken, text);
         return { shop };
       }
@@ -128,8 +128,7 @@ function createExchange(dependencies: Dependencies) {
   const underWay = new Map<string, Promise<Opening>>();
 
   /** A connection that works is kept, whatever its kind. */
-  async function isNeeded(shop: Shop): Promise<boolean> {
-    const connection = await connections.find(shop.id);
+  function isNeeded(connection: Connection | undefined): boolean {
     if (connection === undefined) return true;
     const { kind, trouble, scopes, connectedAt } = connection;
     if (trouble !== null) return needsNewTokens(trouble);
@@ -144,7 +143,7 @@ function createExchange(dependencies: Dependencies) {
     try {
       // Another process may have connected the shop.
       const known = await findShop(dependencies, domain);
-      if (known !== undefined && !(await isNeeded(known))) return { shop: known };
+      if (known !== undefined && !isNeeded(await connections.find(known.id))) return { shop: known };
       return isOurs ? await install(dependencies, processId, idToken, text) : undefined;
     } finally {
       if (isOurs) await connections.endExchange(domain, processId);
@@ -226,7 +225,7 @@ async function install(
  * Checks connections while somebody looks at the page: reads plan and scopes, at most once a minute for each shop. If
  * the platform refuses the tokens, the ID token of the view is exchanged at once.
  */
-function createChecks({ installations, clock, log }: Dependencies, exchange: Exchange) {
+function createChecks({ connections, installations, clock, log }: Dependencies, exchange: Exchange) {
   const checkedAt = createTimes(clock);
   const underWay = new Set<Promise<void>>();
 
@@ -236,7 +235,7 @@ function createChecks({ installations, clock, log }: Dependencies, exchange: Exc
     } catch (thrown) {
       const fields = { shop: shop.domain, ...failureFields(thrown) };
       log.info("cannot read the scopes and the plan of a shop whose page was opened", fields);
-      if (await exchange.isNeeded(shop)) await exchange.run(idToken, text);
+      if (exchange.isNeeded(await connections.find(shop.id))) await exchange.run(idToken, text);
     }
   }
 

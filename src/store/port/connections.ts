@@ -3,7 +3,7 @@ import type { Shop } from "../../domain/shop.ts";
 import type { NewShop } from "./shops.ts";
 
 /** A shop's connection to the platform. Times in epoch milliseconds. */
-interface Connection {
+export interface Connection {
   kind: ConnectionKind;
   scopes: string[];
   expiresAt: number | null;

@@ -116,12 +116,15 @@ function exchanges(
 
   return {
     async beginExchange(domain, process, now, until) {
-      const begun = await db.run(
-        sql`INSERT INTO token_exchanges (domain, process, ends_at) VALUES (${domain}, ${process}, ${until})
-          ON CONFLICT (domain) DO UPDATE SET process = excluded.process, ends_at = excluded.ends_at
-          WHERE token_exchanges.ends_at < ${now} OR token_exchanges.process = excluded.process`,
-      );
-      return begun > 0;
+      return db.transaction(function* () {
+        // Also removes reservations of processes that were killed, for any shop.
+        yield* tx.run(sql`DELETE FROM token_exchanges WHERE ends_at < ${now}`);
+        const begun = yield* tx.run(
+          sql`INSERT INTO token_exchanges (domain, process, ends_at) VALUES (${domain}, ${process}, ${until})
+            ON CONFLICT DO NOTHING`,
+        );
+        return begun > 0;
+      });
     },
 
     async install(process, { shop: newShop, kind, tokens, scopes, connectedAt }) {
