@@ -1,5 +1,6 @@
 import type { DataRequest } from "../domain/people/data-request.ts";
 import { missingScopes } from "../domain/platform/connection.ts";
+import { loadText } from "../domain/platform/load-progress.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { ConnectionWarning } from "../store/port/connections.ts";
@@ -16,6 +17,7 @@ export interface ShopStatus extends ShopSettings {
   troubleSince: number | null;
   warnings: ConnectionWarning[];
   uninstalledAt: number | null;
+  load: UnfinishedLoad | null;
   loadedAt: number | null;
   reconciledAt: number | null;
   /** Number of rows that the last reconciliation changed. */
@@ -26,17 +28,28 @@ export interface ShopStatus extends ShopSettings {
   dataRequests: DataRequest[];
 }
 
+/** A load that is under way, or that `serve` has to begin or continue. */
+export interface UnfinishedLoad {
+  isUnderWay: boolean;
+  /** How far it is. */
+  text: string;
+  /** Why it was interrupted; null if it was not, or if the reason is unknown. */
+  error: string | null;
+}
+
 export async function shopStatus(
   store: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
+  now: number,
 ): Promise<ShopStatus> {
-  const [settings, connection, warnings, uninstallation, counts, load, reconciliation, openRequests] =
+  const [settings, connection, warnings, uninstallation, counts, unfinished, load, reconciliation, openRequests] =
     await Promise.all([
       store.shops.settings(shop.id),
       store.connections.find(shop.id),
       store.connections.warnings(shop.id),
       store.connections.uninstallation(shop.id),
       store.inbox.count(shop.id),
+      unfinishedLoad(store, shop.id, now),
       store.syncs.lastComplete(shop.id, "full"),
       store.syncs.lastComplete(shop.id, "changes"),
       store.dataRequests.open(shop.id),
@@ -48,12 +61,37 @@ export async function shopStatus(
     troubleSince: connection?.troubleSince ?? null,
     warnings,
     uninstalledAt: uninstallation?.uninstalledAt ?? null,
+    load: unfinished,
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
     reconciledRows: reconciliation?.changed ?? null,
     inbox: counts,
     dataRequests: openRequests,
   };
+}
+
+/** @returns null if the shop is loaded, or not connected */
+export async function unfinishedLoad(
+  { syncs, connections }: Pick<Store, "syncs" | "connections">,
+  shopId: number,
+  now: number,
+): Promise<UnfinishedLoad | null> {
+  const [state, complete, connection] = await Promise.all([
+    syncs.loadState(shopId, now),
+    syncs.lastComplete(shopId, "full"),
+    connections.find(shopId),
+  ]);
+  const isUnderWay = state !== undefined && state.holder !== null;
+  if (!isUnderWay && (complete !== undefined || connection === undefined)) return null;
+  const progress = state?.progress ?? {};
+  return { isUnderWay, text: loadText(progress), error: isUnderWay ? null : (progress.error ?? null) };
+}
+
+/** Describes an unfinished load for the operator. */
+export function operatorLoadText({ isUnderWay, text, error }: UnfinishedLoad): string {
+  if (isUnderWay) return `the first load is under way: ${text}`;
+  if (error === null) return "the shop is not loaded yet: `sds serve` does that";
+  return `the load was interrupted, and \`sds serve\` goes on with it: ${text}; ${error}`;
 }
 
 function missingText(scopes: readonly string[]): string | null {

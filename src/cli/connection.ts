@@ -78,7 +78,10 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
     return { ...connection, hasContracts, missing: await platform.missingLevels(connection.shop) };
   });
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
-  else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
+  else {
+    const next = `\`sds serve\` loads it; \`sds sync ${domain}\` shows the progress, or loads it without \`serve\`.`;
+    tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). ${next}`);
+  }
   if (!hasContracts) warn([NO_CONTRACTS]);
   warn(missing);
 }

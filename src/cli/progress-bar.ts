@@ -1,9 +1,8 @@
+import { createPace, timeLeft } from "../lib/pace.ts";
 import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
-/** The time left is computed from the speed in this window: a load slows down when its saved points are spent. */
-const WINDOW_MS = 60_000;
 
 interface ProgressBar {
   /** Draws, at most every 100 ms. @param done from 0 to 1; undefined if the size is unknown, as with a pipe */
@@ -15,23 +14,14 @@ interface ProgressBar {
 /** A progress bar with the time left, drawn only on a terminal. @param clock milliseconds */
 export function createProgressBar(stream: NodeJS.WriteStream, clock = () => performance.now()): ProgressBar {
   let drawnAt = Number.NEGATIVE_INFINITY;
-  /** Measurements in the window, oldest first. Each new stage starts again at 0. */
-  let measured: { done: number; at: number }[] = [];
-
-  function measure(done: number | undefined, at: number): { done: number; at: number } {
-    if (done === undefined || done < (measured.at(-1)?.done ?? 0)) measured = [];
-    if (done !== undefined) measured.push({ done, at });
-    const [first = { done: 0, at }, second] = measured;
-    if (second !== undefined && at - second.at >= WINDOW_MS) measured.shift();
-    return first;
-  }
+  const pace = createPace();
 
   return {
     update(done, text) {
       const now = clock();
       if (!stream.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
-      const from = measure(done, now);
+      const from = pace.note(done, now);
       stream.write(`\r\x1b[K${progressLine(done, text, (now - from.at) / 1000, from.done)}`);
     },
     end() {
@@ -44,8 +34,9 @@ export function createProgressBar(stream: NodeJS.WriteStream, clock = () => perf
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;
   const part = Math.min(done, 1);
-  if (part <= from) return `${bar(part)}  ${text}`;
-  const left = Math.ceil((elapsed / (part - from)) * (1 - part));
+  const leftMs = timeLeft({ done: from, at: 0 }, { done: part, at: elapsed * 1_000 });
+  if (leftMs === undefined) return `${bar(part)}  ${text}`;
+  const left = Math.ceil(leftMs / 1_000);
   const time = left >= 60 ? `${Math.floor(left / 60)}m ${left % 60}s` : `${left}s`;
   return `${bar(part)}  ${text}, ${time} left`;
 }

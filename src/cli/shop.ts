@@ -1,5 +1,12 @@
 import type { Command } from "commander";
-import { changeShop, connectionText, type ShopStatus, shopStatus, sinceText } from "../actions/shop.ts";
+import {
+  changeShop,
+  connectionText,
+  operatorLoadText,
+  type ShopStatus,
+  shopStatus,
+  sinceText,
+} from "../actions/shop.ts";
 import { removeShop } from "../actions/shop-removal.ts";
 import { invalid } from "../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/events/trigger.ts";
@@ -131,7 +138,7 @@ async function list({ json }: JsonFlag, command: Command): Promise<void> {
 async function show(domain: string, { json }: JsonFlag, command: Command): Promise<void> {
   const { shop, status } = await withStore(command, async (store) => {
     const shop = await findShop(store, domain);
-    return { shop, status: await shopStatus(store, shop) };
+    return { shop, status: await shopStatus(store, shop, Date.now()) };
   });
   const isShown = usesPlatform(status);
   const dataRequests = status.dataRequests.map(dataRequestEntry);
@@ -219,6 +226,7 @@ function platformEntry(status: ShopStatus) {
     troubleSince: isoUtcOrNull(status.troubleSince),
     warnings: status.warnings.map(({ text, since }) => ({ text, since: isoUtc(since) })),
     uninstalledAt: isoUtcOrNull(status.uninstalledAt),
+    load: status.load === null ? null : operatorLoadText(status.load),
     syncedAt: isoUtcOrNull(status.loadedAt),
     reconciledAt: isoUtcOrNull(status.reconciledAt),
     repairs: reconciledRows,
@@ -230,10 +238,11 @@ function platformEntry(status: ShopStatus) {
 }
 
 function platformTexts(status: ShopStatus): Record<string, string> {
-  const { syncedAt, reconciledAt, repairs, inbox, retryDays, creditTitle, triggers } = platformEntry(status);
+  const { load, syncedAt, reconciledAt, repairs, inbox, retryDays, creditTitle, triggers } = platformEntry(status);
   const warnings = status.warnings.map(({ text, since }) => sinceText(text, since)).join(". ");
   return {
     ...(warnings !== "" && { warnings }),
+    ...(load !== null && { load }),
     syncedAt: syncedAt ?? "never",
     reconciledAt: reconciledAt ?? "never",
     repairs: String(repairs ?? "never"),

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Command } from "commander";
 import { version } from "../../package.json";
+import { operatorLoadText, unfinishedLoad } from "../actions/shop.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { PARTITIONS } from "../domain/shop.ts";
 import { printable } from "../lib/log.ts";
@@ -97,19 +98,19 @@ function reasonIn(body: string): string {
 }
 
 /** Counts a shop's waiting and failed work, and reads what its operator has to know about the platform. */
-async function workOf(
-  { connections, deliveries, inbox, syncs }: Store,
-  { id, domain }: { id: number; domain: string },
-) {
-  const [{ pending, retrying }, dead, items, reconciliation, connection, warnings, uninstallation] = await Promise.all([
-    deliveries.countWaiting(id),
-    deliveries.countDead(id, 0),
-    inbox.count(id),
-    syncs.lastComplete(id, "changes"),
-    connections.find(id),
-    connections.warnings(id),
-    connections.uninstallation(id),
-  ]);
+async function workOf(store: Store, { id, domain }: { id: number; domain: string }) {
+  const { connections, deliveries, inbox, syncs } = store;
+  const [{ pending, retrying }, dead, items, load, reconciliation, connection, warnings, uninstallation] =
+    await Promise.all([
+      deliveries.countWaiting(id),
+      deliveries.countDead(id, 0),
+      inbox.count(id),
+      unfinishedLoad(store, id, Date.now()),
+      syncs.lastComplete(id, "changes"),
+      connections.find(id),
+      connections.warnings(id),
+      connections.uninstallation(id),
+    ]);
   return {
     domain,
     pending,
@@ -117,6 +118,7 @@ async function workOf(
     dead,
     inboxWaiting: items.waiting,
     inboxFailed: items.failed,
+    load: load === null ? null : operatorLoadText(load),
     reconciledAt: isoUtcOrNull(reconciliation?.endedAt ?? null),
     trouble: connection?.trouble ?? null,
     troubleSince: isoUtcOrNull(connection?.troubleSince ?? null),
@@ -151,7 +153,8 @@ function print({ serving, engine, shops }: Service, cluster: Status["cluster"], 
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
-  for (const { domain, trouble, troubleSince, warnings, uninstalledAt } of shops) {
+  for (const { domain, trouble, troubleSince, warnings, uninstalledAt, load } of shops) {
+    if (load !== null) printLine(`${domain}: ${load}`);
     if (uninstalledAt !== null) printLine(`${domain} uninstalled the app at ${uninstalledAt}`);
     if (trouble !== null) printLine(`${domain}: ${trouble}${troubleSince === null ? "" : `; since ${troubleSince}`}`);
     for (const { text, since } of warnings) printLine(`${domain}: ${text}; since ${since}`);

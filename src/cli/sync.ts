@@ -1,18 +1,25 @@
 import type { Command } from "commander";
 import { invalid, SdsError } from "../domain/error.ts";
-import type { SyncCounts, SyncRun } from "../domain/platform/sync.ts";
+import { progressText, type SyncProgress, stepText } from "../domain/platform/load-progress.ts";
+import { NO_COUNTS, type SyncCounts } from "../domain/platform/sync.ts";
+import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { SyncProgress } from "../shopify/sync/progress.ts";
+import { loadExclusively } from "../shopify/sync/exclusive-load.ts";
+import type { LoadOptions } from "../shopify/sync/full-sync.ts";
+import type { OnProgress } from "../shopify/sync/progress.ts";
+import type { Synchronizer } from "../shopify/sync/synchronizer.ts";
+import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
+import { sleep } from "./dependencies.ts";
 import { EVENTS_OPTION, parseSince } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 
-/** The steps of a load, in their order. The progress bar shows the time left of the current step. */
-const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
+/** How often the progress of another process is read. */
+const FOLLOW_INTERVAL_MS = 500;
 
 type SyncFlags = JsonFlag & { events?: boolean; since?: number; pages?: boolean };
 
@@ -53,14 +60,11 @@ async function sync(
     }
     const { synchronizer, missingLevels } = platformOf(config, store);
     warn(await missingLevels(shop));
-    const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
-    if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
-    const step = ({ stage }: SyncProgress) =>
-      since === undefined ? ` (step ${LOAD_STEPS.indexOf(stage) + 1} of 3)` : "";
+    const step = ({ stage }: Pick<SyncProgress, "stage">) => (since === undefined ? ` (${stepText({ stage })})` : "");
     const show = (update: SyncProgress) => progress.update(update.done, `${progressText(update)}${step(update)}`);
     try {
       return since === undefined
-        ? await synchronizer.load(shop, { events, pages }, show)
+        ? await load({ store, synchronizer, show }, shop, { events, pages })
         : await synchronizer.reconcile(shop, since, show);
     } finally {
       progress.end();
@@ -77,12 +81,43 @@ async function sync(
   printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);
 }
 
-function progressText({ counts, stage, bulk }: SyncProgress): string {
-  if (bulk?.state === "preparing") {
-    return `the platform prepares the file of ${bulk.what}, ${bulk.count.toLocaleString("en")} so far`;
+interface LoadContext {
+  store: Store;
+  synchronizer: Synchronizer;
+  show: OnProgress;
+}
+
+/** Loads the shop, or follows the load of another process. If that process stops, this one continues its load. */
+async function load(context: LoadContext, shop: Shop, options: LoadOptions): Promise<SyncCounts> {
+  const { store, synchronizer, show } = context;
+  const { syncs } = store;
+  const unfinished = await syncs.unfinished(shop.id, "full");
+  if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
+  const clocks = { now: Date.now, clock: () => performance.now() };
+  for (;;) {
+    const before = await syncs.lastComplete(shop.id, "full");
+    const counts = await loadExclusively({ syncs, synchronizer, ...clocks }, shop, options, show);
+    if (counts !== undefined) return counts;
+    if (options.events || options.pages === true) {
+      const advice = `wait until it ends with \`sds sync ${shop.domain}\`, then run this command again`;
+      throw new SdsError("conflict", `a load of ${shop.domain} without these options is under way: ${advice}`);
+    }
+    tell(`A load of ${shop.domain} is under way already. This command shows its progress, and ends with it.`);
+    const followed = await follow(context, shop);
+    const after = await syncs.lastComplete(shop.id, "full");
+    if (after !== undefined && after.endedAt !== before?.endedAt) return followed;
   }
-  if (bulk?.what === "orders") return counted(bulk.count, "order", "orders");
-  return stage === "customers" ? counted(counts.customers, "customer", "customers") : contractsText(counts);
+}
+
+/** Shows the progress of another process until its load ends. @returns what it read */
+async function follow({ store, show }: LoadContext, shop: Shop): Promise<SyncCounts> {
+  for (;;) {
+    const state = await store.syncs.loadState(shop.id, Date.now());
+    const { counts = NO_COUNTS, stage = "customers", done, bulk } = state?.progress ?? {};
+    if (state === undefined || state.holder === null) return counts;
+    show({ counts, stage, done, ...(bulk && { bulk }) });
+    await sleep(FOLLOW_INTERVAL_MS);
+  }
 }
 
 function countsText(counts: SyncCounts): string {

@@ -29,7 +29,7 @@ type JobDependencies = AppResources &
 /** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { membership, recordWriter, steadyTime, config } = dependencies;
+  const { firstLoader, membership, recordWriter, steadyTime, config } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
@@ -52,6 +52,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
+    ["* * * * * *", "load connected shops for the first time", () => firstLoader.begin()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
     [
       "15 5,35 * * * *",

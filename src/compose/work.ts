@@ -13,6 +13,7 @@ import { createRecordWriter, type RecordWriter } from "../mirror/record-writer.t
 import { createInboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor } from "../shopify/inbox/processor.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
+import { createFirstLoader } from "../shopify/sync/first-loader.ts";
 import { createReconciler } from "../shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "../shopify/workflow.ts";
 import type { Claim } from "../store/port/deliveries.ts";
@@ -64,11 +65,15 @@ export function openWork(resources: MemberResources) {
   const { isSlow } = client;
   const processor = createInboxProcessor({ inbox, shops, handle, isSlow, membership, now, clock, sleep, log });
   const inboxWriter = createInboxWriter(inbox, now, () => processor.wake(), isShared);
-  const reconciler = createReconciler({ ...resources, shops, connections, syncs, synchronizer, now: platform.now });
+  const { installations } = platform;
+  const syncing = { ...resources, shops, connections, syncs, synchronizer, installations };
+  const reconciler = createReconciler({ ...syncing, now: platform.now });
+  const firstLoader = createFirstLoader(syncing);
   const wakeAll = () => {
     for (const each of [sender, processor, remover]) each.wake();
   };
-  return { gauge, membership, recordWriter, remover, platform, sender, processor, inboxWriter, reconciler, wakeAll };
+  const works = { sender, processor, reconciler, firstLoader, remover };
+  return { gauge, membership, recordWriter, platform, inboxWriter, wakeAll, ...works };
 }
 
 export function openMembership({ store, clock, log }: AppResources, onGained: () => void): Membership {

@@ -1,3 +1,4 @@
+import { SdsError } from "../domain/error.ts";
 import { createKeyedMutex, type KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Sleep } from "../lib/waits.ts";
@@ -36,6 +37,7 @@ export interface PlatformSettings {
 export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
+  installations: InstallationReader;
   handleWebhooks: WebhookHandler;
   warnings: ConnectionWarnings;
   /** The platform's time. */
@@ -97,6 +99,7 @@ export function openPlatform(
     installations,
     mutex: createKeyedMutex(),
     sizes: createBatchSizes(),
+    stopping: new AbortController(),
     reportRounding: createRoundingReport(log),
   };
   const installer = createInstaller({ ...api, ...store, ...dependencies, installations });
@@ -110,6 +113,7 @@ export function openPlatform(
       now,
     }),
     installer,
+    installations,
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
     handleWebhooks: openWebhookHandler(services),
     connect: (domain, credentials) =>
@@ -124,6 +128,7 @@ export function openPlatform(
       return noted.flatMap(({ kind, text }) => (kind.startsWith("level ") ? [text] : []));
     },
     async stop() {
+      services.stopping.abort();
       client.stop();
       const drained = new AbortController();
       const renewals = Promise.all([tokens.drain(), installer.drain()]).then(() => drained.abort());
@@ -158,6 +163,8 @@ interface PlatformServices extends Dependencies {
   installations: InstallationReader;
   mutex: KeyedMutex;
   sizes: BatchSizes;
+  /** Aborted by `stop`. */
+  stopping: AbortController;
   reportRounding: RoundingReport;
 }
 
@@ -175,11 +182,16 @@ function openContracts(
 }
 
 function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synchronizer {
-  const { api, store, installations, sizes, fetch, sleep, clock, log } = services;
+  const { api, store, installations, sizes, stopping, fetch, clock, log } = services;
   const { syncs, inbox, orderStages } = store;
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
   const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient, sizes), orderStages);
+  /** A stop ends the waits for bulk operations, which would go on for days otherwise. */
+  const sleep: Sleep = async (waitMs) => {
+    await services.sleep(waitMs, stopping.signal);
+    if (stopping.signal.aborted) throw new SdsError("failed", "the wait for the platform was stopped");
+  };
   return createSynchronizer({
     forLoads: { client: loadClient, contracts: openContracts(services, loadClient, stagedLoader) },
     forReconciling: { client: reconcileClient, contracts: openContracts(services, reconcileClient) },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
+import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { receive } from "../conformance/received.ts";
@@ -12,7 +13,7 @@ const NO_TRIGGERS = noAccess("workflow triggers");
 async function opened(plan: Plan = "pro") {
   const { app, shop } = await testShop({}, plan);
   const { store } = app;
-  return { store, shop, status: () => shopStatus(store, shop) };
+  return { store, shop, status: () => shopStatus(store, shop, Date.now()) };
 }
 
 describe("the status of a shop", () => {
@@ -28,6 +29,7 @@ describe("the status of a shop", () => {
       troubleSince: null,
       warnings: [],
       uninstalledAt: null,
+      load: null,
       loadedAt: null,
       reconciledAt: null,
       reconciledRows: null,
@@ -48,6 +50,24 @@ describe("the status of a shop", () => {
       reconciledRows: 7,
       inbox: { waiting: 2, failed: 1 },
     });
+  });
+
+  test("says how far an unfinished load is, and whether some process does it", async () => {
+    const { store, shop, status } = await opened();
+    const loadOf = async () => (await status()).load;
+    await store.connections.connect(shop.id, "token", TOKENS, GRANTED, START);
+    expect(await loadOf()).toEqual({ isUnderWay: false, text: "it begins now", error: null });
+    const now = Date.now();
+    await store.syncs.claimLoad(shop.id, { holder: "a", now, until: now + 15_000 });
+    const counts = { ...NO_COUNTS, subscriptions: 1_240 };
+    const progress = { stage: "subscriptions", counts, done: 0.25, leftMs: 100_000 } as const;
+    await store.syncs.keepLoad(shop.id, "a", now + 15_000, progress);
+    const text = "1,240 of about 5,000 subscriptions, 2 minutes left";
+    expect(await loadOf()).toEqual({ isUnderWay: true, text, error: null });
+    await store.syncs.releaseLoad(shop.id, "a", { ...progress, error: "HTTP 503" });
+    expect(await loadOf()).toEqual({ isUnderWay: false, text, error: "HTTP 503" });
+    await store.syncs.complete(shop.id, "full", START, 9, START + 1);
+    expect(await loadOf()).toBeNull();
   });
 
   test("says in words whether the connection works", async () => {

@@ -72,7 +72,10 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
     const { store } = await engine.open();
     const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
     for (const [n, shop] of [a, b].entries()) await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
-    expect(await store.connections.list()).toEqual([b.id, a.id]);
+    expect(await store.connections.list()).toEqual([
+      { shopId: b.id, connectedAt: START + 1 },
+      { shopId: a.id, connectedAt: START },
+    ]);
   });
 
   test("that was removed is refused", async () => {

@@ -137,7 +137,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
   expect(await program.run(["shop", "connect", DOMAIN, "--client-credentials"])).toEqual({
     status: 0,
     stdout: "",
-    stderr: `Connected ${DOMAIN} (EUR, plan pro). Load it with \`sds sync ${DOMAIN}\`.\n`,
+    stderr: `Connected ${DOMAIN} (EUR, plan pro). \`sds serve\` loads it; \`sds sync ${DOMAIN}\` shows the progress, or loads it without \`serve\`.\n`,
   });
   expect(await program.run(["sync"])).toEqual({
     status: 0,
@@ -151,6 +151,7 @@ test("shop connect, sync and shop show describe the shop's connection to the pla
     "troubleSince",
     "warnings",
     "uninstalledAt",
+    "load",
     "syncedAt",
     "reconciledAt",
     "repairs",

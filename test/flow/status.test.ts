@@ -27,6 +27,7 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     dead: 0,
     inboxWaiting: 0,
     inboxFailed: 0,
+    load: null,
     reconciledAt: null,
     trouble: null,
     troubleSince: null,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
+import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { apiKey, HOUR, receipt, receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -267,13 +268,20 @@ describe("the page of plan and mirror", () => {
   test("says what to do next: connect, load, or look into the inbox", async () => {
     const { all, html, store, shop } = await signedIn();
     const shows = async () =>
-      (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
+      (await html("/admin/plan")).match(/id="(empty-mirror|loading|inbox-failed)"|<code>\s*sds [\w -]+/g);
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
     expect(await html("/admin/plan")).toContain("The operator of this service can connect the shop with <code>");
     await store.connections.connect(shop.id, "token", TOKENS, [], START);
-    expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds sync alpha"]);
+    expect(await shows()).toEqual(['id="loading"']);
+    expect(await html("/admin/plan")).toContain("begins by itself, in a few seconds.");
     await apply(all.app, shop, [customer(1)]);
-    expect(await shows()).toEqual(['id="not-loaded"', "<code>sds sync alpha"]);
+    const { ms } = all.clock;
+    await store.syncs.claimLoad(shop.id, { holder: "a", now: ms, until: ms + 15_000 });
+    const counts = { ...NO_COUNTS, subscriptions: 1_240 };
+    const progress = { stage: "subscriptions", counts, done: 0.25, leftMs: 100_000 } as const;
+    await store.syncs.keepLoad(shop.id, "a", ms + 15_000, progress);
+    expect(await html("/admin/plan")).toContain("1,240 of about 5,000 subscriptions, 2 minutes left.");
+    await store.syncs.releaseLoad(shop.id, "a", progress);
     await store.syncs.complete(shop.id, "full", START, 1, START);
     expect(await shows()).toBeNull();
     await receiveFailed(store, shop);

@@ -30,7 +30,7 @@ test.each([false, true])("a new domain is named, and its webhooks are used (redi
   expect(all.logged("platform webhooks name an unknown shop")).toMatchObject([{ shop: NEW }]);
   await all.test.app.platform.synchronizer.reconcile(all.shop.shop).catch(() => undefined);
   expect(await warnings(all)).toEqual([ADVICE]);
-  const { trouble } = await shopStatus(all.test.app.store, all.shop.shop);
+  const { trouble } = await shopStatus(all.test.app.store, all.shop.shop, Date.now());
   expect(trouble).toEqual(redirects ? expect.stringContaining(`(HTTP 301): ${NEW}`) : null);
 
   // The webhooks of the new domain reach the shop, although it was not renamed here yet.
@@ -43,7 +43,7 @@ test.each([false, true])("a new domain is named, and its webhooks are used (redi
   const renamed = (await all.test.app.store.shops.find(NEW)) ?? all.shop.shop;
   await all.test.app.platform.synchronizer.reconcile(renamed);
   expect(await warnings(all)).toEqual([]);
-  expect((await shopStatus(all.test.app.store, renamed)).trouble).toBeNull();
+  expect((await shopStatus(all.test.app.store, renamed, Date.now())).trouble).toBeNull();
   expect(await all.shop.all("subscriptions")).toMatchObject([{ id: ids[0], shopifyId: contract, status: "ACTIVE" }]);
 });
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import type { SyncProgress } from "../../src/domain/platform/load-progress.ts";
 import type { SyncCounts } from "../../src/domain/platform/sync.ts";
 import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
 import { appFiles } from "../../src/shopify/install/app-files.ts";
 import type { LoadOptions } from "../../src/shopify/sync/full-sync.ts";
-import type { SyncProgress } from "../../src/shopify/sync/progress.ts";
 import type { InboxEntry } from "../../src/store/port/inbox.ts";
 import { START, type TestApp, type TestShop, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { PLANS_WITH_PRICES } from "../../actions/access.ts";
-import { connectionText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
+import { connectionText, type ShopStatus, shopStatus, type UnfinishedLoad } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
@@ -16,10 +16,10 @@ const PLAN_NAMES: Record<Plan, string> = {
   "free+addon": "Free with the API and webhooks add-on",
 };
 
-export const showPlan: Handler = async ({ shop }, { store }) => {
+export const showPlan: Handler = async ({ shop }, { store, now }) => {
   const [counts, status, lastWebhookAt] = await Promise.all([
     store.shops.rowCounts(shop.id),
-    shopStatus(store, shop),
+    shopStatus(store, shop, now()),
     store.inbox.lastReceivedAt(shop.id),
   ]);
   const live = <MirrorPart counts={counts} mirror={{ ...status, domain: shop.domain, lastWebhookAt }} />;
@@ -102,28 +102,19 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
 
 /** Tells the operator the next step. */
 function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
-  const { hasConnection, loadedAt, inbox, domain } = mirror;
+  const { hasConnection, load, inbox, domain } = mirror;
   const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
-  if (rows === 0) {
-    const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
+  if (rows === 0 && !hasConnection) {
     return (
       <Empty id="empty-mirror">
-        The mirror is empty. The operator of this service can {verb} the shop with{" "}
-        <code>
-          sds {command} {domain}
-        </code>
-        , or import its records.
+        The mirror is empty. The operator of this service can connect the shop with{" "}
+        <code>sds shop connect {domain}</code>, or import its records.
       </Empty>
     );
   }
   return (
     <>
-      {hasConnection && loadedAt === null ? (
-        <p id="not-loaded">
-          The shop was never loaded in full. The operator of this service can do that with{" "}
-          <code>sds sync {domain}</code>.
-        </p>
-      ) : null}
+      {load === null ? null : <p id="loading">{loadSentence(load)}</p>}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
           Some platform webhooks could not be processed. The operator of this service can see why with{" "}
@@ -132,6 +123,12 @@ function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) 
       ) : null}
     </>
   );
+}
+
+function loadSentence({ isUnderWay, text, error }: UnfinishedLoad): string {
+  if (isUnderWay) return `The subscriptions of this shop are being loaded: ${text}.`;
+  if (error !== null) return `Loading was interrupted, and goes on by itself. So far: ${text}.`;
+  return "Loading the subscriptions of this shop begins by itself, in a few seconds.";
 }
 
 function labelOf(resource: string): string {

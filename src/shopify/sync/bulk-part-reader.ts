@@ -1,9 +1,10 @@
+import type { BulkProgress } from "../../domain/platform/load-progress.ts";
 import type { BulkPart, SyncRun } from "../../domain/platform/sync.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { BulkFailure, type FileServices } from "../bulk/file-bytes.ts";
 import { type BulkServices, beginBulkOperation, findBulkOperation, waitForBulkOperation } from "../bulk/operations.ts";
 import { type ObjectBatch, readResult } from "../bulk/result-file.ts";
-import { type ActiveRun, type BulkProgress, forgetCustomers } from "./progress.ts";
+import { type ActiveRun, forgetCustomers } from "./progress.ts";
 
 type PartName = keyof NonNullable<SyncRun["bulk"]>;
 

@@ -42,6 +42,11 @@ export interface LoadServices extends Loader, BulkServices, FileServices {
 export interface LoadOptions {
   /** Whether events are queued for the load's changes. */
   events: boolean;
+  /**
+   * Without `events`, events are queued for contracts that changed after this time, epoch milliseconds; without this
+   * field, after the load began.
+   */
+  liveSince?: number;
   /** Whether to use no bulk operations, even for a large shop. */
   pages?: boolean;
 }
@@ -50,7 +55,7 @@ export interface LoadOptions {
 export async function runFullSync(
   services: LoadServices,
   shop: Shop,
-  { events, pages = false }: LoadOptions,
+  { events, liveSince, pages = false }: LoadOptions,
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
   const { syncs, orderStages, now } = services;
@@ -77,7 +82,8 @@ export async function runFullSync(
   } finally {
     contractPages.endAhead();
   }
-  await loadContractPages(services, active, contractPages);
+  const changedSince = Math.min(liveSince ?? run.startedAt, run.startedAt);
+  await loadContractPages(services, active, contractPages, changedSince);
   await orderStages.remove(shop.id);
   await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
   return addCounts(run.counts, await refreshUnconverted(services, shop));
@@ -180,13 +186,14 @@ async function loadContractPages(
   services: LoadServices,
   { shop, run, save, onProgress }: ActiveRun,
   { pages }: PagesAhead,
+  liveSince: number,
 ): Promise<void> {
   const { client, inbox } = services;
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Without `events`, events are queued only for contracts that changed during the run or have a waiting webhook.
-    const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
+    // Without `events`, events are queued only for contracts that changed lately or have a waiting webhook.
+    const isLive = Date.parse(node.updatedAt) >= liveSince || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;

@@ -1,23 +1,6 @@
+import type { SyncProgress } from "../../domain/platform/load-progress.ts";
 import type { SyncCounts, SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-
-/** How far a sync is. */
-export interface SyncProgress {
-  counts: SyncCounts;
-  stage: SyncRun["stage"];
-  /** The finished part of the stage, 0 to 1; undefined if unknown. */
-  done: number | undefined;
-  /** The bulk operation that is read now. */
-  bulk?: BulkProgress;
-}
-
-export interface BulkProgress {
-  what: "customers" | "orders";
-  /** First the platform prepares a file, and then the file is read. */
-  state: "preparing" | "reading";
-  /** The number of objects that the platform has prepared, or that were read. */
-  count: number;
-}
 
 export type OnProgress = (progress: SyncProgress) => void;
 

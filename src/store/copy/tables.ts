@@ -164,7 +164,10 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     },
     { numbered: "number", sqlite: { order: ["number"] } },
   ),
-  table("syncs", "shop_id kind", { number: "shop_id last_started_at last_ended_at last_changed", text: "kind run" }),
+  table("syncs", "shop_id kind", {
+    number: "shop_id last_started_at last_ended_at last_changed held_until",
+    text: "kind run holder progress",
+  }),
   table("admin_links", "hash", { number: "shop_id expires_at used_at", bytes: "hash" }),
   table("admin_sessions", "hash", { number: "shop_id created_at expires_at", bytes: "hash" }),
   table("admin_forms", "session form", { bytes: "session form" }),

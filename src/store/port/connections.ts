@@ -16,6 +16,12 @@ export interface Connection {
   troubleSince: number | null;
 }
 
+/** Times in epoch milliseconds. */
+export interface ConnectedShop {
+  shopId: number;
+  connectedAt: number;
+}
+
 /** When a shop uninstalled the app, epoch milliseconds. */
 export interface Uninstallation {
   shopId: number;
@@ -49,8 +55,8 @@ export interface NewInstallation {
 
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
-  /** Ids of the connected shops, ascending. */
-  list(): Promise<number[]>;
+  /** The connected shops, ordered by their ids. */
+  list(): Promise<ConnectedShop[]>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /** Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;

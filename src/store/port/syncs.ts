@@ -1,4 +1,6 @@
+import type { LoadProgress } from "../../domain/platform/load-progress.ts";
 import type { SyncKind, SyncRun } from "../../domain/platform/sync.ts";
+import type { ConnectedShop } from "./connections.ts";
 
 /** The last completed run of one kind of sync. Times in epoch milliseconds. */
 interface CompleteSync {
@@ -7,6 +9,22 @@ interface CompleteSync {
   endedAt: number;
   /** Number of rows that the run changed. */
   changed: number;
+}
+
+/** Who loads a shop now, and how far the load is. */
+interface LoadState {
+  /** The process that has claimed the load; null if the load is not under way. */
+  holder: string | null;
+  progress: LoadProgress;
+}
+
+/** A claim of the load of a shop. It ends at a time, because its process may die. Times in epoch milliseconds. */
+interface LoadClaim {
+  holder: string;
+  now: number;
+  until: number;
+  /** A holder whose process no longer lives. Its claim does not count. */
+  deadHolder?: string | undefined;
 }
 
 export interface SyncStore {
@@ -21,4 +39,14 @@ export interface SyncStore {
    *   stays
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
+  /** Lists the connected shops that were never loaded completely, and that no process loads now. */
+  unloaded(now: number): Promise<ConnectedShop[]>;
+  /** Claims the load of a shop for one process. @returns false if another process has claimed it */
+  claimLoad(shopId: number, claim: LoadClaim): Promise<boolean>;
+  /** Prolongs a claim, and stores how far the load is. @returns false if the claim was lost */
+  keepLoad(shopId: number, holder: string, until: number, progress: LoadProgress): Promise<boolean>;
+  /** Ends a claim. */
+  releaseLoad(shopId: number, holder: string, progress: LoadProgress): Promise<void>;
+  /** Returns undefined for a shop that was never loaded, not even in part. */
+  loadState(shopId: number, now: number): Promise<LoadState | undefined>;
 }

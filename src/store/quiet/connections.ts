@@ -1,7 +1,7 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
-import type { ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
+import type { ConnectedShop, ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, findShop, newIntakeSecret } from "./shops.ts";
 
@@ -46,8 +46,9 @@ export function connectionStore(
     },
 
     async list() {
-      const connected = await db.all<{ id: number }>(sql`SELECT shop_id AS id FROM connections ORDER BY shop_id`);
-      return connected.map(({ id }) => id);
+      return db.all<ConnectedShop>(
+        sql`SELECT shop_id AS "shopId", connected_at AS "connectedAt" FROM connections ORDER BY shop_id`,
+      );
     },
 
     async tokens(shopId) {

@@ -1,4 +1,6 @@
+import type { LoadProgress } from "../../domain/platform/load-progress.ts";
 import type { SyncRun } from "../../domain/platform/sync.ts";
+import type { ConnectedShop } from "../port/connections.ts";
 import type { SyncStore } from "../port/syncs.ts";
 import { type QuietDatabase, sql } from "./quiet-database.ts";
 
@@ -7,6 +9,13 @@ interface LastSync {
   endedAt: number;
   changed: number;
 }
+
+/** A claim that ends later than this was made before the clock was set back, so it does not count. */
+const LONGEST_CLAIM_MS = 60_000;
+
+/** SQL that is true if a process has claimed the load. */
+const isClaimed = (now: number) =>
+  sql`holder IS NOT NULL AND held_until > ${now} AND held_until <= ${now + LONGEST_CLAIM_MS}`;
 
 export function syncStore(db: QuietDatabase): SyncStore {
   return {
@@ -39,6 +48,56 @@ export function syncStore(db: QuietDatabase): SyncStore {
             last_started_at = coalesce(excluded.last_started_at, syncs.last_started_at),
             last_changed = excluded.last_changed, last_ended_at = excluded.last_ended_at`,
       );
+    },
+
+    ...loads(db),
+  };
+}
+
+function loads(
+  db: QuietDatabase,
+): Pick<SyncStore, "unloaded" | "claimLoad" | "keepLoad" | "releaseLoad" | "loadState"> {
+  return {
+    async unloaded(now) {
+      return db.all<ConnectedShop>(
+        sql`SELECT connections.shop_id AS "shopId", connected_at AS "connectedAt"
+          FROM connections LEFT JOIN syncs ON syncs.shop_id = connections.shop_id AND syncs.kind = 'full'
+          WHERE last_ended_at IS NULL AND NOT coalesce(${isClaimed(now)}, false)
+          ORDER BY connections.shop_id`,
+      );
+    },
+
+    async claimLoad(shopId, { holder, now, until, deadHolder = null }) {
+      const claimed = await db.run(
+        sql`INSERT INTO syncs (shop_id, kind, holder, held_until) VALUES (${shopId}, 'full', ${holder}, ${until})
+          ON CONFLICT (shop_id, kind) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+          WHERE syncs.holder IS NULL OR syncs.holder = ${deadHolder}
+            OR syncs.held_until <= ${now} OR syncs.held_until > ${now + LONGEST_CLAIM_MS}`,
+      );
+      return claimed > 0;
+    },
+
+    async keepLoad(shopId, holder, until, progress) {
+      const kept = await db.run(
+        sql`UPDATE syncs SET held_until = ${until}, progress = ${JSON.stringify(progress)}
+          WHERE shop_id = ${shopId} AND kind = 'full' AND holder = ${holder}`,
+      );
+      return kept > 0;
+    },
+
+    async releaseLoad(shopId, holder, progress) {
+      await db.run(
+        sql`UPDATE syncs SET holder = NULL, held_until = NULL, progress = ${JSON.stringify(progress)}
+          WHERE shop_id = ${shopId} AND kind = 'full' AND holder = ${holder}`,
+      );
+    },
+
+    async loadState(shopId, now) {
+      const stored = await db.get<{ holder: string | null; progress: string | null }>(
+        sql`SELECT CASE WHEN ${isClaimed(now)} THEN holder END AS holder, progress
+          FROM syncs WHERE shop_id = ${shopId} AND kind = 'full'`,
+      );
+      return stored && { holder: stored.holder, progress: JSON.parse(stored.progress ?? "{}") as LoadProgress };
     },
   };
 }

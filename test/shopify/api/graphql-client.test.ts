@@ -280,7 +280,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
   ])("HTTP %s", async (_title, fault, text, faultyOperation = OPERATION) => {
     const all = await connected();
     const { platform } = all.test.app;
-    const status = () => shopStatus(all.test.app.store, all.shop.shop);
+    const status = () => shopStatus(all.test.app.store, all.shop.shop, Date.now());
     const shown = async () => (await status()).trouble;
     const logged = () => all.logged("the shop's connection").map(({ level }) => level);
     const pair = all.remote.issuePair();
@@ -310,7 +310,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
     const denied = { message: "Access denied", path: ["customersCount"], extensions: { code: "ACCESS_DENIED" } };
     all.platform.fault = failFirst(1, answer({ data: { customersCount: null }, errors: [denied] }));
     await expect(count(all)).rejects.toThrow("Access denied");
-    expect((await shopStatus(all.test.app.store, all.shop.shop)).trouble).toBeNull();
+    expect((await shopStatus(all.test.app.store, all.shop.shop, Date.now())).trouble).toBeNull();
   });
 });
 

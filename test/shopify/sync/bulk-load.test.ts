@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
+import type { SyncProgress } from "../../../src/domain/platform/load-progress.ts";
 import { cleanUp } from "../../support/cleanup.ts";
 import {
   type ConnectedShop,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
+import type { SyncProgress } from "../../../src/domain/platform/load-progress.ts";
 import { answerWith, connected, DOMAIN, HOUR_MS, LINE, seeded, withContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pageOfNodes } from "../../support/platform-nodes.ts";

@@ -14,3 +14,9 @@ CREATE TABLE token_exchanges (
 ALTER TABLE platform_warnings DROP CONSTRAINT platform_warnings_shop_id_fkey;
 ALTER TABLE platform_warnings ADD CONSTRAINT platform_warnings_shop_id_fkey
   FOREIGN KEY (shop_id) REFERENCES shops (id) ON DELETE CASCADE;
+
+-- Which process loads the shop, and until when no other process does; null if no process does.
+ALTER TABLE syncs ADD COLUMN holder text;
+ALTER TABLE syncs ADD COLUMN held_until bigint;
+-- JSON: how far the load is, for the settings page and commands.
+ALTER TABLE syncs ADD COLUMN progress text;

@@ -27,3 +27,9 @@ ALTER TABLE warnings_of_shops RENAME TO platform_warnings;
 CREATE TRIGGER platform_warnings_of_removed_shop BEFORE INSERT ON platform_warnings
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- Which process loads the shop, and until when no other process does; null if no process does.
+ALTER TABLE syncs ADD COLUMN holder TEXT;
+ALTER TABLE syncs ADD COLUMN held_until INTEGER;
+-- JSON: how far the load is, for the settings page and commands.
+ALTER TABLE syncs ADD COLUMN progress TEXT;

@@ -1,0 +1,81 @@
+import { hostname } from "node:os";
+import { messageOf } from "../../domain/error.ts";
+import type { LoadProgress, SyncProgress } from "../../domain/platform/load-progress.ts";
+import type { SyncCounts } from "../../domain/platform/sync.ts";
+import type { Shop } from "../../domain/shop.ts";
+import { createPace, type PaceMeter, timeLeft } from "../../lib/pace.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
+import type { LoadOptions } from "./full-sync.ts";
+import type { OnProgress } from "./progress.ts";
+import type { Synchronizer } from "./synchronizer.ts";
+
+interface Dependencies {
+  syncs: Pick<SyncStore, "claimLoad" | "keepLoad" | "releaseLoad" | "loadState" | "unfinished">;
+  synchronizer: Pick<Synchronizer, "load">;
+  now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+}
+
+/** After this time, another process may go on with the load of a process that died. */
+const CLAIM_MS = 15_000;
+/** How often the claim is prolonged, and the progress stored. */
+const KEEP_INTERVAL_MS = 2_000;
+
+/**
+ * Loads a shop, unless another process does. Stores how far the load is. The claim only saves work: two loads of a shop
+ * at the same time are harmless.
+ * @returns undefined if another process loads the shop @throws PlatformError; then the next load continues
+ */
+export async function loadExclusively(
+  { syncs, synchronizer, now, clock }: Dependencies,
+  shop: Shop,
+  options: LoadOptions,
+  onProgress: OnProgress = () => {},
+): Promise<SyncCounts | undefined> {
+  const holder = `${hostname()} ${process.pid} ${crypto.randomUUID()}`;
+  const before = await syncs.loadState(shop.id, now());
+  const deadHolder = before?.holder != null && isDead(before.holder) ? before.holder : undefined;
+  if (!(await syncs.claimLoad(shop.id, { holder, now: now(), until: now() + CLAIM_MS, deadHolder }))) return undefined;
+  const pace = createPace();
+  const run = await syncs.unfinished(shop.id, "full");
+  let progress: LoadProgress = run === undefined ? {} : { stage: run.stage, counts: run.counts };
+  const keep = () => syncs.keepLoad(shop.id, holder, now() + CLAIM_MS, progress);
+  // A failure is ignored: the load itself meets it too, or the next call works.
+  const timer = setInterval(() => void keep().catch(() => undefined), KEEP_INTERVAL_MS);
+  try {
+    await keep();
+    const counts = await synchronizer.load(shop, options, (update) => {
+      progress = withTimeLeft(pace, update, clock());
+      onProgress(update);
+    });
+    progress = { ...progress, counts };
+    return counts;
+  } catch (thrown) {
+    progress = { ...progress, error: messageOf(thrown) };
+    throw thrown;
+  } finally {
+    clearInterval(timer);
+    // Without this, the claim ends by itself.
+    await syncs.releaseLoad(shop.id, holder, progress).catch(() => undefined);
+  }
+}
+
+function withTimeLeft(pace: PaceMeter, update: SyncProgress, at: number): LoadProgress {
+  const { done } = update;
+  const from = pace.note(done, at);
+  const leftMs = done === undefined ? undefined : timeLeft(from, { done, at });
+  return { ...update, ...(leftMs !== undefined && { leftMs }) };
+}
+
+/** Whether the process of a claim no longer lives. Only known for processes of this machine. */
+function isDead(holder: string): boolean {
+  const [host, pid] = holder.split(" ");
+  if (host !== hostname()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}

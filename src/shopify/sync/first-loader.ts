@@ -1,0 +1,56 @@
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
+import type { InstallationReader } from "../install/installation.ts";
+import { loadExclusively } from "./exclusive-load.ts";
+import { createShopRuns, type ShopRunServices, type ShopRuns } from "./shop-runs.ts";
+import type { Synchronizer } from "./synchronizer.ts";
+
+interface Dependencies extends ShopRunServices {
+  connections: Pick<ConnectionStore, "find">;
+  syncs: SyncStore;
+  synchronizer: Pick<Synchronizer, "load">;
+  installations: Pick<InstallationReader, "read">;
+  now: () => number;
+}
+
+/** Large shops load for hours, but mostly wait for the platform. A load needs some 50 MB of memory. */
+const MAX_CONCURRENT_SHOPS = 4;
+const RETRY_WAIT_MS = 60_000;
+/** The wait while the platform refuses the shop's connection. A new connection ends the wait. */
+const ACTION_WAIT_MS = 3_600_000;
+/**
+ * A load queues events for contracts that changed since the shop was connected: their webhooks may be lost. But not for
+ * older changes than this, because a shop may have been connected for years.
+ */
+const MAX_LIVE_MS = 24 * 3_600_000;
+
+/**
+ * Loads each connected shop that was never loaded completely. The database says which shops these are, and how far
+ * their loads are. So a load that was interrupted by a kill continues at the next start, or on another node.
+ */
+export function createFirstLoader(dependencies: Dependencies): ShopRuns {
+  const { shops, connections, syncs, installations, now, log } = dependencies;
+  return createShopRuns(dependencies, {
+    list: () => syncs.unloaded(now()),
+    // Its load may have ended since the list was read.
+    isDue: async ({ shopId }) => (await syncs.lastComplete(shopId, "full")) === undefined,
+    async run({ id }) {
+      const connected = await shops.byId(id);
+      if (connected === undefined) return;
+      // Reads the currency, the plan and the scopes, because a shop may be connected without them.
+      await installations.read(connected);
+      const shop = (await shops.byId(id)) ?? connected;
+      const connection = await connections.find(id);
+      const liveSince = Math.max(connection?.connectedAt ?? 0, now() - MAX_LIVE_MS);
+      const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });
+      if (counts !== undefined) log.info("loaded the shop from the platform", { shop: shop.domain, ...counts });
+    },
+    maxConcurrentShops: MAX_CONCURRENT_SHOPS,
+    retryWaitMs: RETRY_WAIT_MS,
+    actionWaitMs: ACTION_WAIT_MS,
+    messages: {
+      failed: "cannot load a shop from the platform; the next try continues",
+      notFound: "cannot find the shops to load from the platform",
+    },
+  });
+}

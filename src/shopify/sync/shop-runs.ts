@@ -1,0 +1,102 @@
+import type { Membership } from "../../cluster/membership.ts";
+import type { Shop } from "../../domain/shop.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ConnectedShop } from "../../store/port/connections.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
+import { failureFields } from "../../store/port/store-error.ts";
+import { needsAction } from "../api/platform-error.ts";
+
+/** Runs long work for connected shops, for a limited number of shops at the same time. */
+export interface ShopRuns {
+  /** Starts the runs that are due, as many as may run at the same time. Never rejects. */
+  begin(): Promise<void>;
+  /** Starts the runs that are due and waits for all that are under way. */
+  runOnce(): Promise<void>;
+  /** Waits for the runs under way, and starts no others. May be called twice. */
+  stop(): Promise<void>;
+}
+
+export interface ShopRunServices {
+  shops: Pick<ShopStore, "byId">;
+  membership: Pick<Membership, "beginAlways" | "mayBegin">;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+}
+
+interface ShopWork {
+  /** Lists shops that may be due. */
+  list(): Promise<ConnectedShop[]>;
+  isDue(shop: ConnectedShop): Promise<boolean>;
+  /** @throws an error, after which the shop rests */
+  run(shop: Shop): Promise<void>;
+  maxConcurrentShops: number;
+  /** The wait after a failed run. */
+  retryWaitMs: number;
+  /** The wait after a run that failed until somebody acts. */
+  actionWaitMs: number;
+  /** Log messages: a run failed; no shops could be found. */
+  messages: { failed: string; notFound: string };
+}
+
+export function createShopRuns({ shops, membership, clock, log }: ShopRunServices, work: ShopWork): ShopRuns {
+  /** By shop: the connection with which a run failed, and the time of `clock` when the next run may start. */
+  const rests = new Map<number, { connectedAt: number; until: number }>();
+  const underWay = new Map<number, Promise<void>>();
+  let stopping = false;
+
+  async function run({ shopId, connectedAt }: ConnectedShop): Promise<void> {
+    try {
+      const shop = await shops.byId(shopId);
+      if (shop !== undefined) await work.run(shop);
+      rests.delete(shopId);
+    } catch (thrown) {
+      // Another node may have taken over the shop. That node then does the work.
+      if (stopping || !membership.mayBegin(shopId)) return;
+      const waitMs = needsAction(thrown) ? work.actionWaitMs : work.retryWaitMs;
+      rests.set(shopId, { connectedAt, until: clock() + waitMs });
+      log.warn(work.messages.failed, { shopId, waitMs, ...failureFields(thrown) });
+    }
+  }
+
+  /** Whether a run failed a short time ago. A shop that was connected again since need not wait. */
+  function mustRest({ shopId, connectedAt }: ConnectedShop): boolean {
+    const rest = rests.get(shopId);
+    return rest !== undefined && rest.connectedAt === connectedAt && clock() < rest.until;
+  }
+
+  async function begin(): Promise<void> {
+    try {
+      for (const shop of await work.list()) {
+        const { shopId } = shop;
+        if (stopping || underWay.size >= work.maxConcurrentShops) return;
+        if (underWay.has(shopId) || mustRest(shop)) continue;
+        if (!membership.mayBegin(shopId) || !(await work.isDue(shop))) continue;
+        const end = membership.beginAlways(shopId);
+        const running = run(shop).finally(() => {
+          underWay.delete(shopId);
+          end();
+        });
+        underWay.set(shopId, running);
+      }
+    } catch (thrown) {
+      log.error(work.messages.notFound, failureFields(thrown));
+    }
+  }
+
+  async function settle(): Promise<void> {
+    await Promise.all(underWay.values());
+  }
+
+  return {
+    begin,
+    async runOnce() {
+      await begin();
+      await settle();
+    },
+    async stop() {
+      stopping = true;
+      await settle();
+    },
+  };
+}
