@@ -160,6 +160,11 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+  await store.syncs.unloaded();
+  await store.syncs.claimLoad(shop.id, { holder: "a", now: START, until: START + 1 });
+  await store.syncs.keepLoad(shop.id, "a", START + 1, {});
+  await store.syncs.releaseLoad(shop.id, "a", {});
+  await store.syncs.loadState(shop.id, START);
 }
 
 /** Makes a filter for each way to find rows of a resource. */

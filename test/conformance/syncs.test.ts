@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { NO_COUNTS, type SyncRun } from "../../src/domain/platform/sync.ts";
 import { START } from "../support/app.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { expectConflict, removeShop } from "./fixtures.ts";
+import { expectConflict, removeShop, TOKENS } from "./fixtures.ts";
 
 const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   startedAt: START,
@@ -58,5 +58,56 @@ describe.each(engines())("$name: a sync", (engine) => {
       store.syncs.save(shop.id, "full", run()),
       store.syncs.complete(shop.id, "full", START, 0, START),
     );
+  });
+});
+
+describe.each(engines())("$name: the load of a shop", (engine) => {
+  const claim = (holder: string, now = START) => ({ holder, now, until: now + 15_000 });
+
+  test("is claimed by one process at a time, until that process ends its claim or dies", async () => {
+    const { store, reopen, shop, other } = await storeWithTwoShops(engine);
+    const { syncs } = await reopen();
+    expect(await store.syncs.loadState(shop.id, START)).toBeUndefined();
+    expect(await store.syncs.claimLoad(shop.id, claim("a"))).toBeTrue();
+    expect(await syncs.claimLoad(shop.id, claim("b", START + 14_999))).toBeFalse();
+    expect(await syncs.claimLoad(other.id, claim("b"))).toBeTrue();
+    const progress = { stage: "customers", counts: NO_COUNTS, done: 0.5 } as const;
+    expect(await store.syncs.keepLoad(shop.id, "a", START + 20_000, progress)).toBeTrue();
+    expect(await syncs.loadState(shop.id, START + 19_999)).toEqual({ holder: "a", progress });
+    expect(await syncs.loadState(shop.id, START + 20_000)).toEqual({ holder: null, progress });
+    expect(await syncs.claimLoad(shop.id, claim("b", START + 20_000))).toBeTrue();
+    expect(await store.syncs.keepLoad(shop.id, "a", START + 60_000, progress)).toBeFalse();
+    await store.syncs.releaseLoad(shop.id, "a", progress);
+    expect((await syncs.loadState(shop.id, START + 20_000))?.holder).toBe("b");
+    expect(await store.syncs.claimLoad(shop.id, { ...claim("c", START + 20_000), deadHolder: "b" })).toBeTrue();
+    await store.syncs.releaseLoad(shop.id, "c", { error: "HTTP 503" });
+    expect(await syncs.loadState(shop.id, START)).toEqual({ holder: null, progress: { error: "HTTP 503" } });
+  });
+
+  test("can be claimed if the clock was set back since the last claim", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await store.syncs.claimLoad(shop.id, claim("a", START + 3_600_000));
+    expect((await store.syncs.loadState(shop.id, START))?.holder).toBeNull();
+    expect(await store.syncs.claimLoad(shop.id, claim("b"))).toBeTrue();
+  });
+
+  test("is to be done for connected shops that were never loaded completely", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const unloaded = () => store.syncs.unloaded();
+    expect(await unloaded()).toEqual([]);
+    for (const [n, { id }] of [shop, other].entries())
+      await store.connections.connect(id, "token", TOKENS, [], START + n);
+    const both = [
+      { shopId: shop.id, connectedAt: START },
+      { shopId: other.id, connectedAt: START + 1 },
+    ];
+    expect(await unloaded()).toEqual(both);
+    await store.syncs.save(shop.id, "full", run());
+    await store.syncs.complete(shop.id, "changes", START, 1, START);
+    expect(await unloaded()).toEqual(both);
+    await store.syncs.complete(shop.id, "full", START, 1, START);
+    expect(await unloaded()).toEqual(both.slice(1));
+    await store.connections.uninstall(other.id, START + 5);
+    expect(await unloaded()).toEqual([]);
   });
 });

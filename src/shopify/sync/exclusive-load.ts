@@ -4,7 +4,7 @@ import type { LoadProgress, SyncProgress } from "../../domain/platform/load-prog
 import type { SyncCounts } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
 import { createPace, type PaceMeter, timeLeft } from "../../lib/pace.ts";
-import type { SyncStore } from "../../store/port/syncs.ts";
+import type { LoadState, SyncStore } from "../../store/port/syncs.ts";
 import type { LoadOptions } from "./full-sync.ts";
 import type { OnProgress } from "./progress.ts";
 import type { Synchronizer } from "./synchronizer.ts";
@@ -34,8 +34,9 @@ export async function loadExclusively(
   onProgress: OnProgress = () => {},
 ): Promise<SyncCounts | undefined> {
   const holder = `${hostname()} ${process.pid} ${crypto.randomUUID()}`;
-  const before = await syncs.loadState(shop.id, now());
-  const deadHolder = before?.holder != null && isDead(before.holder) ? before.holder : undefined;
+  const current = await syncs.loadState(shop.id, now());
+  if (isLoading(current)) return undefined;
+  const deadHolder = current?.holder ?? undefined;
   if (!(await syncs.claimLoad(shop.id, { holder, now: now(), until: now() + CLAIM_MS, deadHolder }))) return undefined;
   const pace = createPace();
   const run = await syncs.unfinished(shop.id, "full");
@@ -66,6 +67,11 @@ function withTimeLeft(pace: PaceMeter, update: SyncProgress, at: number): LoadPr
   const from = pace.note(done, at);
   const leftMs = done === undefined ? undefined : timeLeft(from, { done, at });
   return { ...update, ...(leftMs !== undefined && { leftMs }) };
+}
+
+/** Whether some process loads the shop. */
+export function isLoading(state: LoadState | undefined): boolean {
+  return state !== undefined && state.holder !== null && !isDead(state.holder);
 }
 
 /** Whether the process of a claim no longer lives. Only known for processes of this machine. */

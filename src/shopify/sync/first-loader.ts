@@ -1,7 +1,7 @@
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
 import type { InstallationReader } from "../install/installation.ts";
-import { loadExclusively } from "./exclusive-load.ts";
+import { isLoading, loadExclusively } from "./exclusive-load.ts";
 import { createShopRuns, type ShopRunServices, type ShopRuns } from "./shop-runs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
@@ -31,9 +31,12 @@ const MAX_LIVE_MS = 24 * 3_600_000;
 export function createFirstLoader(dependencies: Dependencies): ShopRuns {
   const { shops, connections, syncs, installations, now, log } = dependencies;
   return createShopRuns(dependencies, {
-    list: () => syncs.unloaded(now()),
-    // Its load may have ended since the list was read.
-    isDue: async ({ shopId }) => (await syncs.lastComplete(shopId, "full")) === undefined,
+    list: () => syncs.unloaded(),
+    async isDue({ shopId }) {
+      // Its load may have ended since the list was read.
+      if ((await syncs.lastComplete(shopId, "full")) !== undefined) return false;
+      return !isLoading(await syncs.loadState(shopId, now()));
+    },
     async run({ id }) {
       const connected = await shops.byId(id);
       if (connected === undefined) return;

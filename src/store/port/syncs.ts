@@ -12,7 +12,7 @@ interface CompleteSync {
 }
 
 /** Who loads a shop now, and how far the load is. */
-interface LoadState {
+export interface LoadState {
   /** The process that has claimed the load; null if the load is not under way. */
   holder: string | null;
   progress: LoadProgress;
@@ -39,8 +39,8 @@ export interface SyncStore {
    *   stays
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
-  /** Lists the connected shops that were never loaded completely, and that no process loads now. */
-  unloaded(now: number): Promise<ConnectedShop[]>;
+  /** Lists the connected shops that were never loaded completely. */
+  unloaded(): Promise<ConnectedShop[]>;
   /** Claims the load of a shop for one process. @returns false if another process has claimed it */
   claimLoad(shopId: number, claim: LoadClaim): Promise<boolean>;
   /** Prolongs a claim, and stores how far the load is. @returns false if the claim was lost */

@@ -58,12 +58,11 @@ function loads(
   db: QuietDatabase,
 ): Pick<SyncStore, "unloaded" | "claimLoad" | "keepLoad" | "releaseLoad" | "loadState"> {
   return {
-    async unloaded(now) {
+    async unloaded() {
       return db.all<ConnectedShop>(
         sql`SELECT connections.shop_id AS "shopId", connected_at AS "connectedAt"
           FROM connections LEFT JOIN syncs ON syncs.shop_id = connections.shop_id AND syncs.kind = 'full'
-          WHERE last_ended_at IS NULL AND NOT coalesce(${isClaimed(now)}, false)
-          ORDER BY connections.shop_id`,
+          WHERE last_ended_at IS NULL ORDER BY connections.shop_id`,
       );
     },
 

@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
+import { ENGINE, Program } from "../support/program.ts";
+
+const DOMAIN = "alpha.myshopify.com";
+const CONTRACTS = 900;
+
+/** A connected shop whose load takes some seconds, because the platform gives few points. */
+async function connectedShop() {
+  const platform = await new PlatformProcess().start("--restore-rate", "400", "--maximum-available", "1000");
+  await platform.tell("addShop");
+  await platform.tell("seed", { contracts: CONTRACTS, linesEach: 1, renewals: 1 });
+  const program = new Program(undefined, platform.env);
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+  return { platform, program };
+}
+
+async function loadText(program: Program): Promise<string | null> {
+  const { shops } = await program.json<{ shops: { load: string | null }[] }>(["status"]);
+  return shops[0]?.load ?? null;
+}
+
+test("serve loads a connected shop by itself, and the next start continues a load that was killed", async () => {
+  const { platform, program } = await connectedShop();
+  const first = await program.serve();
+  await eventually(async () => (await program.rows("subscriptions")).length > 0);
+  await first.stop("SIGKILL");
+  const mirrored = (await program.rows("subscriptions")).length;
+  expect(mirrored).toBeLessThan(CONTRACTS);
+  const before = (await platform.spent()).operations["AllCustomers"];
+
+  // On PostgreSQL, this is another node. It takes over the shop when the lease of the killed node ends.
+  await program.serve();
+  const underWay = /^the first load is under way: [\d,]+ of (about )?[\d,]+ subscriptions, less than a minute left$/;
+  await eventually(async () => underWay.test((await loadText(program)) ?? ""));
+  const { stderr, stdout } = await program.run(["sync"]);
+  expect(stderr).toContain(`A load of ${DOMAIN} is under way already.`);
+  expect(stdout).toStartWith(`read ${CONTRACTS} customers, ${CONTRACTS} subscriptions, `);
+  expect(await program.rows("subscriptions")).toHaveLength(CONTRACTS);
+  expect((await platform.spent()).operations["AllCustomers"]).toBe(before);
+  expect(await loadText(program)).toBeNull();
+  expect(await program.rows("deliveries")).toEqual([]);
+});
+
+test("sds sync refuses other options while serve loads the shop, and continues a load that serve left", async () => {
+  const { program } = await connectedShop();
+  const server = await program.serve();
+  await eventually(async () => (await program.rows("subscriptions")).length > 0);
+  expect(await program.run(["sync", "--events"])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(`a load of ${DOMAIN} without these options is under way: wait until it ends`),
+  });
+  const following = program.run(["sync"]);
+  await Bun.sleep(1_000);
+  await server.stop(ENGINE === "sqlite" ? "SIGKILL" : "SIGTERM");
+  expect(await following).toMatchObject({ status: 0, stdout: expect.stringContaining(`${CONTRACTS} subscriptions`) });
+});
