@@ -10,14 +10,8 @@ import { type ContractRecords, type ContractSource, readContractFrom, readContra
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
-/** The two cycles after the billed cycles. */
-interface OpenCycles {
-  next: CycleState;
-  following: CycleState;
-}
-
-/** The open cycles of the contracts of a page, by the contracts' gids. */
-export type PageCycles = ReadonlyMap<string, OpenCycles>;
+/** The two cycles after the billed cycles, by the contracts' gids. Fewer cycles at the end of a contract. */
+export type PageCycles = ReadonlyMap<string, readonly CycleState[]>;
 
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
@@ -56,7 +50,7 @@ export async function readPageCycles(
   const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
   const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   const regular = whole.filter(
-    (node) => hasOnlySuccesses(node) && node.billingAttempts.nodes.length + 2 <= lastCycle(node),
+    (node) => hasOnlySuccesses(node) && node.billingAttempts.nodes.length <= lastCycle(node),
   );
   return readOpenCycles(source, shop, regular);
 }
@@ -67,21 +61,23 @@ async function readOpenCycles(
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
 ): Promise<PageCycles> {
-  const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
-    { contract: id, index: attempts.length + 1 },
-    { contract: id, index: attempts.length + 2 },
-  ]);
+  const addresses = nodes.flatMap((node) => {
+    const count = node.billingAttempts.nodes.length;
+    const indexes = [count + 1, count + 2].filter((index) => index <= lastCycle(node));
+    return indexes.map((index) => ({ contract: node.id, index }));
+  });
   const query = (part: readonly CycleAddress[]) => lookUp(client, shop, part);
   const batch = { sizes, shop, operation: "CycleLookup", most: MAX_CYCLES_PER_LOOKUP, query };
   const cycles = (await queryInBatches(batch, addresses)).map((each) =>
     each.status === "fulfilled" ? each.value : null,
   );
-  return new Map(
-    nodes.flatMap(({ id }, index) => {
-      const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
-      return next == null || following == null ? [] : [[id, { next, following }]];
-    }),
-  );
+  const open = new Map(nodes.map(({ id }): [string, CycleState[]] => [id, []]));
+  for (const [index, { contract }] of addresses.entries()) {
+    const cycle = cycles[index] ?? null;
+    if (cycle === null) open.delete(contract);
+    else open.get(contract)?.push(cycle);
+  }
+  return open;
 }
 
 /** Reads cycles by their addresses. A cycle that the platform refuses is null. @throws PlatformError */
@@ -125,15 +121,17 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
  */
 function regularHistory(
   node: ContractWithAttempts,
-  { next, following }: OpenCycles,
+  open: readonly CycleState[],
   settledBefore: number,
 ): History | undefined {
   const attempts = node.billingAttempts.nodes.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
-  const areOpen = [next, following].every(({ status, edited }) => status === "UNBILLED" && !edited);
+  const areOpen = open.every(({ status, edited }) => status === "UNBILLED" && !edited);
   if (!areOpen) return undefined;
-  const isDue = !next.skipped && Date.parse(next.billingAttemptExpectedDate) >= settledBefore;
-  if (!isDue && hasNextBilling(node)) return undefined;
-  const times = [...attempts.map(({ createdAt }) => createdAt), next.billingAttemptExpectedDate];
+  const [next] = open;
+  const isDue = next !== undefined && !next.skipped && Date.parse(next.billingAttemptExpectedDate) >= settledBefore;
+  if (next !== undefined && !isDue && hasNextBilling(node)) return undefined;
+  const times = attempts.map(({ createdAt }) => createdAt);
+  if (next !== undefined) times.push(next.billingAttemptExpectedDate);
   if (!followEachOther(node, times)) return undefined;
   const billed = attempts.map((attempt, index) => ({
     cycleIndex: index + 1,
@@ -142,7 +140,7 @@ function regularHistory(
     attempts: [attempt],
     editedLines: undefined,
   }));
-  const unbilled = [next, following].map((cycle) => ({ ...cycle, attempts: [], editedLines: undefined }));
+  const unbilled = open.map((cycle) => ({ ...cycle, attempts: [], editedLines: undefined }));
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
 }
 
