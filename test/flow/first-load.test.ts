@@ -17,8 +17,8 @@ async function connectedShop() {
 }
 
 async function loadText(program: Program): Promise<string | null> {
-  const { shops } = await program.json<{ shops: { load: string | null }[] }>(["status"]);
-  return shops[0]?.load ?? null;
+  const { platform } = await program.json<{ platform: { load: string | null } }>(["shop", "show", DOMAIN]);
+  return platform.load;
 }
 
 test("serve loads a connected shop by itself, and the next start continues a load that was killed", async () => {

@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { invalid, messageOf } from "../../domain/error.ts";
 import { asObject, type JsonObject } from "../../lib/json.ts";
-import { subscriptionText, WEBHOOKS_SECTION, type WebhookSubscription, webhookSubscriptions } from "./app-files.ts";
+import {
+  OWN_FILE,
+  pageUrl,
+  subscriptionText,
+  WEBHOOKS_SECTION,
+  type WebhookSubscription,
+  webhookSubscriptions,
+} from "./app-files.ts";
 
 /** What the app's file must ask for, so that `sds` works. */
 interface Needs {
@@ -38,11 +45,22 @@ export function mergeAppFile(text: string, { address, clientId, scopes }: Needs)
     throw invalid(`it is the file of the app ${fileId.slice(0, 100)}, but SDS_PLATFORM_CLIENT_ID is ${clientId}`);
   const report: Report = { added: [], notes: [] };
   joinScopes(appFile, scopes, report);
+  noteOlderFile(appFile, text, address, report);
   const missing = webhookSubscriptions(address.replace(/\/+$/, ""), scopes).flatMap((wanted) =>
     wanted.topics === undefined ? missingCompliance(appFile, wanted, report) : missingTopics(appFile, wanted, report),
   );
   if (missing.length > 0) addSubscriptions(appFile, missing);
   return { text: appFile.text, ...report, extensions: extensionsFolder(appFile.content) };
+}
+
+/** An app file that an earlier version wrote as a whole opens no page of `sds` in the platform's admin. */
+function noteOlderFile({ content }: AppFile, text: string, address: string, { notes }: Report): void {
+  const isOpened = content["application_url"] === pageUrl(address) && content["embedded"] === true;
+  if (!text.startsWith(OWN_FILE) || isOpened) return;
+  notes.push(
+    `the app does not open ${pageUrl(address)} in the platform's admin: write all files again with --force, ` +
+      "after `sds serve` of this version runs",
+  );
 }
 
 /** An app's file. A change of it keeps all other bytes. */

@@ -52,17 +52,22 @@ function appFile(address: string, clientId: string | null, scopes: readonly stri
   return `${OWN_FILE} Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
 name = "Subscription Data Service"
-application_url = ${quoted(address)}
-embedded = false
+application_url = ${quoted(pageUrl(address))}
+embedded = true
 
 [access_scopes]
 scopes = ${quoted(scopes.join(","))}
 
 [auth]
-redirect_urls = [${quoted(address)}]
+redirect_urls = [${quoted(pageUrl(address))}]
 
 ${WEBHOOKS_SECTION}
 ${webhookSubscriptions(address, scopes).map(subscriptionText).join("\n")}`;
+}
+
+/** The page that the platform's admin opens when somebody opens the app. */
+export function pageUrl(address: string): string {
+  return `${address.replace(/\/+$/, "")}/app`;
 }
 
 /** The section that subscriptions are part of. */
@@ -70,7 +75,10 @@ export const WEBHOOKS_SECTION = `[webhooks]
 api_version = ${quoted(API_VERSION)}
 `;
 
-/** The subscriptions that an app with these scopes needs. */
+/**
+ * The subscriptions that an app with these scopes needs. Their address is absolute: the platform's tool puts a relative
+ * one behind the application's URL, which ends in `/app`.
+ */
 export function webhookSubscriptions(address: string, scopes: readonly string[]): WebhookSubscription[] {
   const uri = `${address}/platform/webhooks`;
   const subscriptions = topicSubscriptions(scopes).map(({ topics, fields }) => ({

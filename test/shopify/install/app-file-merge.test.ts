@@ -93,6 +93,18 @@ describe("a merge into the file of an app", () => {
       expect(merge(text)).toMatchObject({ text, added: [] });
   });
 
+  test("says that the platform's admin does not open a file of an earlier version, and writes no address itself", () => {
+    const whole = appFiles(ADDRESS, "client")["shopify.app.toml"] ?? "";
+    expect(merge(whole).notes).toEqual([]);
+    const older = whole.replace(`application_url = "${ADDRESS}/app"`, `application_url = "${ADDRESS}"`);
+    for (const text of [older, whole.replace("embedded = true", "embedded = false")]) {
+      const { text: merged, notes } = merge(text);
+      expect(merged).toBe(text);
+      expect(notes).toEqual([expect.stringContaining(`does not open ${ADDRESS}/app in the platform's admin`)]);
+    }
+    expect(merge(BILLING).notes.join()).not.toContain("does not open");
+  });
+
   test("adds updated_at to the fields of orders that an earlier version asked for", () => {
     const { text } = merge(BILLING);
     const earlier = text.replace(', "updated_at"]', "]");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { TRIGGER_HANDLES } from "../../../src/domain/events/trigger.ts";
 import { ASKED_SCOPES, OPTIONAL_SCOPES } from "../../../src/domain/platform/connection.ts";
 import { readWebhook } from "../../../src/shopify/inbox/payload.ts";
 import { appFiles, appScopes } from "../../../src/shopify/install/app-files.ts";
@@ -89,5 +90,71 @@ describe("the file for the platform", () => {
     const empty = subscriptions.filter(({ topics, compliance_topics }) => (topics ?? compliance_topics)?.length === 0);
     expect(empty).toEqual([]);
     expect(subscriptions.some(({ include_fields }) => include_fields !== undefined)).toBe(false);
+  });
+});
+
+/** The rules of the platform's tool for the whole of an app's file. */
+interface WholeFile extends AppFile {
+  client_id: string;
+  name: string;
+  application_url: string;
+  embedded: boolean;
+  access_scopes: { scopes: string; use_legacy_install_flow?: boolean };
+  auth: { redirect_urls: string[] };
+  webhooks: AppFile["webhooks"] & { api_version: string };
+}
+
+interface Extension {
+  extensions: { name: string; type: string; handle: string; description: string }[];
+  settings: { fields: { type: string; key?: string }[] };
+}
+
+const FIELD_TYPES = ["boolean", "email", "single_line_text_field", "url", "number_decimal"];
+
+describe("the rules of the platform's tool", () => {
+  test.each(["https://sds.example.com", "https://sds.example.com/", "https://example.com/sds"])(
+    "hold for the app's file at %s",
+    (address) => {
+      const base = address.replace(/\/$/, "");
+      const { "shopify.app.toml": text = "" } = appFiles(address, "client");
+      const file = Bun.TOML.parse(text) as unknown as WholeFile;
+      expect(file.client_id).toBe("client");
+      expect(file.name.length).toBeLessThanOrEqual(30);
+      expect([file.application_url, file.embedded]).toEqual([`${base}/app`, true]);
+      expect(file.auth.redirect_urls).toEqual([`${base}/app`]);
+      expect(file.access_scopes).toEqual({ scopes: ASKED_SCOPES.join(",") });
+      expect(file.webhooks.api_version).toMatch(/^20\d\d-(01|04|07|10)$/);
+      const { subscriptions } = file.webhooks;
+      expect(new Set(subscriptions.map(({ uri }) => uri))).toEqual(new Set([`${base}/platform/webhooks`]));
+      const topics = subscriptions.flatMap((each) => [...(each.topics ?? []), ...(each.compliance_topics ?? [])]);
+      expect(new Set(topics).size).toBe(topics.length);
+      expect(topics).toContain("app/uninstalled");
+      expect(topics).toContain("app/scopes_update");
+      for (const each of subscriptions) expect((each.topics ?? each.compliance_topics)?.length).toBeGreaterThan(0);
+    },
+  );
+
+  test("hold for the workflow triggers", () => {
+    const files = Object.entries(appFiles("https://sds.example.com", "client")).filter(([path]) =>
+      path.endsWith("shopify.extension.toml"),
+    );
+    expect(files).toHaveLength(TRIGGER_HANDLES.length);
+    for (const [path, text] of files) {
+      const { extensions, settings } = Bun.TOML.parse(text) as unknown as Extension;
+      const [{ type, handle, name, description } = { type: "", handle: "", name: "", description: "" }] = extensions;
+      expect([extensions.length, type]).toEqual([1, "flow_trigger"]);
+      expect(path).toBe(`extensions/${handle}/shopify.extension.toml`);
+      expect(handle).toMatch(/^[a-zA-Z0-9-]{1,30}$/);
+      expect([name, description].map((each) => each.length > 0)).toEqual([true, true]);
+      const keys = settings.fields.map((field) => field.key);
+      expect(new Set(keys).size).toBe(keys.length);
+      for (const field of settings.fields) {
+        if (field.type.endsWith("_reference")) expect(field.key).toBeUndefined();
+        else {
+          expect(FIELD_TYPES).toContain(field.type);
+          expect(field.key).toMatch(/^[a-zA-Z ]+$/);
+        }
+      }
+    }
   });
 });
