@@ -21,7 +21,9 @@ interface CycleRanges {
 
 function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Context) {
   const contract = find(context, "contract", args.contractId);
-  if (contract === null) throw new GraphQLError("Subscription contract does not exist.");
+  // A late replica may not have the contract yet.
+  if (contract === null)
+    throw new GraphQLError("Subscription contract does not exist.", { extensions: { code: "NOT_FOUND" } });
   const { billingCyclesDateRangeSelector: dates, billingCyclesIndexRangeSelector: indexes } = args;
   let from = indexes?.startIndex ?? 1;
   let to = indexes?.endIndex ?? Number.POSITIVE_INFINITY;
