@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { findDelivery, retryDelivery, retryResultText } from "../actions/delivery.ts";
+import { findSubjects } from "../actions/delivery-search.ts";
 import {
   DELIVERY_KINDS,
   DELIVERY_STATUSES,
@@ -12,10 +13,18 @@ import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
-import { choiceOption, LIMIT_OPTION, parseSince } from "./options.ts";
+import { choiceOption, LIMIT_OPTION, parseSince, timeParser } from "./options.ts";
 import { printFields, printJson, printLine, printList, printTable, tell } from "./print.ts";
 
-type DeliveryListFlags = JsonFlag & { limit: number; status?: DeliveryStatus; kind?: DeliveryKind };
+type DeliveryListFlags = JsonFlag & {
+  limit: number;
+  status?: DeliveryStatus;
+  kind?: DeliveryKind;
+  topic?: string;
+  from?: number;
+  to?: number;
+  subject?: string;
+};
 type DeliveryRetryFlags = JsonFlag & { dead?: boolean; since?: number; yes?: boolean };
 
 const RETENTION = "Delivered ones are removed after 30 days (SDS_KEEP_DELIVERED), dead ones are kept.";
@@ -32,8 +41,12 @@ export function addDeliveryCommands(program: SdsCommand): void {
     .option(...LIMIT_OPTION)
     .option(...choiceOption("--status <status>", "list only deliveries with this status", DELIVERY_STATUSES))
     .option(...choiceOption("--kind <kind>", "list only deliveries of this kind", DELIVERY_KINDS))
+    .option("--topic <topic>", "list only deliveries of this topic or workflow trigger")
+    .option("--from <time>", "list only deliveries queued since then, as for retry --since", timeParser("--from"))
+    .option("--to <time>", "list only deliveries queued before then", timeParser("--to"))
+    .option("--subject <id>", "list only deliveries about this contract, order or customer: a gid, id or number")
     .shopAndJsonOptions()
-    .examples("sds delivery list --status dead --limit 100")
+    .examples("sds delivery list --status dead --limit 100", "sds delivery list --subject 5003 --from 7d")
     .action(list);
 
   delivery
@@ -58,8 +71,11 @@ export function addDeliveryCommands(program: SdsCommand): void {
     .action(retry);
 }
 
-async function list({ json, ...filter }: DeliveryListFlags, command: Command): Promise<void> {
-  const deliveries = await withShop(command, (store, shop) => store.deliveries.list(shop.id, filter));
+async function list({ json, subject, ...filter }: DeliveryListFlags, command: Command): Promise<void> {
+  const deliveries = await withShop(command, async (store, shop) => {
+    const subjects = subject === undefined ? undefined : await findSubjects(store.pages, shop, subject);
+    return store.deliveries.list(shop.id, { ...filter, ...(subjects !== undefined && { subjects }) });
+  });
   printList(json, deliveries.map(listEntry), "There are no such deliveries.", {
     ID: ({ id }) => id,
     KIND: ({ kind }) => kind,

@@ -28,11 +28,16 @@ export function parseLimit(text: string): number {
 }
 
 /** Reads `--since`, a date or an age. @returns epoch milliseconds. @throws SdsError `invalid` */
-export function parseSince(text: string): number {
-  const age = parseDuration(text);
-  const since = age === undefined ? parseUtc(text) : Date.now() - age;
-  if (since !== undefined) return since;
-  throw invalid(`--since is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
+export const parseSince = timeParser("--since");
+
+/** Makes a parser of an option that is a date or an age. @param name of the option, for the error */
+export function timeParser(name: string): (text: string) => number {
+  return (text) => {
+    const age = parseDuration(text);
+    const time = age === undefined ? parseUtc(text) : Date.now() - age;
+    if (time !== undefined) return time;
+    throw invalid(`${name} is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
+  };
 }
 
 /** Reads a list that is separated by commas. */

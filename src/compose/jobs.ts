@@ -17,6 +17,9 @@ const DAY_MS = 24 * 3_600_000;
  */
 const RECEIPT_RETENTION_DAYS = 7;
 
+/** How long the counts of attempts are kept: a year and a month. */
+const COUNTS_RETENTION_DAYS = 396;
+
 type JobDependencies = AppResources &
   Work & {
     authenticator: ApiKeyAuthenticator;
@@ -59,7 +62,11 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
       "cancel the contracts of shops that uninstalled the app",
       onLeader(() => cancelUninstalled({ ...store, recordWriter, now, log })),
     ],
-    ["0 10 * * * *", "remove old deliveries", onLeader(() => deliveries.prune(now() - config.keepDeliveredMs))],
+    [
+      "0 10 * * * *",
+      "remove old deliveries",
+      onLeader(() => deliveries.prune(now() - config.keepDeliveredMs, before(COUNTS_RETENTION_DAYS))),
+    ],
     [
       "0 0 * * * *",
       "forget the ids of old platform webhooks",

@@ -28,6 +28,13 @@ export function isWrittenDate(text: string): boolean {
   return ms !== undefined && isoUtc(ms) === text;
 }
 
+export const DAY_MS = 86_400_000;
+
+/** Returns the start of a time's day in UTC, epoch milliseconds. */
+export function startOfDay(ms: number): number {
+  return ms - (ms % DAY_MS);
+}
+
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Reads `500ms`, `10s`, `2m`, `1h` or `30d`. @returns milliseconds, or undefined for any other form */

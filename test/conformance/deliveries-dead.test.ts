@@ -65,7 +65,7 @@ describe.each(engines())("$name: dead deliveries", (engine) => {
     expect(await retrying).toBe(2_100);
     expect(await store.deliveries.countDead(shop.id, 0)).toBe(1);
     expect(await end(store, shop, "delivered", START + 1)).toHaveLength(2_099);
-    await store.deliveries.prune(START + HOUR);
+    await store.deliveries.prune(START + HOUR, 0);
     expect((await store.deliveries.list(shop.id, { limit: 10 })).map(({ id, status }) => [id, status])).toEqual([
       [deadAgain[0]?.id ?? "", "dead"],
     ]);
@@ -147,9 +147,9 @@ describe.each(engines())("$name: pruning deliveries", (engine) => {
     const before = await rows("deliveries");
     const attempts = await rows("attempts");
     // The first deliveries ended at START + 5.
-    await store.deliveries.prune(START + 5);
+    await store.deliveries.prune(START + 5, 0);
     expect(await rows("deliveries")).toEqual(before);
-    await store.deliveries.prune(START + 6);
+    await store.deliveries.prune(START + 6, 0);
     const isForgotten = ({ status, ended_at }: Record<string, unknown>) =>
       status === "delivered" && ended_at === START + 5;
     expect(await rows("deliveries")).toEqual(before.filter((row) => !isForgotten(row)));

@@ -44,6 +44,12 @@ describe.each(engines())("$name: the delivery log", (engine) => {
       lastStatusCode: 500,
       error: "The endpoint responded with HTTP 500.",
       createdAt: START + 1,
+      subject: {
+        contract: "gid://shopify/SubscriptionContract/2",
+        customer: expect.stringMatching(/^cus_/) as string,
+        order: null,
+        cycle: null,
+      },
     };
     expect(dead).toEqual(known);
     const ended = { duration: 7, statusCode: 500, error: known.error, url: URL, answer: "no" };

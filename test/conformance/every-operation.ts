@@ -206,7 +206,8 @@ async function deliver(store: Store, shop: Shop): Promise<void> {
   await Promise.all([deliveries.countDead(shop.id, 0), deliveries.countDead(shop.id, 0, "webhook")]);
   await deliveries.retryDead(shop.id, 0, START);
   await deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START);
-  await deliveries.prune(START + HOUR);
+  await searchLog(store, shop);
+  await deliveries.prune(START + HOUR, 0);
 }
 
 async function receive(store: Store, shop: Shop): Promise<void> {
@@ -250,4 +251,26 @@ async function signIn(store: Store, shop: Shop): Promise<void> {
   await sessions.noteAddress("http://127.0.0.1:1");
   await sessions.address();
   await sessions.forgetAddress("http://127.0.0.1:1");
+}
+
+/** Runs the statements of every filter of the log. */
+async function searchLog({ deliveries }: Store, { id }: Shop): Promise<void> {
+  const [newest] = await deliveries.list(id, { limit: 1 });
+  const subjects = [{ subject: "1" }, { subject: "1", order: { gid: "gid://shopify/Order/1", cycle: 1 } }];
+  const statuses = ["pending", "retrying", "delivered", "dead", undefined] as const;
+  for (const after of [undefined, newest?.id ?? ""]) {
+    for (const filter of [{}, { topic: "order.charged" }, { from: START - HOUR, to: START + HOUR }, { subjects }]) {
+      for (const status of statuses)
+        await deliveries.page(id, {
+          limit: 5,
+          ...filter,
+          ...(status !== undefined && { status }),
+          ...(after !== undefined && { after }),
+        });
+    }
+  }
+  await deliveries.countsByDay(id, START);
+  await deliveries.lastOutcomes(id, "webhook");
+  await deliveries.recentAttempts(id, "webhook", START);
+  await deliveries.countDelivered(id, START);
 }

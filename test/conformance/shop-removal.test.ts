@@ -239,7 +239,7 @@ describe.each(engines())("$name: a shop that is being removed", (engine) => {
     await store.shops.beginRemoval(alpha.domain, START);
     const before = await rowsOf(opened, alpha);
     await store.inbox.forgetReceipts(START + 10);
-    await store.deliveries.prune(START + 10);
+    await store.deliveries.prune(START + 10, START);
     expect(await rowsOf(opened, alpha)).toEqual(before);
     expect((await rowsOf(opened, beta))["platform_webhooks"]).toEqual([]);
   });

@@ -234,8 +234,8 @@ test("delivered deliveries are removed after their time, and dead ones stay", as
   await settled(log, "dead", 2);
   await intake([subscription(2), subscription(3), customer(9)]);
   await eventually(async () => (await log()).filter(({ status }) => status === "delivered").length === 2);
-  await test.app.store.deliveries.prune(test.clock.ms);
+  await test.app.store.deliveries.prune(test.clock.ms, 0);
   expect(await log()).toHaveLength(3);
-  await test.app.store.deliveries.prune(test.clock.ms + 10_000);
+  await test.app.store.deliveries.prune(test.clock.ms + 10_000, 0);
   expect(await log()).toMatchObject([{ status: "dead" }]);
 });

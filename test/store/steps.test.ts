@@ -39,9 +39,9 @@ test("pruning that is interrupted between two steps is finished by the next one"
     store,
     claims.map((each) => succeeded(each)),
   );
-  await interrupted(store, () => store.deliveries.prune(START + HOUR));
+  await interrupted(store, () => store.deliveries.prune(START + HOUR, 0));
   expect([countOf("deliveries") > 0, countOf("deliveries") < COUNT]).toEqual([true, true]);
-  await (await open()).deliveries.prune(START + HOUR);
+  await (await open()).deliveries.prune(START + HOUR, 0);
   expect(countOf("deliveries")).toBe(0);
 });
 

@@ -6,6 +6,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { nextTurn } from "../../src/lib/waits.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { expectCountedLog } from "../support/counted-log.ts";
 import { askApp } from "../support/described.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
@@ -81,6 +82,10 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
   test("serves the bytes that it served before, page by page, for each key", async () => {
     const database = await old(version);
     await expectStoredPages(await open(database), database.answers);
+  });
+
+  test("has the attempts of its log counted, and finds its deliveries by contract", async () => {
+    await expectCountedLog((await open(await old(version))).store);
   });
 
   test("keeps a session of the settings page, and a sign-in link works once", async () => {

@@ -19,6 +19,7 @@ const TABLES = {
   customers: { order: ["shop_id", "id"], flags: [] },
   data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test", "redacted"] },
+  delivery_counts: { order: ["shop_id", "kind", "day", "outcome"], flags: [] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },

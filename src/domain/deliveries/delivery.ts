@@ -19,6 +19,14 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
+/** Outcomes of attempts that are counted. `retried`: the attempt failed, and another one was planned. */
+export type CountedOutcome = "delivered" | "retried" | "dead";
+
+/** Returns the outcome of an attempt. @param status of the delivery after the attempt */
+export function outcomeOf(status: DeliveryStatus): CountedOutcome {
+  return status === "delivered" || status === "dead" ? status : "retried";
+}
+
 /** Tells readers of the log how long deliveries stay there. */
 export function retentionText(keepDeliveredMs: number): string {
   const days = Math.floor(keepDeliveredMs / 86_400_000);

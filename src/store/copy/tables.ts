@@ -146,6 +146,10 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id delivery number started_at duration status_code", text: "error url answer" },
     { sqlite: { order: ["delivery", "number"] } },
   ),
+  table("delivery_counts", "shop_id kind day outcome", {
+    number: "shop_id day attempts last_at",
+    text: "kind outcome",
+  }),
   table("connections", "shop_id", {
     number: "shop_id expires_at connected_at events_since renewing_until trouble_since",
     text: "kind scopes renewing trouble",

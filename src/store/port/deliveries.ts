@@ -1,4 +1,5 @@
 import {
+  type CountedOutcome,
   DELIVERY_KINDS,
   type DeliveryKind,
   type DeliveryStatus,
@@ -6,6 +7,7 @@ import {
   type Outcome,
   type Pace,
 } from "../../domain/deliveries/delivery.ts";
+import type { DeliverySubject, SubjectSearch } from "../../domain/deliveries/subject.ts";
 import type { Event } from "../../domain/events/event.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
@@ -22,6 +24,7 @@ export interface Delivery {
   lastStatusCode: number | null;
   error: string | null;
   createdAt: number;
+  subject: DeliverySubject;
 }
 
 export interface Attempt extends Pick<Outcome, "statusCode" | "error"> {
@@ -107,10 +110,63 @@ interface RecordedAndClaimed {
   claimed: Claim[];
 }
 
-interface DeliveryFilter {
+/** Which deliveries to list. Times in epoch milliseconds. */
+export interface DeliveryFilter {
   limit: number;
   status?: DeliveryStatus;
   kind?: DeliveryKind;
+  topic?: string;
+  /** Queued at this time or later. */
+  from?: number;
+  /** Queued before this time. */
+  to?: number;
+  /** Deliveries about one of these; none if the list is empty (`actions/delivery-search.ts`). */
+  subjects?: readonly SubjectSearch[];
+  /** Only deliveries that are older than the delivery with this id. An unknown id gives the newest deliveries. */
+  before?: string;
+  /** Only deliveries that are newer, and the nearest of them. */
+  after?: string;
+}
+
+/** A page of the log, newest first. */
+export interface DeliveryPage {
+  deliveries: Delivery[];
+  /** `before` of the next older page; null if no older delivery matches. */
+  older: string | null;
+  /** `after` of the next newer page; null on the newest page. */
+  newer: string | null;
+}
+
+/** The attempts of a day with one outcome. */
+export interface DayCount {
+  kind: DeliveryKind;
+  /** The start of the day in UTC, epoch milliseconds. */
+  day: number;
+  outcome: CountedOutcome;
+  attempts: number;
+}
+
+/** Figures of attempts. */
+export interface AttemptFigures {
+  attempts: number;
+  succeeded: number;
+  /** Milliseconds; null without an attempt. */
+  medianMs: number | null;
+  percentile95Ms: number | null;
+  /** Whether there were more deliveries in this time than the figures cover. */
+  isPart: boolean;
+}
+
+/** Figures of the log. They are cheap enough for each view of a page. */
+export interface DeliveryCounts {
+  /** Returns the counts of the day of `since` and of later days. Days without attempts have no count. */
+  countsByDay(shopId: number, since: number): Promise<DayCount[]>;
+  /** Returns when the last attempts began that succeeded and failed; null without one. Counts are kept for a year. */
+  lastOutcomes(shopId: number, kind: DeliveryKind): Promise<{ succeededAt: number | null; failedAt: number | null }>;
+  /** Returns figures of the attempts that began at `since` or later, of the newest 1,000 deliveries. */
+  recentAttempts(shopId: number, kind: DeliveryKind, since: number): Promise<AttemptFigures>;
+  /** Counts deliveries of both kinds that succeeded at `since` or later, and stops at 10,000. */
+  countDelivered(shopId: number, since: number): Promise<number>;
 }
 
 /** Operations for the sender. */
@@ -141,9 +197,11 @@ export interface DeliveryQueue {
 }
 
 /** Operations for operators and merchants. */
-export interface DeliveryLog {
-  /** Lists deliveries, newest first. */
+export interface DeliveryLog extends DeliveryCounts {
+  /** Lists deliveries, newest first. Reads as many pages as it needs. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
+  /** Returns a page of the log. Looks at a limited number of deliveries, so an older page may follow an empty one. */
+  page(shopId: number, filter: DeliveryFilter): Promise<DeliveryPage>;
   /** @throws SdsError `not_found` */
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */
@@ -156,8 +214,11 @@ export interface DeliveryLog {
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
-  /** Removes deliveries that succeeded before a time, in steps. After an interruption the next call continues. */
-  prune(before: number): Promise<void>;
+  /**
+   * Removes deliveries that succeeded before a time, in steps, and the counts of days before `countsBefore`. After an
+   * interruption the next call continues.
+   */
+  prune(before: number, countsBefore: number): Promise<void>;
 }
 
 export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}

@@ -1,8 +1,9 @@
 import { afterAttempt } from "../../domain/deliveries/delivery.ts";
+import { DAY_MS } from "../../lib/time.ts";
 import type { AttemptResult, EndpointPace } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
-/** Records ended attempts if this process still has their lease. @returns the recorded attempts */
+/** Records and counts ended attempts if this process still has their lease. @returns the recorded attempts */
 export async function recordResults(
   tx: Queries,
   results: readonly AttemptResult[],
@@ -32,12 +33,20 @@ export async function recordResults(
          last_status_code = ended.status_code, error = ended.error, ended_at = ended.ended_at
        FROM ended
        WHERE deliveries.shop_id = ended.shop_id AND deliveries.number = ended.number AND deliveries.lease = ended.lease
-       RETURNING ended.*, redacted
+       RETURNING ended.*, redacted, kind
      ), added AS (
        INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
        SELECT shop_id, number, attempts, started_at, duration, status_code, error, url,
          CASE WHEN NOT redacted THEN answer END
        FROM recorded
+     ), counted AS (
+       INSERT INTO delivery_counts (shop_id, kind, day, outcome, attempts, last_at)
+       SELECT shop_id, kind, started_at - started_at % ${DAY_MS}, replace(status, 'retrying', 'retried'), count(*),
+         max(started_at)
+       FROM recorded GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+       ON CONFLICT (shop_id, kind, day, outcome) DO UPDATE SET
+         attempts = delivery_counts.attempts + excluded.attempts,
+         last_at = greatest(delivery_counts.last_at, excluded.last_at)
      )
      SELECT place::float8 AS place FROM recorded`,
     [

@@ -1,22 +1,19 @@
-import type { SQL } from "drizzle-orm";
 import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
 import { type NewDelivery, webhookDelivery } from "../../domain/deliveries/event-queue.ts";
+import { subjectOf } from "../../domain/deliveries/subject.ts";
 import { SdsError } from "../../domain/error.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import { type Delivery, type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
+import { type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
+import { deliveryCounts } from "./delivery-counts.ts";
+import { KINDS, LISTED, searchDeliveries } from "./delivery-search.ts";
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
 /** Rows in one transaction of `prune` or `retryDead`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
-  last_status_code AS "lastStatusCode", error, created_at AS "createdAt"`;
-/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
-const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
-const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
 const ATTEMPT = sql`'number', number, 'startedAt', started_at, 'duration', duration, 'statusCode', status_code,
   'error', error, 'url', url, 'answer', answer`;
 
@@ -34,6 +31,7 @@ interface Numbered {
 export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8Array): DeliveryLog {
   return {
     ...deliveryReads(db),
+    ...deliveryCounts(db),
 
     async retry(shopId, id, now) {
       await db.transaction(() => retryByHand(db, shopId, id, now));
@@ -61,31 +59,32 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
       return id;
     },
 
-    async prune(before) {
+    async prune(before, countsBefore) {
       for (const shopId of await servedShopIds(db)) {
+        await db.run(
+          sql`DELETE FROM delivery_counts
+            WHERE shop_id = ${shopId} AND kind IN ('webhook', 'trigger') AND day < ${countsBefore}`,
+        );
         while ((await db.transaction(() => pruneSome(db, shopId, before))) > 0) await nextTurn();
       }
     },
   };
 }
 
-function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "show" | "countWaiting" | "countDead"> {
+function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "page" | "show" | "countWaiting" | "countDead"> {
   return {
-    async list(shopId, { limit, status, kind }) {
-      const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
-      // Without the hint SQLite reads all deliveries of a shop that has no dead deliveries.
-      const hint = status === "dead" ? either(db, { sqlite: sql`INDEXED BY deliveries_dead`, postgres: sql`` }) : sql``;
-      // The indexes are sorted by kind first, so each kind has its own query.
-      const newest = kindsOf(kind).map(
-        (each) => sql`SELECT * FROM (
-            SELECT number, ${LISTED} FROM deliveries ${hint}
-            WHERE shop_id = ${shopId} AND kind = ${KINDS[each]} ${ofStatus} ORDER BY number DESC LIMIT ${limit}
-          ) AS newest`,
-      );
-      const all = newest.reduce((first, second) => sql`${first} UNION ALL ${second}`);
-      const found = await db.all<Delivery & Numbered>(sql`${all} ORDER BY number DESC LIMIT ${limit}`);
-      return found.map(({ number: _, ...delivery }) => ({ ...delivery, test: Boolean(delivery.test) }));
+    async list(shopId, filter) {
+      const { limit } = filter;
+      let { deliveries, older } = await searchDeliveries(db, shopId, filter);
+      while (deliveries.length < limit && older !== null) {
+        const next = await searchDeliveries(db, shopId, { ...filter, limit: limit - deliveries.length, before: older });
+        deliveries = [...deliveries, ...next.deliveries];
+        older = next.older;
+      }
+      return deliveries;
     },
+
+    page: (shopId, filter) => searchDeliveries(db, shopId, filter),
 
     show: (shopId, id) => showDelivery(db, shopId, id),
 
@@ -115,14 +114,19 @@ async function showDelivery(db: QuietDatabase, shopId: number, id: string): Prom
     sqlite: sql`json_group_array(json_object(${ATTEMPT}) ORDER BY number)`,
     postgres: sql`coalesce(json_agg(json_build_object(${ATTEMPT}) ORDER BY number), '[]')::text`,
   });
-  const found = await db.get<Omit<DeliveryDetails, "history"> & { history: string }>(
+  const found = await db.get<Omit<DeliveryDetails, "history" | "subject"> & { history: string }>(
     sql`SELECT ${LISTED}, body, secret_version AS "secretVersion", (
         SELECT ${history} FROM attempts WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number
       ) AS history
       FROM deliveries WHERE shop_id = ${shopId} AND id = ${id}`,
   );
   if (found === undefined) throw notFound(id);
-  return { ...found, test: Boolean(found.test), history: JSON.parse(found.history) as DeliveryDetails["history"] };
+  return {
+    ...found,
+    test: Boolean(found.test),
+    subject: subjectOf(found.topic, found.body),
+    history: JSON.parse(found.history) as DeliveryDetails["history"],
+  };
 }
 
 function* retryByHand(db: QuietDatabase, shopId: number, id: string, now: number): TransactionWork<void> {

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
-import { afterAttempt, type NewestSecret } from "../../domain/deliveries/delivery.ts";
+import { afterAttempt, type CountedOutcome, type NewestSecret, outcomeOf } from "../../domain/deliveries/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
+import { startOfDay } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
 
@@ -15,6 +16,7 @@ type DuePosition = { at: number; number: number };
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
   const record = resultRecorder(db);
+  const addCounts = countAdder(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
   // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
@@ -68,7 +70,9 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
     async recordAndClaim(ended, claims, now, leaseUntil, waits) {
       return db
         .transaction(() => {
-          const recorded = ended.filter((each) => record(each, waits));
+          const counts: OutcomeCounts = new Map();
+          const recorded = ended.filter((each) => record(each, waits, counts));
+          addCounts(counts);
           const claimed = claims.flatMap((each) => claim(each, now, leaseUntil));
           return { recorded, claimed };
         })
@@ -138,11 +142,48 @@ function deliveryClaimer(
   };
 }
 
+/** The attempts of a transaction with one outcome, of one queue and day. */
+interface OutcomeCount extends SendQueue {
+  day: number;
+  outcome: CountedOutcome;
+  attempts: number;
+  lastAt: number;
+}
+
+/** By a text of queue, day and outcome. */
+type OutcomeCounts = Map<string, OutcomeCount>;
+
+function countOutcome(counts: OutcomeCounts, { shopId, kind }: SendQueue, outcome: CountedOutcome, at: number): void {
+  const day = startOfDay(at);
+  const key = `${shopId} ${kind} ${day} ${outcome}`;
+  const counted = counts.get(key);
+  if (counted === undefined) counts.set(key, { shopId, kind, day, outcome, attempts: 1, lastAt: at });
+  else {
+    counted.attempts += 1;
+    counted.lastAt = Math.max(counted.lastAt, at);
+  }
+}
+
+/** @returns a function that adds the counts of a transaction to the stored ones, in that transaction */
+function countAdder(db: Database): (counts: OutcomeCounts) => void {
+  const add = db.prepare(
+    `INSERT INTO delivery_counts (shop_id, kind, day, outcome, attempts, last_at) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (shop_id, kind, day, outcome)
+     DO UPDATE SET attempts = attempts + excluded.attempts, last_at = max(last_at, excluded.last_at)`,
+  );
+  return (counts) => {
+    for (const { shopId, kind, day, outcome, attempts, lastAt } of counts.values())
+      add.run(shopId, kind, day, outcome, attempts, lastAt);
+  };
+}
+
 /**
- * @returns a function that records an attempt in the caller's transaction. It returns false if another process has the
- *   lease.
+ * @returns a function that records and counts an attempt in the caller's transaction. It returns false if another
+ *   process has the lease.
  */
-function resultRecorder(db: Database): (result: AttemptResult, waits: readonly number[]) => boolean {
+function resultRecorder(
+  db: Database,
+): (result: AttemptResult, waits: readonly number[], counts: OutcomeCounts) => boolean {
   const setPace = db.prepare(
     `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
      WHERE shop_id = $shopId AND url = $url AND (pace IS NOT $pace OR $timedOutAt IS NOT NULL)`,
@@ -158,7 +199,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
      FROM deliveries WHERE shop_id = +$shopId AND number = +$number`,
   );
 
-  return (result, waits) => {
+  return (result, waits, counts) => {
     const { claim, outcome, startedAt, duration, pace } = result;
     const { shopId, number, lease } = claim;
     // While a process has the lease, the delivery does not change, so the claim is still correct.
@@ -168,6 +209,7 @@ function resultRecorder(db: Database): (result: AttemptResult, waits: readonly n
     const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
     if (update.run(...after, shopId, number, lease).changes === 0) return false;
     addAttempt.run({ startedAt, duration, url, answer, shopId, number });
+    countOutcome(counts, claim, outcomeOf(status), startedAt);
     if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   };

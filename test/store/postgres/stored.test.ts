@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { temporaryFolder } from "../../support/app.ts";
+import { expectCountedLog } from "../../support/counted-log.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { expectStoredAnswers, openOnPostgres } from "../../support/stored-answers.ts";
 import { dumpPostgres, storedPostgresVersions, unpackPostgres } from "../../support/stored-postgres.ts";
@@ -18,7 +19,9 @@ describe.skipIf(!hasPostgres()).each(storedPostgresVersions())(
       const url = await emptyDatabase();
       const data = join(temporaryFolder(), "data");
       const answers = await unpackPostgres(version, url, data);
-      await expectStoredAnswers(await openOnPostgres(url, data), answers);
+      const opened = await openOnPostgres(url, data);
+      await expectStoredAnswers(opened, answers);
+      await expectCountedLog(opened.store);
       expect((await dumpPostgres(url)).schema).toBe(MIGRATIONS.length);
     });
   },

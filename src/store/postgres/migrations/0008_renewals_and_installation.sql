@@ -20,3 +20,36 @@ ALTER TABLE syncs ADD COLUMN holder text;
 ALTER TABLE syncs ADD COLUMN held_until bigint;
 -- JSON: how far the load is, for the settings page and commands.
 ALTER TABLE syncs ADD COLUMN progress text;
+
+-- How many attempts of a day had which outcome. Counted in the transactions that record the attempts.
+CREATE TABLE delivery_counts (
+  shop_id bigint NOT NULL,
+  kind text COLLATE "C" NOT NULL CHECK (kind IN ('webhook', 'trigger')),
+  -- The start of the day in UTC.
+  day bigint NOT NULL,
+  -- `retried`: the attempt failed, and another one was planned.
+  outcome text COLLATE "C" NOT NULL CHECK (outcome IN ('delivered', 'retried', 'dead')),
+  attempts bigint NOT NULL,
+  -- When the last of these attempts began.
+  last_at bigint NOT NULL,
+  PRIMARY KEY (shop_id, kind, day, outcome)
+) WITH (fillfactor = 50);
+-- The last 30 days of the attempts that are still stored. Of a dead delivery, only the last failure counts as `dead`.
+INSERT INTO delivery_counts (shop_id, kind, day, outcome, attempts, last_at)
+  SELECT attempts.shop_id, kind, started_at - started_at % 86400000 AS day,
+    CASE WHEN attempts.error IS NULL THEN 'delivered'
+      WHEN status = 'dead' AND attempts.number = deliveries.attempts THEN 'dead' ELSE 'retried' END AS outcome,
+    count(*), max(started_at)
+  FROM attempts JOIN deliveries ON deliveries.shop_id = attempts.shop_id AND deliveries.number = attempts.delivery
+  WHERE started_at > (SELECT max(started_at) FROM attempts) - 30 * 86400000::bigint
+  GROUP BY 1, 2, 3, 4;
+
+-- What a delivery is about, from its body: the number of its contract, otherwise its customer.
+ALTER TABLE deliveries ADD COLUMN subject text COLLATE "C" GENERATED ALWAYS AS (
+  CASE
+    WHEN topic = 'loyalty.reward_earned' THEN substring(body FROM '"customer_id":"(cus_[a-z2-7]{24})"')
+    WHEN topic = 'streak-milestone-reached' THEN 'customer/' || substring(body FROM '"customer_id":([0-9]{1,20})')
+    ELSE substring(body FROM '"gid://shopify/SubscriptionContract/([0-9]{1,20})"')
+  END
+) STORED;
+CREATE INDEX deliveries_of_subject ON deliveries (shop_id, kind, subject, number);

@@ -1,0 +1,73 @@
+import { customerSubjects, numberOf, type SubjectSearch } from "../domain/deliveries/subject.ts";
+import { type NamedRow, namedRow } from "../domain/pages/row-filter.ts";
+import type { Resource } from "../domain/resources.ts";
+import type { MirroredShop } from "../domain/shop.ts";
+import type { PageStore } from "../store/port/pages.ts";
+
+/** The contracts of a customer whose deliveries a search finds: the newest ones. */
+const CONTRACTS_OF_CUSTOMER = 20;
+
+/** Fields of rows of the mirror, as the API serves them. */
+interface FoundRow {
+  shopifyId: string | null;
+  contractId: string;
+  cycleNumber: number;
+}
+
+/**
+ * Finds what deliveries have to be about, as somebody typed it: a gid, an internal id, or a number, also as `#1042`. A
+ * number may be of a contract, an order and a customer at once. Deliveries about a customer are those about their
+ * newest contracts too.
+ * @returns an empty list if the text names nothing
+ */
+export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
+  const text = typed.trim().replace(/^#/, "");
+  const isNumber = /^[1-9][0-9]{0,19}$/.test(text);
+  const named = (resource: Resource, object: string) =>
+    namedRow(resource, isNumber ? `gid://shopify/${object}/${text}` : text, shop.firstDomain);
+  const contract = named("subscriptions", "SubscriptionContract");
+  const customer = named("customers", "Customer");
+  const order = named("orders", "Order");
+  const isContractGid = contract !== undefined && !text.startsWith("sub_");
+  const found = await Promise.all([
+    isContractGid ? [{ subject: numberOf(text) }] : contractSubject(pages, shop.id, contract),
+    customer === undefined ? [] : subjectsOfCustomer(pages, shop.id, customer.id ?? ""),
+    order === undefined ? [] : subjectOfOrder(pages, shop.id, order),
+  ]);
+  return found.flat();
+}
+
+async function contractSubject(
+  pages: PageStore,
+  shopId: number,
+  name: NamedRow | undefined,
+): Promise<{ subject: string }[]> {
+  const row = name === undefined ? undefined : await findRow(pages, shopId, "subscriptions", name);
+  return row?.shopifyId == null ? [] : [{ subject: numberOf(row.shopifyId) }];
+}
+
+async function subjectsOfCustomer(pages: PageStore, shopId: number, id: string): Promise<SubjectSearch[]> {
+  const row = await findRow(pages, shopId, "customers", { id });
+  if (row?.shopifyId == null) return [];
+  const page = await pages.listFiltered(shopId, "subscriptions", { customerId: id }, CONTRACTS_OF_CUSTOMER, null);
+  const contracts = JSON.parse(`[${new TextDecoder().decode(page?.rows)}]`) as FoundRow[];
+  const numbers = contracts.map(({ shopifyId }) => numberOf(shopifyId ?? ""));
+  return [...customerSubjects(id, row.shopifyId), ...numbers].map((subject) => ({ subject }));
+}
+
+async function subjectOfOrder(pages: PageStore, shopId: number, name: NamedRow): Promise<SubjectSearch[]> {
+  const row = await findRow(pages, shopId, "orders", name);
+  if (row === undefined) return [];
+  const [contract] = await contractSubject(pages, shopId, { id: row.contractId });
+  return contract === undefined ? [] : [{ ...contract, order: { gid: row.shopifyId, cycle: row.cycleNumber } }];
+}
+
+async function findRow(
+  pages: PageStore,
+  shopId: number,
+  resource: Resource,
+  name: NamedRow,
+): Promise<FoundRow | undefined> {
+  const row = await pages.find(shopId, resource, name);
+  return row === undefined ? undefined : (JSON.parse(row.json) as FoundRow);
+}

@@ -1,0 +1,46 @@
+/** What a delivery is about. Each part is null if the delivery does not name it. */
+export interface DeliverySubject {
+  /** Gid of the contract. */
+  contract: string | null;
+  /** Internal id of the customer; null in workflow triggers, which have only the number of the gid. */
+  customer: string | null;
+  /** Gid of the order; null for a declined attempt too. */
+  order: string | null;
+  /** Which renewal of the contract: 0 for a checkout. */
+  cycle: number | null;
+}
+
+/** One of the subjects to search for. */
+export interface SubjectSearch {
+  /** Number of a contract, or the result of `customerSubjects`: what the engines derive from a stored body. */
+  subject: string;
+  /** Only deliveries about this order. */
+  order?: { gid: string | null; cycle: number };
+}
+
+/** How much of a body `subjectOf` needs: the ids come first in every topic. */
+export const SUBJECT_CHARACTERS = 1_024;
+
+/** Reads what a delivery is about. @param body the body, or its first SUBJECT_CHARACTERS */
+export function subjectOf(topic: string, body: string): DeliverySubject {
+  // Quotes in strings are escaped, so these texts can only be fields. A reward has fields of the sender behind its ids.
+  const part = (pattern: RegExp) => pattern.exec(body)?.[1] ?? null;
+  const isReward = topic === "loyalty.reward_earned";
+  const cycle = isReward ? null : part(/"cycle_number":([0-9]+)/);
+  return {
+    contract: isReward ? null : part(/"(?:contract_id|Contract ID)":"(gid:[^"]+)"/),
+    customer: part(/"customer_id":"(cus_[a-z2-7]{24})"/),
+    order: isReward ? null : part(/"order_id":"(gid:[^"]+)"/),
+    cycle: cycle === null ? null : Number(cycle),
+  };
+}
+
+/** Returns the number at the end of a gid. */
+export function numberOf(gid: string): string {
+  return gid.slice(gid.lastIndexOf("/") + 1);
+}
+
+/** Returns the subjects of deliveries about a customer that name no contract: webhooks, and workflow triggers. */
+export function customerSubjects(id: string, gid: string): string[] {
+  return [id, `customer/${numberOf(gid)}`];
+}

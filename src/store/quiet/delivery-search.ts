@@ -1,0 +1,230 @@
+import { type SQL, sql as template } from "drizzle-orm";
+import type { DeliveryKind } from "../../domain/deliveries/delivery.ts";
+import { SUBJECT_CHARACTERS, type SubjectSearch, subjectOf } from "../../domain/deliveries/subject.ts";
+import { type Delivery, type DeliveryFilter, type DeliveryPage, kindsOf } from "../port/deliveries.ts";
+import { either, type QuietDatabase, sql } from "./quiet-database.ts";
+
+/** The most deliveries that a page looks at, in each range: milliseconds, in which SQLite blocks the program. */
+const SCANNED = 5_000;
+/** Numbers follow the time of queueing, but the clocks of nodes differ, and a clock may be set back. */
+const CLOCK_MARGIN_MS = 3_600_000;
+
+export const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
+  last_status_code AS "lastStatusCode", error, created_at AS "createdAt"`;
+/** A literal: PostgreSQL has no such function with a bigint. */
+const BODY_START = template.raw(String(SUBJECT_CHARACTERS));
+/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
+export const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
+const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
+
+/** The expression of SQLite's index `deliveries_of_subject`. PostgreSQL has a column for it. */
+const SUBJECT = sql`CASE
+    WHEN topic = 'loyalty.reward_earned' THEN substr(body, instr(body, '"customer_id":"') + 15, 28)
+    WHEN topic = 'streak-milestone-reached' THEN 'customer/' || substr(
+      substr(body, instr(body, '"customer_id":') + 14, 21), 1,
+      instr(substr(body, instr(body, '"customer_id":') + 14, 21), ',') - 1
+    )
+    WHEN instr(body, '"gid://shopify/SubscriptionContract/') > 0 THEN substr(
+      substr(body, instr(body, '"gid://shopify/SubscriptionContract/') + 36, 21), 1,
+      instr(substr(body, instr(body, '"gid://shopify/SubscriptionContract/') + 36, 21), '"') - 1
+    )
+  END`;
+
+/** Higher than half of the number of any delivery. */
+const HIGHEST_STEP = 2 ** 40;
+
+interface LogPlace {
+  number: number;
+  id: string;
+}
+
+type LogRow = Omit<Delivery, "subject"> & LogPlace & { bodyStart: string };
+
+/** Deliveries that one index finds, sorted by number. */
+interface LogRange {
+  kind: DeliveryKind;
+  index: "deliveries_of_shop" | "deliveries_dead" | "deliveries_due" | "deliveries_of_subject";
+  condition: SQL;
+  /** Whether the condition leaves out deliveries that the index would find, so that a scan needs a limit. */
+  filter: SQL | undefined;
+}
+
+/** Numbers between which deliveries are searched, without these. `isNewer`: the lowest come first. */
+interface Between {
+  low: number;
+  high: number;
+  isNewer: boolean;
+}
+
+/** Searches the log. Each kind and subject is a range of an index, with its own statements. */
+export async function searchDeliveries(
+  db: QuietDatabase,
+  shopId: number,
+  filter: DeliveryFilter,
+): Promise<DeliveryPage> {
+  const { limit, before, after } = filter;
+  const cursor = await placeOf(db, shopId, after ?? before);
+  const isNewer = cursor !== undefined && after !== undefined;
+  const nearestFirst = (a: LogPlace, b: LogPlace) => (isNewer ? a.number - b.number : b.number - a.number);
+  const between = {
+    low: isNewer ? cursor.number : 0,
+    high: isNewer ? Number.MAX_SAFE_INTEGER : (cursor?.number ?? Number.MAX_SAFE_INTEGER),
+    isNewer,
+  };
+  const parts = await Promise.all(
+    kindsOf(filter.kind).map(async (kind) => {
+      const ofTime = await betweenTimes(db, shopId, kind, filter, between);
+      const ranges = await rangesOf(db, shopId, kind, filter);
+      return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
+    }),
+  );
+  // Nothing beyond the nearest end of a scan is shown: another range may have more there.
+  const end = parts
+    .flat()
+    .flatMap((part) => part.end ?? [])
+    .sort(nearestFirst)[0];
+  const rows = parts.flat().flatMap((part) => part.rows);
+  const reached = [...new Map(rows.map((row) => [row.number, row])).values()]
+    .sort(nearestFirst)
+    .filter((row) => end === undefined || nearestFirst(row, end) <= 0);
+  const shown = reached.slice(0, limit);
+  const last = (reached.length > limit ? shown.at(-1) : end)?.id ?? null;
+  const deliveries = (isNewer ? shown.toReversed() : shown).map(shownDelivery);
+  return isNewer
+    ? { deliveries, newer: last, older: deliveries.at(-1)?.id ?? cursor.id }
+    : { deliveries, newer: cursor === undefined ? null : (deliveries[0]?.id ?? cursor.id), older: last };
+}
+
+function shownDelivery({ number: _, bodyStart, ...row }: LogRow): Delivery {
+  return { ...row, test: Boolean(row.test), subject: subjectOf(row.topic, bodyStart) };
+}
+
+/** @returns undefined for an unknown id, as after the removal of an old delivery */
+async function placeOf(db: QuietDatabase, shopId: number, id: string | undefined): Promise<LogPlace | undefined> {
+  if (id === undefined) return undefined;
+  return db.get<LogPlace>(sql`SELECT number, id FROM deliveries WHERE shop_id = ${shopId} AND id = ${id}`);
+}
+
+/** Narrows the numbers to those of deliveries that were queued between the times of a filter, with a margin. */
+async function betweenTimes(
+  db: QuietDatabase,
+  shopId: number,
+  kind: DeliveryKind,
+  { from, to }: DeliveryFilter,
+  { low, high, isNewer }: Between,
+): Promise<Between> {
+  const first = from === undefined ? 0 : await numberAt(db, shopId, kind, from - CLOCK_MARGIN_MS);
+  const end = to === undefined ? high : await numberAt(db, shopId, kind, to + CLOCK_MARGIN_MS);
+  return { low: Math.max(low, first - 1), high: Math.min(high, end), isNewer };
+}
+
+/** Returns the first number after the deliveries queued before a time, by halving the numbers. */
+async function numberAt(db: QuietDatabase, shopId: number, kind: DeliveryKind, time: number): Promise<number> {
+  const found = await db.get<{ number: number }>(
+    sql`WITH RECURSIVE halves (number, step) AS (
+        SELECT ${0}, ${HIGHEST_STEP}
+        UNION ALL
+        SELECT number + CASE WHEN (
+            SELECT created_at FROM deliveries
+            WHERE shop_id = ${shopId} AND kind = ${KINDS[kind]} AND deliveries.number > halves.number - 1 + step
+            ORDER BY deliveries.number LIMIT 1
+          ) < ${time} THEN step ELSE 0 END, step / 2
+        FROM halves WHERE step > 0
+      )
+      SELECT max(number) + 1 AS number FROM halves`,
+  );
+  return found?.number ?? 0;
+}
+
+/** Chooses the index with the fewest deliveries for a filter. */
+async function rangesOf(
+  db: QuietDatabase,
+  shopId: number,
+  kind: DeliveryKind,
+  { status, topic, from, to, subjects }: DeliveryFilter,
+): Promise<LogRange[]> {
+  const conditions = [
+    ...(topic === undefined ? [] : [sql`topic = ${topic}`]),
+    ...(from === undefined ? [] : [sql`created_at >= ${from}`]),
+    ...(to === undefined ? [] : [sql`created_at < ${to}`]),
+  ];
+  const ofStatus = status === undefined ? [] : [sql`status = ${STATUSES[status]}`];
+  if (subjects !== undefined)
+    return subjects.map((each) => ({
+      kind,
+      index: "deliveries_of_subject",
+      condition: sql`${either(db, { sqlite: SUBJECT, postgres: sql`subject` })} = ${each.subject}`,
+      filter: all([...conditions, ...ofStatus, ...orderConditions(db, each)]),
+    }));
+  if (status === "dead")
+    return [{ kind, index: "deliveries_dead", condition: sql`status = 'dead'`, filter: all(conditions) }];
+  const isWaiting = status === "pending" || status === "retrying";
+  if (isWaiting && (await hasFewWaiting(db, shopId, kind)))
+    return [
+      {
+        kind,
+        index: "deliveries_due",
+        condition: sql`claimable_at IS NOT NULL`,
+        filter: all([...conditions, ...ofStatus]),
+      },
+    ];
+  return [{ kind, index: "deliveries_of_shop", condition: sql`1 = 1`, filter: all([...conditions, ...ofStatus]) }];
+}
+
+function all(conditions: readonly SQL[]): SQL | undefined {
+  return conditions.length === 0 ? undefined : conditions.reduce((first, second) => sql`${first} AND ${second}`);
+}
+
+/** Quotes in strings are escaped, so these texts can only be fields. */
+function orderConditions(db: QuietDatabase, { order }: SubjectSearch): SQL[] {
+  if (order === undefined) return [];
+  const has = (text: string) => sql`${either(db, { sqlite: sql`instr`, postgres: sql`strpos` })}(body, ${text}) > 0`;
+  const isDeclined = sql`(${has('"order_id":null,')} AND ${has(`"cycle_number":${order.cycle},`)})`;
+  return [order.gid === null ? isDeclined : sql`(${has(`"order_id":"${order.gid}"`)} OR ${isDeclined})`];
+}
+
+async function hasFewWaiting(db: QuietDatabase, shopId: number, kind: DeliveryKind): Promise<boolean> {
+  const counted = await db.get<{ n: number }>(
+    sql`SELECT count(*) AS n FROM (
+        SELECT 1 AS one FROM deliveries
+        WHERE shop_id = ${shopId} AND kind = ${KINDS[kind]} AND claimable_at IS NOT NULL LIMIT ${SCANNED + 1}
+      ) AS waiting`,
+  );
+  return (counted?.n ?? 0) <= SCANNED;
+}
+
+/** Reads one more delivery than the page has. @returns also the end of the scan, if it ended before the range */
+async function readRange(
+  db: QuietDatabase,
+  shopId: number,
+  { kind, index, condition, filter }: LogRange,
+  { low, high, isNewer }: Between,
+  limit: number,
+): Promise<{ rows: LogRow[]; end: LogPlace | undefined }> {
+  const order = isNewer ? sql`ORDER BY number` : sql`ORDER BY number DESC`;
+  // Without the hint SQLite would read all deliveries of a shop that has no dead deliveries.
+  const table = either(db, { sqlite: INDEXED[index], postgres: sql`deliveries` });
+  const ofRange = sql`FROM ${table} WHERE shop_id = ${shopId} AND kind = ${KINDS[kind]} AND ${condition}`;
+  const scanned =
+    filter === undefined || index === "deliveries_due"
+      ? undefined
+      : await db.get<LogPlace>(
+          sql`SELECT number, id ${ofRange} AND number > ${low} AND number < ${high} ${order}
+            LIMIT 1 OFFSET ${SCANNED - 1}`,
+        );
+  const first = isNewer || scanned === undefined ? low : scanned.number - 1;
+  const end = isNewer && scanned !== undefined ? scanned.number + 1 : high;
+  const rows = await db.all<LogRow>(
+    sql`SELECT number, ${LISTED}, substr(body, 1, ${BODY_START}) AS "bodyStart" ${ofRange}
+      AND number > ${first} AND number < ${end} ${filter === undefined ? sql`` : sql`AND ${filter}`}
+      ${order} LIMIT ${limit + 1}`,
+  );
+  return { rows, end: rows.length > limit ? undefined : scanned };
+}
+
+const INDEXED = {
+  deliveries_of_shop: sql`deliveries INDEXED BY deliveries_of_shop`,
+  deliveries_dead: sql`deliveries INDEXED BY deliveries_dead`,
+  deliveries_due: sql`deliveries INDEXED BY deliveries_due`,
+  deliveries_of_subject: sql`deliveries INDEXED BY deliveries_of_subject`,
+} satisfies Record<LogRange["index"], SQL>;

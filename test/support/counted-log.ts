@@ -1,0 +1,39 @@
+import { expect } from "bun:test";
+import { numberOf } from "../../src/domain/deliveries/subject.ts";
+import type { Store } from "../../src/store/port/store.ts";
+
+const DAY = 86_400_000;
+
+/** Checks an upgraded log: it is counted for 30 days before the last attempt, and found by its contracts. */
+export async function expectCountedLog({ shops, deliveries }: Store): Promise<void> {
+  const logs = await Promise.all(
+    (await shops.list()).map(async ({ id }) => {
+      const listed = await deliveries.list(id, { limit: 10_000 });
+      return { id, shown: await Promise.all(listed.map((each) => deliveries.show(id, each.id))) };
+    }),
+  );
+  const starts = logs.flatMap(({ shown }) => shown.flatMap(({ history }) => history.map(({ startedAt }) => startedAt)));
+  const first = Math.max(...starts) - 30 * DAY;
+  for (const { id, shown } of logs) {
+    const counts = new Map<string, number>();
+    for (const { kind, status, history } of shown) {
+      for (const { number, startedAt, error } of history.filter((each) => each.startedAt > first)) {
+        const isDead = status === "dead" && number === history.length;
+        const outcome = error === null ? "delivered" : isDead ? "dead" : "retried";
+        const key = `${kind} ${startedAt - (startedAt % DAY)} ${outcome}`;
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+    }
+    const counted = (await deliveries.countsByDay(id, 0)).map(({ kind, day, outcome, attempts }): [string, number] => [
+      `${kind} ${day} ${outcome}`,
+      attempts,
+    ]);
+    expect(new Map(counted)).toEqual(counts);
+    const contract = shown.find(({ subject }) => subject.contract !== null)?.subject.contract ?? "";
+    const found = await deliveries.list(id, { limit: 10_000, subjects: [{ subject: numberOf(contract) }] });
+    expect(found.map((each) => each.id)).toEqual(
+      shown.filter(({ subject }) => subject.contract === contract).map((each) => each.id),
+    );
+    expect(found.length > 0).toBe(shown.length > 0);
+  }
+}
