@@ -8,7 +8,7 @@ const CONTRACTS = 900;
 
 /** A connected shop whose load takes some seconds, because the platform gives few points. */
 async function connectedShop() {
-  const platform = await new PlatformProcess().start("--restore-rate", "400", "--maximum-available", "1000");
+  const platform = await new PlatformProcess().start("--restore-rate", "200", "--maximum-available", "1000");
   await platform.tell("addShop");
   await platform.tell("seed", { contracts: CONTRACTS, linesEach: 1, renewals: 1 });
   const program = new Program(undefined, platform.env);

@@ -49,6 +49,8 @@ export interface SyncRun {
   list?: ListPosition | undefined;
   /** How many customers the shop had when a load began. */
   customerTotal?: number;
+  /** How many contracts the shop has, if a load counted them. */
+  contractTotal?: number;
   /** The unfinished parts that come from bulk operations. All other items come page by page. */
   bulk?: { customers?: BulkPart; orders?: BulkPart };
   counts: SyncCounts;

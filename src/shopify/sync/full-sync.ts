@@ -15,6 +15,7 @@ import type { BulkServices } from "../bulk/operations.ts";
 import type { ContractPage, EventScope } from "../contracts/refresher.ts";
 import { beginBulkParts } from "./bulk-part-reader.ts";
 import { loadBulkCustomers, planBulk, stageOrders } from "./bulk-parts.ts";
+import { createContractCount } from "./contract-count.ts";
 import {
   type Loader,
   loadContracts,
@@ -184,11 +185,12 @@ function beginContractPages({ contracts, ...services }: LoadServices, { shop, ru
 
 async function loadContractPages(
   services: LoadServices,
-  { shop, run, save, onProgress }: ActiveRun,
+  active: ActiveRun,
   { pages }: PagesAhead,
   liveSince: number,
 ): Promise<void> {
   const { client, inbox } = services;
+  const { shop, run, save, onProgress } = active;
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
@@ -199,14 +201,18 @@ async function loadContractPages(
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
   const work = (page: LoadPage) => loadContracts(services, shop, page, eventsOf);
-  await workOnTwo(pages, work, async ({ nodes, lost, endCursor, list }, counts) => {
+  const contractCount = createContractCount(services, active);
+  const finished = workOnTwo(pages, work, async ({ nodes, lost, endCursor, list }, counts) => {
     const all = addCounts(counts, lostCounts(services, shop, "subscriptions", lost));
     await save({ cursor: endCursor, list, counts: addCounts(run.counts, all) });
+    contractCount.begin();
     // Without this, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");
-    const done = newestAt === undefined ? undefined : (lastMs - oldestMs) / (Date.parse(newestAt) - oldestMs);
+    const estimate = newestAt === undefined ? undefined : (lastMs - oldestMs) / (Date.parse(newestAt) - oldestMs);
+    const done = run.contractTotal ? Math.min(1, run.counts.subscriptions / run.contractTotal) : estimate;
     onProgress({ counts: run.counts, stage: run.stage, done });
   });
+  await finished.finally(contractCount.stop);
 }

@@ -65,6 +65,14 @@ export const ALL_CONTRACTS = listOperation<ContractWithAttempts>(
   `${CONTRACT_FIELDS} billingAttempts(first: 50) { ${pageOf(ATTEMPT_FIELDS)} }`,
 );
 
+/** Lists the ids of all contracts, to count them. */
+export const CONTRACT_IDS = listOperation<Gid & { createdAt: string }>(
+  "ContractIds",
+  "subscriptionContracts",
+  "CREATED_AT",
+  "id createdAt",
+);
+
 interface CreationTimes {
   subscriptionContracts: { nodes: { createdAt: string }[] };
 }
