@@ -233,6 +233,14 @@ describe("a refused field", () => {
     all.remote.breakField(orders[3] ?? "", "LineItem.contract", "ACCESS_DENIED");
     expect(await all.load({ pages: true })).toMatchObject({ subscriptions: 5, orders: 10, skipped: 0 });
     expect(all.logged("has no access to a field")).toHaveLength(1);
+    const totals = async () => (await all.shop.all("orders")).map(({ totalCents }) => totalCents);
+    expect(await totals()).not.toContain(0);
+    all.remote.updateOrder(orders[3] ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
+    const other = all.remote.placeOrder();
+    all.remote.breakField(other, "LineItem.contract", "ACCESS_DENIED");
+    await all.deliverAll();
+    expect(await totals()).toContain(300);
+    expect(await all.inbox()).toEqual([]);
   });
 
   test.each(["LineItem.quantity", "Order.createdAt"])("%s counts the order as one that is not shown", async (field) => {

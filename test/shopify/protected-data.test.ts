@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { LEVEL_TEXTS } from "../../src/shopify/api/warnings.ts";
 import { connected, HOUR_MS, withMirroredContract } from "../support/connected.ts";
 
@@ -40,4 +40,40 @@ test("without level 1, contracts that the mirror has are mirrored on, without th
   expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract, status: "PAUSED" }]);
   expect(await all.load()).toMatchObject({ subscriptions: 1, skipped: 0 });
   expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com" }]);
+});
+
+describe("without level 1", () => {
+  test("a charge that the mirror has keeps its order and its money", async () => {
+    const { all, contract } = await withMirroredContract();
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    await all.deliverAll();
+    const charged = expect.objectContaining({ shopifyId: order, totalCents: 300 });
+    expect(await all.shop.all("orders")).toContainEqual(charged);
+    all.test.clock.ms += 2 * HOUR_MS;
+    all.remote.approvedLevel = 0;
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "4.00" }] });
+    await all.deliverAll();
+    await all.processedAfter(HOUR_MS);
+    expect(await all.shop.all("orders")).toContainEqual(charged);
+  });
+
+  test("a new charge gets its order and its money when the app is approved", async () => {
+    const { all, contract } = await withMirroredContract();
+    await all.load();
+    const since = all.test.clock.ms;
+    all.remote.approvedLevel = 0;
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    await all.deliverAll();
+    all.test.clock.ms += 2 * HOUR_MS;
+    all.remote.pause(contract);
+    await all.deliverAll();
+    const unseen = { cycleNumber: 1, status: "PAID", shopifyId: null, totalCents: 2500 };
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(unseen));
+    all.remote.approvedLevel = 2;
+    await all.test.app.platform.synchronizer.reconcile(all.shop.shop, since);
+    const seen = { ...unseen, shopifyId: order, totalCents: 300 };
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(seen));
+  });
 });

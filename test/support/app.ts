@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { importSecret, signBody } from "../../src/client/signature.ts";
 import { type App, openApp } from "../../src/compose/app.ts";
@@ -67,6 +67,8 @@ export interface TestApp {
   logged: string[];
   addShop(domain?: string, plan?: Plan): Promise<TestShop>;
   request(path: string, init?: RequestInit): Promise<Response>;
+  /** Kills the program and starts it again. It continues in a copy of the SQLite database at the time of the kill. */
+  restart(): Promise<void>;
 }
 
 /** The whole program in a fresh folder, with a clock of its own and without a socket. */
@@ -78,20 +80,36 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   else clock.ms = Date.now();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
-  const app = await openApp(readConfig({ port: "0" }, { SDS_DATA: join(folder, "data"), ...env }), {
-    now: clock.now,
-    clock: clock.monotonic,
-    random: randomBytes,
-    fetch,
-    resolve,
-    sleep: () => Bun.sleep(1),
-    log,
-  });
-  afterTest(() => app.stop());
-  const request = (path: string, init?: RequestInit) => askApp(app, path, init);
+  const open = (data: string) =>
+    openApp(readConfig({ port: "0" }, { SDS_DATA: join(data, "data"), ...env }), {
+      now: clock.now,
+      clock: clock.monotonic,
+      random: randomBytes,
+      fetch,
+      resolve,
+      sleep: () => Bun.sleep(1),
+      log,
+    });
+  const test: TestApp = { app: await open(folder), clock, folder, logged, addShop, request, restart };
+  afterTest(() => test.app.stop());
+
+  function request(path: string, init?: RequestInit): Promise<Response> {
+    return askApp(test.app, path, init);
+  }
+
+  async function restart(): Promise<void> {
+    const killed = test.folder;
+    test.folder = temporaryFolder();
+    // The index of the write-ahead log belongs to the killed process.
+    cpSync(killed, test.folder, { recursive: true, filter: (path) => !path.endsWith("-shm") });
+    await test.app.stop();
+    test.app = await open(test.folder);
+    rmSync(killed, { recursive: true });
+  }
 
   async function addShop(domain = "alpha.myshopify.com", plan: Plan = "pro"): Promise<TestShop> {
-    const shop = await app.store.shops.add({ domain, plan, currency: "USD" }, clock.now());
+    const { store } = test.app;
+    const shop = await store.shops.add({ domain, plan, currency: "USD" }, clock.now());
     const key = generateKey(randomBytes);
     const keyId = randomId("key_", randomBytes);
     const entry = {
@@ -102,7 +120,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
       lastUsedAt: null,
       legacy: false,
     };
-    await app.store.keys.add(shop.id, entry, hashKey(key));
+    await store.keys.add(shop.id, entry, hashKey(key));
     const get = (path: string, headers: Record<string, string> = {}) =>
       request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
 
@@ -122,7 +140,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
       { raw, headers = {} }: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> } = {},
     ) {
       const bytes = Uint8Array.from(Buffer.from(raw ?? JSON.stringify(body)));
-      const secret = (await app.store.shops.intakeSecret(domain))?.secret ?? "";
+      const secret = (await test.app.store.shops.intakeSecret(domain))?.secret ?? "";
       const signature = await signBody(await importSecret(secret), bytes);
       return request("/intake", {
         method: "POST",
@@ -134,7 +152,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
     return { shop, key, keyId, get, all, intake };
   }
 
-  return { app, clock, folder, logged, addShop, request };
+  return test;
 }
 
 /** A fresh app with the shop alpha.myshopify.com. */

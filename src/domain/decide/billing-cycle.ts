@@ -37,8 +37,11 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const charged = before?.charged === true || charge !== undefined;
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
-  const money = charge?.outcome.order ??
-    moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const chargedOrder = charge?.outcome.order;
+  // An order that the platform does not show any more keeps what the mirror has of it.
+  const stored = chargedOrder === undefined || chargedOrder.shopifyId === null ? moneyBefore(before) : undefined;
+  const unpaid = { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const money = stored ?? chargedOrder ?? unpaid;
   const status = charged
     ? chargedStatus(before, retryState.declined)
     : openStatus(before, retryState, {

@@ -36,7 +36,9 @@ export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number):
 
 function isSettled(order: Order | undefined, settledBefore: number): boolean {
   if (order === undefined) return false;
-  return isCharged(order.status) || Date.parse(order.billedAt) < settledBefore;
+  // The platform may show the order of a charge later, for instance when the app is approved for it.
+  const isKnown = isCharged(order.status) && order.shopifyId !== null;
+  return isKnown || Date.parse(order.billedAt) < settledBefore;
 }
 
 /** Returns the shortest and the longest length of an interval, in milliseconds. */

@@ -123,7 +123,7 @@ function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
  */
 function ownLines(lines: ChargedLine[], contractGid: string): ChargedLine[] {
   const own = lines.filter(({ contract }) => contract?.id === contractGid);
-  return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);
+  return own.length > 0 ? own : lines.filter(({ contract }) => contract == null);
 }
 
 async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderNode): Promise<OrderLineNode[]> {
@@ -143,5 +143,5 @@ export async function readContractsOf(
   const order = await loader.order(shop, orderGid);
   if (order === undefined) return undefined;
   const lines = await readLines(client, shop, order);
-  return [...new Set(lines.flatMap(({ contract }) => (contract === null ? [] : [contract.id])))];
+  return [...new Set(lines.flatMap(({ contract }) => (contract == null ? [] : [contract.id])))];
 }

@@ -86,8 +86,21 @@ export async function runFullSync(
   const changedSince = Math.min(liveSince ?? run.startedAt, run.startedAt);
   await loadContractPages(services, active, contractPages, changedSince);
   await orderStages.remove(shop.id);
-  await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
+  const startedAt = await coveredUntil(syncs, shop, run.startedAt);
+  await syncs.complete(shop.id, "full", startedAt, run.counts.changed, now());
   return addCounts(run.counts, await refreshUnconverted(services, shop));
+}
+
+/**
+ * Returns the time up to which all changes are read after a load. A load does not read changes of orders that an
+ * earlier load has read. The first reconciliation after both reads them.
+ */
+async function coveredUntil(syncs: SyncStore, shop: Shop, startedAt: number): Promise<number> {
+  const [before, changes] = await Promise.all([
+    syncs.lastComplete(shop.id, "full"),
+    syncs.lastComplete(shop.id, "changes"),
+  ]);
+  return changes === undefined ? Math.min(before?.startedAt ?? startedAt, startedAt) : startedAt;
 }
 
 /** Loads the customers, and stages the orders. */

@@ -86,14 +86,15 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 }
 
 /**
- * Returns the time up to which complete runs have read all changes. A future time was noted before the clock was set
- * back, so it is ignored. If only future times are known, everything is read.
+ * Returns the time up to which complete runs have read all changes. A load does not read changes of charged orders, so
+ * it counts only before the first reconciliation. A future time was noted before the clock was set back, so it is
+ * ignored. If only future times are known, everything is read.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
-  const kinds: SyncKind[] = ["full", "changes"];
+  const kinds: SyncKind[] = ["changes", "full"];
   const runs = await Promise.all(kinds.map((kind) => syncs.lastComplete(shop.id, kind)));
   const starts = runs.flatMap((run) => (run?.startedAt == null ? [] : [run.startedAt]));
-  return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, ...starts.filter((at) => at <= now));
+  return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, starts.find((at) => at <= now) ?? 0);
 }
 
 const STAGES: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];

@@ -41,6 +41,22 @@ describe("reconciling", () => {
     ]);
   });
 
+  test.each([false, true])(
+    "finds the change of an order from before a second load; reconciled: %p",
+    async (isReconciled) => {
+      const all = await loaded();
+      if (isReconciled) await reconcile(all);
+      all.test.clock.ms += HOUR_MS;
+      all.remote.updateOrder(all.remote.originOrder(all.contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
+      all.remote.outgoing.length = 0;
+      all.test.clock.ms += HOUR_MS;
+      await all.load();
+      all.test.clock.ms += HOUR_MS;
+      await reconcile(all);
+      expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+    },
+  );
+
   test("finds a new plan, new scopes and a new currency without a webhook", async () => {
     const all = await loaded();
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });

@@ -14,7 +14,7 @@ import {
 import { BULK_FIELDS } from "./bulk-fields.ts";
 import type { Context, Fields } from "./context.ts";
 import { ORDER_FIELDS } from "./order-fields.ts";
-import { ROOT_FIELDS } from "./root-fields.ts";
+import { notApproved, ROOT_FIELDS } from "./root-fields.ts";
 import { TYPE_NAME } from "./rows.ts";
 import { SHOP_FIELDS } from "./shop-fields.ts";
 import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
@@ -128,9 +128,7 @@ function withApproval(
 ): GraphQLFieldResolver<unknown, Context> {
   return (source, args, context, info) => {
     if (context.shop.approvedLevel >= level) return resolve(source, args, context, info);
-    const documentation = "https://shopify.dev/docs/apps/launch/protected-customer-data";
-    const message = `This app is not approved to ${what}. See ${documentation} for more details.`;
-    throw new GraphQLError(message, { extensions: { code: "ACCESS_DENIED", documentation } });
+    throw notApproved(what);
   };
 }
 

@@ -1,6 +1,6 @@
 import { customerRow, type MarketingState } from "./rows.ts";
 import { ShopRows } from "./shop-rows.ts";
-import { consentBody, customerBody, deletedCustomerBody } from "./webhook-bodies.ts";
+import { consentBody, customerBody, deletedCustomerBody, mergeBody } from "./webhook-bodies.ts";
 
 export interface CustomerInput {
   email?: string | null;
@@ -52,6 +52,17 @@ export class CustomerChanges extends ShopRows {
       row.deleted = true;
     });
     this.emit("customers/delete", deletedCustomerBody(this, customer));
+  }
+
+  /** Merges two customers without contracts. */
+  mergeCustomers(keptId: string, goneId: string): void {
+    const kept = this.need("customer", keptId);
+    const gone = this.need("customer", goneId);
+    this.change(gone, (row) => {
+      row.deleted = true;
+    });
+    this.change(kept, () => undefined);
+    this.emit("customers/merge", mergeBody(this, kept, gone));
   }
 }
 

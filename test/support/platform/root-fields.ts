@@ -3,7 +3,7 @@ import { BULK_MUTATIONS, BULK_QUERIES } from "./bulk-fields.ts";
 import { countRows, numbersPage, type PageArguments, rowsPage } from "./connection.ts";
 import type { Context, Fields } from "./context.ts";
 import { type Cycle, cycleAt, cycleOf, firstBilledFrom } from "./cycles.ts";
-import { type Kind, type RowOf, TYPE_NAME } from "./rows.ts";
+import { type Kind, type Row, type RowOf, TYPE_NAME } from "./rows.ts";
 
 const PAYLOAD_LIMIT = 50_000;
 
@@ -11,6 +11,21 @@ function find<K extends Kind>({ shop }: Context, kind: K, id: string): RowOf[K] 
   if (!new RegExp(`^gid://shopify/${TYPE_NAME[kind]}/\\d+$`).test(id))
     throw new GraphQLError(`Invalid global id '${id}'`);
   return shop.find(kind, id) ?? null;
+}
+
+/** The refusal of protected customer data. @param what the platform's words, like `access the Order object` */
+export function notApproved(what: string): GraphQLError {
+  const documentation = "https://shopify.dev/docs/apps/launch/protected-customer-data";
+  const message = `This app is not approved to ${what}. See ${documentation} for more details.`;
+  return new GraphQLError(message, { extensions: { code: "ACCESS_DENIED", documentation } });
+}
+
+/** @returns an error for an object that is protected customer data, if the app has no approval */
+function nodeOf({ shop }: Context, id: string): Row | GraphQLError | null {
+  const row = shop.findAny(id);
+  const isProtected = row?.kind === "customer" || row?.kind === "order";
+  if (isProtected && shop.approvedLevel < 1) return notApproved(`access the ${TYPE_NAME[row.kind]} object`);
+  return row ?? null;
 }
 
 interface CycleRanges {
@@ -104,8 +119,8 @@ const query: Fields<unknown> = {
   subscriptionBillingCycle: cycleByInput,
   subscriptionBillingCycles: cyclesPage,
   ...BULK_QUERIES,
-  node: (_, { id }, { shop }) => shop.findAny(id) ?? null,
-  nodes: (_, { ids }: { ids: string[] }, { shop }) => ids.map((id) => shop.findAny(id) ?? null),
+  node: (_, { id }, context) => nodeOf(context, id),
+  nodes: (_, { ids }: { ids: string[] }, context) => ids.map((id) => nodeOf(context, id)),
 };
 
 const mutation: Fields<unknown> = { flowTriggerReceive: receiveTrigger, ...BULK_MUTATIONS };

@@ -163,7 +163,7 @@ export class ShopRows {
   faultOf(source: unknown, field: string): string | undefined {
     if (this.brokenFields.size === 0) return undefined;
     const { kind, order, contract } = source as { kind?: string; order?: Row; contract?: Row };
-    const owner = kind === undefined ? (order ?? contract) : (source as Row);
+    const owner = kind === undefined || kind === "cycle" ? (order ?? contract) : (source as Row);
     return this.brokenFields.get(`${owner?.n} ${field}`);
   }
 

@@ -55,6 +55,16 @@ export function deletedCustomerBody(shop: ShopRows, customer: CustomerRow): Exac
   return { id: shop.idOf(customer.n), tax_exemptions: [], admin_graphql_api_id: shop.gid(customer) };
 }
 
+export function mergeBody(shop: ShopRows, kept: CustomerRow, gone: CustomerRow): Exact {
+  return {
+    admin_graphql_api_customer_kept_id: shop.gid(kept),
+    admin_graphql_api_customer_deleted_id: shop.gid(gone),
+    admin_graphql_api_job_id: null,
+    status: "completed",
+    errors: [],
+  };
+}
+
 export function consentBody(shop: ShopRows, customer: CustomerRow): Exact {
   const consent = {
     state: customer.marketing.toLowerCase(),

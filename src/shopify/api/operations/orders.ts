@@ -10,7 +10,7 @@ export interface OrderLineNode {
   quantity: number;
   /** The quantity without refunded and removed pieces. Absent in orders that an earlier version staged. */
   currentQuantity?: number;
-  contract: Gid | null;
+  contract?: Gid | null;
   // Absent where the app has no access to products; null where the product was deleted.
   variant?: Gid | null;
   product?: Gid | null;
