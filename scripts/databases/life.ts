@@ -198,7 +198,8 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   gamma.uninstall();
   await sendAll({ platform }, gamma, server);
   const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
-  const signedIn = await fetch(url, { redirect: "manual" });
+  const body = new URL(url).searchParams;
+  const signedIn = await fetch(`${server.url}/admin/sign-in`, { method: "POST", body, redirect: "manual" });
   remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   for (const { key } of remembered.shops)
     await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
@@ -229,7 +230,8 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
 async function leaveForm({ program }: World, { sessionCookie }: Remembered): Promise<void> {
   const server = await program.serve();
   const headers = { Cookie: sessionCookie };
-  await fetch(`${server.url}/admin/sign-in?token=${"A".repeat(43)}`);
+  const wrong = new URLSearchParams({ token: "A".repeat(43) });
+  await fetch(`${server.url}/admin/sign-in`, { method: "POST", body: wrong });
   const page = await (await fetch(`${server.url}/admin/keys`, { headers })).text();
   const [csrf = "", once = ""] = ["csrf", "once"].map(
     (name) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1],

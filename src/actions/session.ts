@@ -1,7 +1,10 @@
 import { CryptoHasher } from "bun";
 
 export const LINK_LIFE_MS = 10 * 60_000;
+/** A session ends after this time without a request. */
 export const SESSION_LIFE_MS = 12 * 3_600_000;
+/** A session ends at this age, even if it is used. */
+export const MAX_SESSION_LIFE_MS = 30 * 24 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 

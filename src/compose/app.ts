@@ -6,6 +6,8 @@ import type { Resolve } from "../delivery/address.ts";
 import { SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
+import { appRoutes } from "../http/app/routes.ts";
+import { createTokenDoor } from "../http/app/token-door.ts";
 import { createBodyReader } from "../http/body.ts";
 import { createClients } from "../http/client-network.ts";
 import { docsRoutes, respondUnknown } from "../http/docs/routes.ts";
@@ -107,7 +109,7 @@ type Http = ReturnType<typeof openHttp>;
 
 /** Creates the routes and the server. The server does not listen yet. */
 function openHttp({ config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog }, work: Work) {
-  const { gauge, recordWriter, inboxWriter, sender } = work;
+  const { gauge, recordWriter, inboxWriter, sender, platform } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
   const largePages = createLargePages();
@@ -130,6 +132,13 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   const appSecrets = createAppSecrets(config.platformSecretFile);
   const verify = createVerifier(appSecrets);
   const steadyTime = createSteadyTime(now, clock);
+  const page = {
+    ...{ store, bodies, recordWriter, now, steadyTime, random, resolve, log },
+    allow: config.egressAllow,
+    publicUrl: config.publicUrl,
+    keepDeliveredMs: config.keepDeliveredMs,
+    wake: () => sender.wake(),
+  };
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, lists),
     row: (resource) => createRowHandler(resource, store.pages, readApi),
@@ -141,27 +150,15 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
       shops,
       connections: store.connections,
       inboxWriter,
-      warnings: work.platform.warnings,
+      warnings: platform.warnings,
       load: gauge,
       log,
       now,
     }),
     openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),
     widgetStyle: createWidgetStyleHandler(store.styles, log),
-    admin: adminRoutes({
-      store,
-      bodies,
-      recordWriter,
-      now,
-      steadyTime,
-      random,
-      resolve,
-      allow: config.egressAllow,
-      publicUrl: config.publicUrl,
-      keepDeliveredMs: config.keepDeliveredMs,
-      wake: () => sender.wake(),
-      log,
-    }),
+    admin: adminRoutes(page),
+    app: appRoutes(page, createTokenDoor({ ...page, ...store, ...platform, clientId: config.platformClientId })),
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });

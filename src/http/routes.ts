@@ -42,6 +42,8 @@ export interface RouteHandlers {
   widgetStyle: RouteHandler;
   /** The pages and forms below /admin. */
   admin: readonly Route[];
+  /** The pages and forms below /app. */
+  app: readonly Route[];
   /** The pages and files below /docs. */
   docs: readonly Route[];
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
@@ -56,7 +58,7 @@ const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:objec
 
 /** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
-  const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, docs, notReady } = handlers;
+  const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, app, docs, notReady } = handlers;
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -75,6 +77,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
     { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
     { path: "/storefront/:row/widget.css", methods: { GET: widgetStyle, HEAD: widgetStyle } },
     ...admin,
+    ...app,
     ...docs,
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },

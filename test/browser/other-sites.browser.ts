@@ -25,6 +25,7 @@ test("a sign-in link works from a page of another site, such as a mail", async (
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(pageOf("localhost", `<a href="${link}">Settings</a>`));
   await page.click("a");
+  await page.click("#open");
   await page.waitForURL(`${url}/admin/keys`);
   expect(await page.textContent("h1")).toBe("API keys");
   const [cookie] = await page.context().cookies();

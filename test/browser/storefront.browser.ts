@@ -151,7 +151,7 @@ test("the frame runs no script, sends no request and has no origin, even with CS
   await inner?.evaluate(`(() => {
     const add = (tag, attributes) => document.head.append(Object.assign(document.createElement(tag), attributes));
     add("link", { rel: "stylesheet", href: "data:text/css,body{background:url(${url}/healthz?css)}" });
-    add("link", { rel: "stylesheet", href: "${url}/admin/admin.css?frame" });
+    add("link", { rel: "stylesheet", href: "${url}/assets/page.css?frame" });
     add("style", { textContent: "body { color: rgb(9, 9, 9) }" });
     document.body.insertAdjacentHTML("beforeend", '<img src="${url}/healthz?img">');
   })()`);

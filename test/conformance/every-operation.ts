@@ -240,6 +240,8 @@ async function signIn(store: Store, shop: Shop): Promise<void> {
   await sessions.addLink(shop.id, link, START + 1);
   await sessions.begin(link, session, START, START + 1);
   await sessions.find(session, START);
+  await sessions.renew(session, START + 2, 3);
+  await sessions.put(session, shop.id, START, START + 1);
   await store.settingsPage.useForm(session, hashToken("form"));
   await store.settingsPage.putNotice(session, "/admin/keys", "notice", START + 1);
   await store.settingsPage.takeNotices(session, "/admin/keys", START);

@@ -14,10 +14,10 @@ describe.each(engines())("$name: a sign-in link", (engine) => {
     await store.sessions.addLink(other.id, OTHER_LINK, START + 10);
     expect(await store.sessions.begin(LINK, SESSION, START + 9, START + HOUR)).toBe(true);
     expect(await store.sessions.begin(LINK, OTHER_SESSION, START + 9, START + HOUR)).toBe(false);
-    expect(await store.sessions.find(SESSION, START + 9)).toEqual(shop);
+    expect(await store.sessions.find(SESSION, START + 9)).toEqual({ shop, expiresAt: START + HOUR });
     expect(await store.sessions.find(OTHER_SESSION, START + 9)).toBeUndefined();
     expect(await store.sessions.begin(OTHER_LINK, OTHER_SESSION, START + 9, START + HOUR)).toBe(true);
-    expect(await store.sessions.find(OTHER_SESSION, START + 9)).toEqual(other);
+    expect(await store.sessions.find(OTHER_SESSION, START + 9)).toEqual({ shop: other, expiresAt: START + HOUR });
   });
 
   test("works for one of two processes that use it at once", async () => {
@@ -67,14 +67,40 @@ describe.each(engines())("$name: a session", (engine) => {
       await store.sessions.addLink(shop.id, link, START + 10);
       await store.sessions.begin(link, session, START, START + HOUR);
     }
-    expect(await other.sessions.find(SESSION, START + HOUR - 1)).toEqual(shop);
+    expect(await other.sessions.find(SESSION, START + HOUR - 1)).toMatchObject({ shop });
     expect(await other.sessions.find(SESSION, START + HOUR)).toBeUndefined();
     await store.shops.set(shop.domain, { plan: "free" });
-    expect(await other.sessions.find(SESSION, START)).toEqual({ ...shop, plan: "free" });
+    expect(await other.sessions.find(SESSION, START)).toMatchObject({ shop: { ...shop, plan: "free" } });
     await store.sessions.end(SESSION);
     expect(await other.sessions.find(SESSION, START)).toBeUndefined();
     expect(await other.sessions.find(OTHER_SESSION, START)).toBeDefined();
     await store.sessions.end(SESSION);
+  });
+
+  test("lives on while it is used, up to an age, and never ends earlier", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    await store.sessions.addLink(shop.id, LINK, START + 10);
+    await store.sessions.begin(LINK, SESSION, START, START + 100);
+    const renewed = async (expiresAt: number) => {
+      await store.sessions.renew(SESSION, expiresAt, 150);
+      return (await store.sessions.find(SESSION, START))?.expiresAt;
+    };
+    expect([await renewed(START + 90), await renewed(START + 120), await renewed(START + 200)]).toEqual([
+      START + 100,
+      START + 120,
+      START + 150,
+    ]);
+  });
+
+  test("with another proof than a link is stored once, and not for a shop in removal", async () => {
+    const { store, rows, shop } = await storeWithShop(engine);
+    await store.sessions.put(SESSION, shop.id, START, START + 10);
+    await store.sessions.put(SESSION, shop.id, START + 5, START + 15);
+    expect(await rows("admin_sessions")).toEqual([
+      { hash: SESSION.toHex(), shop_id: shop.id, created_at: START, expires_at: START + 15 },
+    ]);
+    await store.shops.beginRemoval(shop.domain, START);
+    await expectConflict(store.sessions.put(OTHER_SESSION, shop.id, START, START + 10));
   });
 
   test("that begins while another process ends all sessions of its shop is ended too, or its link stays unused", async () => {
@@ -106,7 +132,7 @@ describe.each(engines())("$name: a session", (engine) => {
     expect(await store.sessions.endAll(shop.id, START + 10)).toBe(0);
     expect(await store.sessions.begin(LINK, SESSION, START, START + HOUR)).toBe(false);
     for (const name of ["a", "b", "c"]) expect(await store.sessions.find(hashToken(name), START)).toBeUndefined();
-    expect(await store.sessions.find(hashToken("d"), START)).toEqual(other);
+    expect(await store.sessions.find(hashToken("d"), START)).toMatchObject({ shop: other });
     for (const table of ["admin_links", "admin_sessions"] as const)
       expect((await rows(table)).map(({ shop_id }) => shop_id)).toEqual([other.id]);
   });

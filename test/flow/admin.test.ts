@@ -7,9 +7,10 @@ import { cookieOf } from "../support/visitor.ts";
 const DOMAIN = "alpha.myshopify.com";
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 
-/** Opens a printed sign-in link as a browser does. */
+/** Opens a printed sign-in link, and presses its button, as a browser does. */
 async function signIn(url: string) {
-  const opened = await fetch(url);
+  const body = new URL(url).searchParams;
+  const opened = await fetch(new URL("/admin/sign-in", url), { method: "POST", body, redirect: "manual" });
   const cookie = cookieOf(opened);
   const base = new URL(url).origin;
   const get = (path: string) => fetch(`${base}${path}`, { headers: { Cookie: cookie }, redirect: "manual" });
@@ -34,7 +35,8 @@ test("a sign-in link of the command line opens the settings page of a running se
   });
   expect(stdout).toMatch(new RegExp(`^${server.url}/admin/sign-in\\?token=[\\w-]{43}\n$`));
   const { get, post } = await signIn(stdout.trim());
-  expect((await fetch(stdout.trim())).status).toBe(401);
+  expect((await fetch(stdout.trim())).status).toBe(200);
+  expect((await signIn(stdout.trim())).status).toBe(401);
 
   await post("/admin/keys", { label: "Warehouse" });
   const key = /cad_pk_[0-9a-f]{48}/.exec(await (await get("/admin/keys")).text())?.[0] ?? "";
@@ -51,7 +53,7 @@ test("a sign-in link of the command line opens the settings page of a running se
   expect((await receiver.gets(1))[0]?.topic).toBe("order.failed");
   await eventually(async () => (await (await get(sent.headers.get("location") ?? "")).text()).includes(">Delivered<"));
 
-  const file = await get("/admin/admin.css");
+  const file = await get("/assets/page.css");
   expect([file.status, (await file.text()).length > 10_000]).toEqual([200, true]);
   await server.stop();
 });

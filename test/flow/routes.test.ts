@@ -133,7 +133,7 @@ test("the settings page answers under any Host header", async () => {
       host,
       await status("/admin/keys"),
       await status("/admin/deliveries/whd_a"),
-      await status("/admin/admin.js?v=1"),
+      await status("/assets/page.js?v=1"),
     ]).toEqual([host, 401, 401, 200]);
   }
 });
@@ -155,8 +155,14 @@ test("the intake takes a body under any Host header", async () => {
 
 test("the log names the client's address of a refused sign-in link, under any Host header", async () => {
   const server = await new Program().serve();
-  for (const host of ["x", "a/b"])
-    expect((await send(server.url, "GET /admin/sign-in?token=x", host)).status).toBe(401);
+  const headers = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 7\r\nConnection: close";
+  for (const host of ["x", "a/b"]) {
+    const answer = await exchange(
+      server.url,
+      `POST /admin/sign-in HTTP/1.1\r\nHost: ${host}\r\n${headers}\r\n\r\ntoken=x`,
+    );
+    expect(parse(answer).status).toBe(401);
+  }
   const lines = await eventually(() => {
     const found = server.output.split("\n").filter((line) => line.includes("sign-in link"));
     return found.length === 2 && found;

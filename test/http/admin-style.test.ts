@@ -77,7 +77,7 @@ test("the frame may do nothing, and pages may have only our frames", async () =>
       "frame-ancestors 'self'; sandbox",
   );
   expect((await get(STYLE)).headers.get("content-security-policy")).toBe(
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
       "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   );
 });

@@ -5,40 +5,52 @@ import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { testApp, testShop } from "../support/app.ts";
 import { signedIn } from "../support/signed-in.ts";
-import { cookieOf, signInPath, visit } from "../support/visitor.ts";
+import { cookieOf, pressSignIn, signInPath, visit } from "../support/visitor.ts";
 
 const CSP =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-const PAGES = ["/admin", ...Object.keys(SECTIONS)];
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const PAGES = ["/admin", ...Object.keys(SECTIONS).map((path) => `/admin${path}`)];
 const NOT_SIGNED_IN = "You are not signed in";
 const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
 
 describe("a sign-in link", () => {
-  test("sets the cookie on a page that opens the settings", async () => {
+  test("shows a button, which alone uses the link up and sets the cookie", async () => {
     const all = await testShop();
-    const opened = await all.request(await signInPath(all, all.shop));
-    expect(opened.status).toBe(200);
+    const path = await signInPath(all, all.shop);
+    for (const headers of [{}, { "Sec-Purpose": "prefetch;prerender" }]) {
+      const shown = await all.request(path, { headers });
+      expect([shown.status, shown.headers.get("set-cookie")]).toEqual([200, null]);
+      expect(await shown.text()).toContain(`name="token" value="${path.split("=")[1]}"`);
+    }
+    const opened = await pressSignIn(all, path);
+    expect([opened.status, opened.headers.get("location")]).toEqual([303, "/admin"]);
     expect(opened.headers.get("set-cookie")).toMatch(
-      /^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
+      /^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=2592000$/,
     );
-    expect(await opened.text()).toContain('<meta http-equiv="refresh" content="0; url=/admin"/>');
+  });
+
+  test("is refused if its form is on another site", async () => {
+    const all = await testShop();
+    const path = await signInPath(all, all.shop);
+    expect((await pressSignIn(all, path, { headers: { "Sec-Fetch-Site": "cross-site" } })).status).toBe(401);
+    expect((await pressSignIn(all, path, { headers: { "Sec-Fetch-Site": "same-origin" } })).status).toBe(303);
   });
 
   test("works once", async () => {
     const all = await testShop();
     const path = await signInPath(all, all.shop);
-    const [first, second] = await Promise.all([all.request(path), all.request(path)]);
-    expect([first.status, second.status].sort()).toEqual([200, 401]);
-    expect((await all.request(path)).headers.get("set-cookie")).toBeNull();
+    const [first, second] = await Promise.all([pressSignIn(all, path), pressSignIn(all, path)]);
+    expect([first.status, second.status].sort()).toEqual([303, 401]);
+    expect((await pressSignIn(all, path)).headers.get("set-cookie")).toBeNull();
   });
 
   test("works for ten minutes and no longer", async () => {
     const all = await testShop();
     const [early, late] = [await signInPath(all, all.shop), await signInPath(all, all.shop)];
     all.clock.ms += 10 * 60_000 - 1;
-    expect((await all.request(early)).status).toBe(200);
+    expect((await pressSignIn(all, early)).status).toBe(303);
     all.clock.ms += 1;
-    const refused = await all.request(late);
+    const refused = await pressSignIn(all, late);
     expect(refused.status).toBe(401);
     expect(await refused.text()).toContain("sds admin link");
   });
@@ -52,8 +64,7 @@ describe("a sign-in link", () => {
     "?token=%00",
     "?other=1",
   ])("with %p is refused", async (query) => {
-    const { request } = await testApp();
-    const refused = await request(`/admin/sign-in${query}`);
+    const refused = await pressSignIn(await testApp(), `/admin/sign-in${query}`);
     expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({
       status: 401,
       cookie: null,
@@ -63,7 +74,7 @@ describe("a sign-in link", () => {
   test("is stored only as a hash, and so is the session", async () => {
     const all = await testShop();
     const path = await signInPath(all, all.shop);
-    const cookie = cookieOf(await all.request(path));
+    const cookie = cookieOf(await pressSignIn(all, path));
     await all.app.store.checkpoint();
     const database = Buffer.from(await Bun.file(`${all.folder}/data/sds.db`).bytes()).toString("latin1");
     expect(database).not.toContain(path.split("=")[1] ?? "?");
@@ -81,7 +92,7 @@ describe("the cookie is Secure", () => {
   ];
   test.each(rows)("%s", async (_name, env, headers, secure) => {
     const all = await testShop(env);
-    const opened = await all.request(await signInPath(all, all.shop), { headers });
+    const opened = await pressSignIn(all, await signInPath(all, all.shop), { headers });
     expect(opened.headers.get("set-cookie")?.endsWith("; Secure")).toBe(secure);
   });
 });
@@ -90,17 +101,17 @@ describe("wrong sign-in links", () => {
   test("are answered with 429 after five in a minute, like a right link, until the minute is over", async () => {
     const all = await testShop();
     for (let attempt = 0; attempt < 5; attempt += 1) {
-      expect((await all.request(WRONG)).status).toBe(401);
+      expect((await pressSignIn(all, WRONG)).status).toBe(401);
       all.clock.ms += 1_000;
     }
     const good = await signInPath(all, all.shop);
-    const refused = await all.request(good);
+    const refused = await pressSignIn(all, good);
     expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({
       status: 429,
       retryAfter: "55",
     });
     all.clock.ms += 55_000;
-    expect((await all.request(good)).status).toBe(200);
+    expect((await pressSignIn(all, good)).status).toBe(303);
   });
 
   test("are not counted while the database is locked, because they cannot be checked", async () => {
@@ -108,14 +119,14 @@ describe("wrong sign-in links", () => {
     const good = await signInPath(all, all.shop);
     const { begin } = all.app.store.sessions;
     all.app.store.sessions.begin = () => Promise.reject(new StoreError("busy", new Error("database is locked")));
-    for (let attempt = 0; attempt < 5; attempt += 1) expect((await all.request(good)).status).toBe(503);
+    for (let attempt = 0; attempt < 5; attempt += 1) expect((await pressSignIn(all, good)).status).toBe(503);
     all.app.store.sessions.begin = begin;
-    expect((await all.request(good)).status).toBe(200);
+    expect((await pressSignIn(all, good)).status).toBe(303);
   });
 
   test("are counted by the address that the proxy saw, whatever a client adds", async () => {
-    const { request } = await testApp();
-    const from = (address: string) => request(WRONG, { headers: { "X-Forwarded-For": address } });
+    const all = await testApp();
+    const from = (address: string) => pressSignIn(all, WRONG, { headers: { "X-Forwarded-For": address } });
     for (let attempt = 0; attempt < 5; attempt += 1) await from(`203.0.113.${attempt}, 198.51.100.1`);
     expect((await from("203.0.113.9, 198.51.100.1")).status).toBe(429);
     expect((await from("198.51.100.1, 203.0.113.9")).status).toBe(401);
@@ -151,12 +162,18 @@ describe("without a session", () => {
 });
 
 describe("a session", () => {
-  test("lasts twelve hours and no longer", async () => {
+  test("lasts twelve hours without a view", async () => {
     const { all, get } = await signedIn();
-    all.clock.ms += SESSION_LIFE_MS - 1;
-    expect((await get("/admin/keys")).status).toBe(200);
-    all.clock.ms += 1;
+    all.clock.ms += SESSION_LIFE_MS;
     expect((await get("/admin/keys")).status).toBe(401);
+  });
+
+  test("lives on while it is used, thirty days at most", async () => {
+    const { all, get } = await signedIn();
+    const begunAt = all.clock.ms;
+    while ((await get("/admin/keys")).status === 200) all.clock.ms += SESSION_LIFE_MS - 60_000;
+    const days = (all.clock.ms - begunAt) / 86_400_000;
+    expect(days).toBeWithin(30, 30.5);
   });
 
   test("ends by signing out, and its forms are refused then", async () => {
@@ -178,7 +195,7 @@ describe("a session", () => {
     const unused = await signInPath(all, alpha.shop);
     expect(await all.app.store.sessions.endAll(alpha.shop.id, all.clock.now())).toBe(2);
     for (const { get } of [one, two]) expect((await get("/admin/keys")).status).toBe(401);
-    expect((await all.request(unused)).status).toBe(401);
+    expect((await pressSignIn(all, unused)).status).toBe(401);
     expect((await other.get("/admin/keys")).status).toBe(200);
   });
 
@@ -238,7 +255,7 @@ test("every page has the security headers, and no inline script or style", async
         "x-request-id": expect.stringMatching(/^[0-9a-f-]{36}$/),
       },
     });
-    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/admin\/admin\.js)/);
+    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/assets\/page\.js)/);
     expect(html).toContain(shop.domain);
   }
 });
@@ -246,7 +263,7 @@ test("every page has the security headers, and no inline script or style", async
 test("browsers keep styles and scripts until their version changes", async () => {
   const { request } = await testApp();
   const html = await (await request("/admin")).text();
-  const links = [...html.matchAll(/(?:href|src)="(\/admin\/admin\.(?:css|js)\?v=\w+)"/g)].map(
+  const links = [...html.matchAll(/(?:href|src)="(\/assets\/page\.(?:css|js)\?v=\w+)"/g)].map(
     (match) => match[1] ?? "",
   );
   expect(links.length).toBe(2);

@@ -72,6 +72,7 @@ async function open(
   const troubles = watch(page, url);
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
+  await page.click("#open");
   await page.waitForURL(`${url}/admin/keys`);
   const goto = async (path: string) => {
     await page.goto(`${url}${path}`);

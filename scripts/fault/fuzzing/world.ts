@@ -80,7 +80,8 @@ export async function signIn(program: CompiledProgram, url: string, shops: Fuzze
   for (const shop of shops) {
     const link = JSON.parse(await program.run(["admin", "link", "--json", "--shop", shop.domain])).url as string;
     const token = new URL(link).searchParams.get("token") ?? "";
-    const signedIn = await fetch(`${url}/admin/sign-in?token=${token}`);
+    const body = new URLSearchParams({ token });
+    const signedIn = await fetch(`${url}/admin/sign-in`, { method: "POST", body, redirect: "manual" });
     shop.cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
     const page = await (await fetch(`${url}/admin/keys`, { headers: { Cookie: shop.cookie } })).text();
     shop.csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? "";

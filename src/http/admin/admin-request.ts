@@ -25,25 +25,23 @@ export interface AdminDependencies {
   log: Log;
 }
 
-/** The pages of the navigation, with their names. */
+/** The pages of the navigation, by their paths below the root, with their names. */
 export const SECTIONS = {
-  "/admin/keys": "API keys",
-  "/admin/webhooks": "Webhooks",
-  "/admin/deliveries": "Delivery log",
-  "/admin/triggers": "Workflow triggers",
-  "/admin/plan": "Plan & mirror",
-  "/admin/fields": "Custom fields",
-  "/admin/style": "Widget style",
+  "/keys": "API keys",
+  "/webhooks": "Webhooks",
+  "/deliveries": "Delivery log",
+  "/triggers": "Workflow triggers",
+  "/plan": "Plan & mirror",
+  "/fields": "Custom fields",
+  "/style": "Widget style",
 } as const;
 /** Paths of the sections that the navigation groups under "Storefront". */
-export const STOREFRONT: readonly string[] = ["/admin/fields", "/admin/style"];
+export const STOREFRONT: readonly string[] = ["/fields", "/style"];
 export type AdminSection = keyof typeof SECTIONS;
 
-/** A request with a session. The shop is the session's shop: a request cannot name another shop. */
+/** A visitor's request. The shop is the visitor's shop: a request cannot name another shop. */
 export interface AdminRequest {
   shop: Shop;
-  /** The token that every form must contain. */
-  csrf: string;
   /** The value of `:id` in the path. */
   id: string;
   /** The posted fields; empty for a GET. */

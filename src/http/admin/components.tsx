@@ -1,10 +1,47 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext } from "preact/hooks";
 import { isoUtc } from "../../lib/time.ts";
+import type { Visitor } from "./visitor.ts";
 
-/** The hidden field that every form must have. */
-export function CsrfField({ csrf }: { csrf: string }) {
-  return <input type="hidden" name="csrf" value={csrf} />;
+/** What links and forms need to know of the visitor. The layout provides it. */
+export const VisitorContext = createContext<Pick<Visitor, "root" | "csrf">>({ root: "/admin", csrf: "" });
+
+interface LinkProps {
+  to: string;
+  id?: string;
+  class?: string;
+  "aria-label"?: string;
+  "aria-current"?: "page";
+  children: ComponentChildren;
+}
+
+/** A link to another page of this site. @param to the path below the root */
+export function Link({ to, ...attributes }: LinkProps) {
+  return <a {...attributes} href={useAddress(to)} />;
+}
+
+/** Returns the address of a path below the root. */
+function useAddress(path: string): string {
+  return `${useContext(VisitorContext).root}${path}`;
+}
+
+interface FormProps {
+  action: string;
+  id?: string;
+  class?: string;
+  "aria-labelledby"?: string;
+  children: ComponentChildren;
+}
+
+/** A form that is posted to a path below the root, with the token of the visitor's session. */
+export function Form({ action, children, ...attributes }: FormProps) {
+  return (
+    <form {...attributes} method="post" action={useAddress(action)}>
+      <input type="hidden" name="csrf" value={useContext(VisitorContext).csrf} />
+      {children}
+    </form>
+  );
 }
 
 /** Renders a time in UTC. The script shows it in the viewer's time zone; the title has the exact time in UTC. */
@@ -95,7 +132,6 @@ export function OnceField() {
 
 interface Confirmation {
   id: string;
-  csrf: string;
   action: string;
   button: string;
   back: string;
@@ -103,21 +139,20 @@ interface Confirmation {
 }
 
 /** Asks for confirmation before an action that cannot be undone. It works without scripts. */
-export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
+export function Confirm({ id, action, button, back, children }: Confirmation) {
   return (
-    <form id={id} method="post" action={action}>
-      <CsrfField csrf={csrf} />
+    <Form id={id} action={action}>
       <OnceField />
       {children}
       <div class="actions">
         <button type="submit" id="confirm" class="danger">
           {button}
         </button>
-        <a id="cancel" href={back}>
+        <Link id="cancel" to={back}>
           Cancel
-        </a>
+        </Link>
       </div>
-    </form>
+    </Form>
   );
 }
 

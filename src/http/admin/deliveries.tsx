@@ -5,11 +5,11 @@ import { type DeliveryKind, retentionText } from "../../domain/deliveries/delive
 import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
-import type { AdminRequest, AdminSection, Handler } from "./admin-request.ts";
-import { Confirm, Empty, type Fact, Facts, Table, Time } from "./components.tsx";
+import type { AdminSection, Handler } from "./admin-request.ts";
+import { Confirm, Empty, type Fact, Facts, Link, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
 
-const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
+const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/deliveries", trigger: "/triggers" };
 
 export const showDeliveries: Handler = async (request, { store, keepDeliveredMs }) => {
   const section = SECTION_OF.webhook;
@@ -18,7 +18,7 @@ export const showDeliveries: Handler = async (request, { store, keepDeliveredMs 
     request,
     { kind: "webhook", section },
     <Empty id="no-deliveries">
-      Nothing was sent yet. <a href="/admin/webhooks">Set an endpoint</a>, choose topics, and send a test event.
+      Nothing was sent yet. <Link to="/webhooks">Set an endpoint</Link>, choose topics, and send a test event.
     </Empty>,
   );
   const content = (
@@ -37,11 +37,11 @@ export const showDelivery: Handler = async (request, { store }) => {
   const { delivery, signature } = await findDelivery(store, request.shop, request.id);
   const { kind, topic } = delivery;
   const section = SECTION_OF[kind];
-  const live = <DeliveryLive request={request} delivery={delivery} />;
+  const live = <DeliveryLive delivery={delivery} />;
   const content = (
     <>
       <p>
-        <a href={section}>Back to the log</a>
+        <Link to={section}>Back to the log</Link>
       </p>
       {live}
       {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
@@ -61,23 +61,22 @@ export const showDelivery: Handler = async (request, { store }) => {
 export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, wake }) => {
   const { kind, topic } = (await retry(store, shop, id, now())).delivery;
   wake();
-  const to = form.get("back") === "log" ? SECTION_OF[kind] : `/admin/deliveries/${id}`;
+  const to = form.get("back") === "log" ? SECTION_OF[kind] : `/deliveries/${id}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 };
 
 export function askToRetryDead(kind: DeliveryKind): Handler {
   const section = SECTION_OF[kind];
-  return async ({ shop, csrf }, { store }) => {
+  return async ({ shop }, { store }) => {
     const count = await store.deliveries.countDead(shop.id, 0, kind);
     const content =
       count === 0 ? (
         <Empty id="no-dead">
-          There are no dead deliveries. <a href={section}>Back to the log</a>
+          There are no dead deliveries. <Link to={section}>Back to the log</Link>
         </Empty>
       ) : (
         <Confirm
           id="retry-all-dead"
-          csrf={csrf}
           action={`${section}/retry-dead`}
           button={`Retry ${counted(count, "delivery", "deliveries")}`}
           back={section}
@@ -112,7 +111,7 @@ function readable(body: string): string {
   }
 }
 
-function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: DeliveryDetails }) {
+function DeliveryLive({ delivery }: { delivery: DeliveryDetails }) {
   const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history, test, topic } = delivery;
   const ended = status === "delivered" || status === "dead";
   const facts: Fact[] = [
@@ -128,7 +127,7 @@ function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: 
     <Live poll={!ended} announce={`${STATUS_NAMES[status]}, attempts: ${attempts}`}>
       {status === "pending" ? <OnItsWay delivery={delivery} /> : null}
       <Facts id="facts" facts={facts} />
-      <RetryForm request={request} id={id} label={`Retry ${topic}`} back="details" list="this" />
+      <RetryForm id={id} label={`Retry ${topic}`} back="details" list="this" />
       <h2>Attempts</h2>
       {history.length === 0 ? <Empty id="no-attempts">None yet.</Empty> : <AttemptTable history={history} />}
     </Live>

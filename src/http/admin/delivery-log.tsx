@@ -6,7 +6,7 @@ import { counted } from "../../lib/text.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { AdminRequest, AdminSection } from "./admin-request.ts";
-import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
+import { ACTION, Empty, Form, Link, Table, Time } from "./components.tsx";
 
 const LAST_LISTED = 20;
 /** This many dead deliveries are listed; the others are only counted. */
@@ -25,7 +25,6 @@ interface LogPage {
 }
 
 interface ShownLog extends LogPage {
-  request: AdminRequest;
   dead: Delivery[];
   deadCount: number;
 }
@@ -42,7 +41,7 @@ export async function liveLog(store: Store, request: AdminRequest, page: LogPage
     store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
     store.deliveries.countDead(shopId, 0, kind),
   ]);
-  const log = { ...page, request, dead, deadCount };
+  const log = { ...page, dead, deadCount };
   const name = kind === "webhook" ? "deliveries" : "workflow starts";
   return (
     <Live poll announce={announcement(last[0], deadCount)}>
@@ -89,7 +88,6 @@ export function TestBadge() {
 }
 
 interface RetryFormProps {
-  request: AdminRequest;
   id: string;
   label: string;
   /** The page to return to. */
@@ -97,15 +95,14 @@ interface RetryFormProps {
   list: string;
 }
 
-export function RetryForm({ request, id, label, back, list }: RetryFormProps) {
+export function RetryForm({ id, label, back, list }: RetryFormProps) {
   return (
-    <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
-      <CsrfField csrf={request.csrf} />
+    <Form class="inline" action={`/deliveries/${id}/retry`}>
       <input type="hidden" name="back" value={back} />
       <button type="submit" id={`retry-${list}-${id}`} class="outline" aria-label={label}>
         Retry
       </button>
-    </form>
+    </Form>
   );
 }
 
@@ -118,9 +115,9 @@ function DeadList({ log, name }: { log: ShownLog; name: string }) {
   return (
     <>
       <p>
-        <a id="retry-dead" href={`${log.section}/retry-dead`}>
+        <Link id="retry-dead" to={`${log.section}/retry-dead`}>
           Retry all Dead
-        </a>
+        </Link>
       </p>
       <LogTable id="dead" name={`Dead ${name}`} log={log} deliveries={log.dead} />
       {hidden > 0 ? (
@@ -140,16 +137,16 @@ interface LogTableProps {
   deliveries: readonly Delivery[];
 }
 
-function LogTable({ id, name, log: { kind, request }, deliveries }: LogTableProps) {
+function LogTable({ id, name, log: { kind }, deliveries }: LogTableProps) {
   const topic = kind === "webhook" ? "Topic" : "Trigger";
   return (
     <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>
       {deliveries.map((each) => (
         <tr id={`${id}-${each.id}`}>
           <th scope="row">
-            <a id={`open-${id}-${each.id}`} href={`/admin/deliveries/${each.id}`}>
+            <Link id={`open-${id}-${each.id}`} to={`/deliveries/${each.id}`}>
               {each.topic}
-            </a>
+            </Link>
             {each.test ? <TestBadge /> : null}
           </th>
           <td>
@@ -162,7 +159,7 @@ function LogTable({ id, name, log: { kind, request }, deliveries }: LogTableProp
             <Time ms={each.createdAt} />
           </td>
           <td class="action">
-            <RetryForm request={request} id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
+            <RetryForm id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
           </td>
         </tr>
       ))}

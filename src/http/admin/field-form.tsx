@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields/definition.ts";
 
-export const FIELDS = "/admin/fields";
+export const FIELDS = "/fields";
 
 /** The settings page's names of the types of custom fields. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {

@@ -2,7 +2,7 @@
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest } from "./admin-request.ts";
-import { ACTION, CsrfField, Table } from "./components.tsx";
+import { ACTION, Form, Link, Table } from "./components.tsx";
 import { FIELDS, TYPE_NAMES } from "./field-form.tsx";
 
 interface FieldRows {
@@ -11,7 +11,7 @@ interface FieldRows {
 }
 
 /** Shows the fields that are not archived. */
-export function FieldTable({ request, fields }: FieldRows) {
+export function FieldTable({ fields }: Pick<FieldRows, "fields">) {
   return (
     <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
       {fields.map(({ key, label, type, options, subscriberEditable, personal }) => (
@@ -30,10 +30,10 @@ export function FieldTable({ request, fields }: FieldRows) {
           <td>{personal ? "yes" : "no"}</td>
           <td class="action">
             <div class="actions">
-              <a id={`edit-${key}`} href={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
+              <Link id={`edit-${key}`} to={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
                 Edit
-              </a>
-              <ActionForm csrf={request.csrf} action="archive" id={key} button="Archive" label={`Archive ${label}`} />
+              </Link>
+              <ActionForm action="archive" id={key} button="Archive" label={`Archive ${label}`} />
             </div>
           </td>
         </tr>
@@ -59,13 +59,7 @@ export function ArchivedTable({ request, fields }: FieldRows) {
             <td>{TYPE_NAMES[type]}</td>
             <td class="action">
               {hasAccess(request.shop.plan) ? (
-                <ActionForm
-                  csrf={request.csrf}
-                  action="restore"
-                  id={key}
-                  button="Bring back"
-                  label={`Bring back ${label}`}
-                />
+                <ActionForm action="restore" id={key} button="Bring back" label={`Bring back ${label}`} />
               ) : null}
             </td>
           </tr>
@@ -76,7 +70,6 @@ export function ArchivedTable({ request, fields }: FieldRows) {
 }
 
 interface ActionProps {
-  csrf: string;
   action: "archive" | "restore";
   /** The key of the field. */
   id: string;
@@ -85,13 +78,12 @@ interface ActionProps {
   label: string;
 }
 
-function ActionForm({ csrf, action, id, button, label }: ActionProps) {
+function ActionForm({ action, id, button, label }: ActionProps) {
   return (
-    <form class="inline" method="post" action={`${FIELDS}/${action}/${id}`}>
-      <CsrfField csrf={csrf} />
+    <Form class="inline" action={`${FIELDS}/${action}/${id}`}>
       <button type="submit" id={`${action}-${id}`} class="small outline" aria-label={label}>
         {button}
       </button>
-    </form>
+    </Form>
   );
 }

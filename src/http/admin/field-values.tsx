@@ -4,7 +4,7 @@ import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import { type FieldValue, parseValueText } from "../../domain/fields/value.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
+import { Empty, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
 import { FIELDS } from "./field-form.tsx";
 import { reasonOf } from "./form.ts";
 
@@ -91,7 +91,7 @@ async function save(
 }
 
 function valuesPage(
-  { shop, csrf, form }: AdminRequest,
+  { shop, form }: AdminRequest,
   { subscription, fields }: EditableFields,
   refused?: RefusedValues,
 ): AdminPage {
@@ -99,13 +99,12 @@ function valuesPage(
   const content = (
     <>
       <p>
-        <code id="gid">{shopifyId}</code>, {status}. <a href={FIELDS}>Back to the fields</a>
+        <code id="gid">{shopifyId}</code>, {status}. <Link to={FIELDS}>Back to the fields</Link>
       </p>
       {fields.length === 0 ? (
         <Empty id="no-fields">This shop has no custom fields, or all of them are archived.</Empty>
       ) : (
-        <form id="values" method="post" action={`${FIELDS}/values/${id}`}>
-          <CsrfField csrf={csrf} />
+        <Form id="values" action={`${FIELDS}/values/${id}`}>
           <FieldError id="values-error" error={refused?.error} />
           <fieldset disabled={!hasAccess(shop.plan)}>
             {fields.map(({ definition, value }) => {
@@ -118,7 +117,7 @@ function valuesPage(
               Save
             </button>
           </fieldset>
-        </form>
+        </Form>
       )}
     </>
   );

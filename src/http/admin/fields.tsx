@@ -12,7 +12,7 @@ import {
 } from "../../domain/fields/definition.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { CsrfField, Empty, FieldError, fieldAttributes } from "./components.tsx";
+import { Empty, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
 import {
   DefinitionInputs,
   definitionOf,
@@ -123,12 +123,11 @@ async function fieldsPage(
       {shown.length === 0 ? (
         <Empty id="no-fields">There is no field yet. Add one below.</Empty>
       ) : (
-        <FieldTable request={request} fields={shown} />
+        <FieldTable fields={shown} />
       )}
-      {shown.length === 0 ? null : <LookUpForm csrf={request.csrf} refused={refusedLookUp} />}
-      <form id="add-field" method="post" action={FIELDS} aria-labelledby="add-field-heading">
+      {shown.length === 0 ? null : <LookUpForm refused={refusedLookUp} />}
+      <Form id="add-field" action={FIELDS} aria-labelledby="add-field-heading">
         <h2 id="add-field-heading">Add a field</h2>
-        <CsrfField csrf={request.csrf} />
         <fieldset disabled={isFull || !hasAccess(request.shop.plan)} {...describedBy(refused)}>
           {isFull ? <p>A shop can have {MAX_FIELDS} fields. Archive one to add another.</p> : null}
           <FieldError id="field-error" error={refused?.error} />
@@ -138,7 +137,7 @@ async function fieldsPage(
             Add the field
           </button>
         </fieldset>
-      </form>
+      </Form>
       {archived.length === 0 ? null : <ArchivedTable request={request} fields={archived} />}
     </>
   );
@@ -147,15 +146,14 @@ async function fieldsPage(
 }
 
 async function fieldPage(
-  { shop, csrf, id }: AdminRequest,
+  { shop, id }: AdminRequest,
   { store }: AdminDependencies,
   refused?: RefusedField,
 ): Promise<AdminPage> {
   const field = fieldNamed(await store.fields.list(shop.id), id);
   const { key, hasValues } = field;
   const content = (
-    <form id="edit-field" method="post" action={`${FIELDS}/edit/${key}`}>
-      <CsrfField csrf={csrf} />
+    <Form id="edit-field" action={`${FIELDS}/edit/${key}`}>
       <p>
         Key: <code>{key}</code>. A key never changes.
       </p>
@@ -166,21 +164,20 @@ async function fieldPage(
           <button type="submit" id="save-field">
             Save
           </button>
-          <a id="cancel" href={FIELDS}>
+          <Link id="cancel" to={FIELDS}>
             Cancel
-          </a>
+          </Link>
         </div>
       </fieldset>
-    </form>
+    </Form>
   );
   return { title: `Edit ${field.label}`, section: FIELDS, status: refused === undefined ? 200 : 422, content };
 }
 
-function LookUpForm({ csrf, refused }: { csrf: string; refused: RefusedLookUp | undefined }) {
+function LookUpForm({ refused }: { refused: RefusedLookUp | undefined }) {
   return (
-    <form id="look-up" method="post" action={`${FIELDS}/values`} aria-labelledby="look-up-heading">
+    <Form id="look-up" action={`${FIELDS}/values`} aria-labelledby="look-up-heading">
       <h2 id="look-up-heading">Values of one subscription</h2>
-      <CsrfField csrf={csrf} />
       <label for="subscription">Subscription</label>
       <input
         id="subscription"
@@ -198,7 +195,7 @@ function LookUpForm({ csrf, refused }: { csrf: string; refused: RefusedLookUp | 
       <button type="submit" id="find">
         Find
       </button>
-    </form>
+    </Form>
   );
 }
 

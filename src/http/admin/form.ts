@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { type ErrorCode, invalid, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
 import type { BodyReader } from "../body.ts";
-import type { Session } from "./sessions.ts";
+import type { Visitor } from "./visitor.ts";
 
 /**
  * The largest form has 50 values of 1,024 characters. A character has up to four bytes, and a form encodes most bytes
@@ -19,18 +19,33 @@ const TYPE = "application/x-www-form-urlencoded";
 export async function readForm(
   bodies: BodyReader,
   request: Request,
-  { csrf, shop }: Pick<Session, "csrf" | "shop">,
+  { csrf, shop }: Pick<Visitor, "csrf" | "shop">,
+): Promise<URLSearchParams | undefined> {
+  const form = await readOwnForm(bodies, request, shop.domain);
+  const given = Buffer.from(form?.get("csrf") ?? "");
+  const wanted = Buffer.from(csrf);
+  return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;
+}
+
+/**
+ * Reads a posted form of a page without a session.
+ * @param sender counts for the limits of bodies
+ * @returns undefined if the browser says that the form is on another site
+ * @throws SdsError as readForm
+ */
+export async function readOwnForm(
+  bodies: BodyReader,
+  request: Request,
+  sender: string,
 ): Promise<URLSearchParams | undefined> {
   if (isOfAnotherSite(request)) return undefined;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== TYPE) throw invalid(`A form must be posted as ${TYPE}.`);
-  using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
+  using body = await bodies.read(request, { maxBytes: MAX_BODY, sender });
   const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
   // Decoding replaces invalid UTF-8 by U+FFFD. Such a text must not be stored.
   if ([...form.values()].some((value) => value.includes("\ufffd"))) throw invalid("The form is not UTF-8.");
-  const given = Buffer.from(form.get("csrf") ?? "");
-  const wanted = Buffer.from(csrf);
-  return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;
+  return form;
 }
 
 /** Returns why a form is refused, as a sentence. @throws the error itself, if it has none of these codes */

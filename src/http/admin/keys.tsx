@@ -7,17 +7,18 @@ import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admi
 import {
   ACTION,
   Confirm,
-  CsrfField,
   Empty,
   FieldError,
+  Form,
   fieldAttributes,
+  Link,
   OnceField,
   Table,
   Time,
 } from "./components.tsx";
 import { reasonOf } from "./form.ts";
 
-const KEYS = "/admin/keys";
+const KEYS = "/keys";
 
 /** A refused form: the typed text and the reason. */
 interface RefusedLabel {
@@ -43,11 +44,11 @@ export const createKey: Handler = async (request, dependencies) => {
   }
 };
 
-export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
+export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
   const key = (await store.keys.list(shop.id)).find((each) => each.id === id);
   if (key === undefined) throw new SdsError("not_found", `there is no key ${id}, or it is revoked already`);
   const content = (
-    <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} button="Revoke the key" back={KEYS}>
+    <Confirm id="revoke-key" action={`${KEYS}/${key.id}/revoke`} button="Revoke the key" back={KEYS}>
       <p>
         Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The next request with it is
         answered with 401. This can't be undone.
@@ -104,9 +105,9 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
             </td>
             <td>{key.lastUsedAt === null ? "never" : <Time ms={key.lastUsedAt} />}</td>
             <td class="action">
-              <a id={`revoke-${key.id}`} href={`${KEYS}/${key.id}/revoke`} aria-label={`Revoke ${key.label}`}>
+              <Link id={`revoke-${key.id}`} to={`${KEYS}/${key.id}/revoke`} aria-label={`Revoke ${key.label}`}>
                 Revoke
-              </a>
+              </Link>
             </td>
           </tr>
         ))}
@@ -124,9 +125,8 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
 
 function CreateForm({ request, refusal }: { request: AdminRequest; refusal: RefusedLabel | undefined }) {
   return (
-    <form id="create-key" method="post" action={KEYS} aria-labelledby="create-key-heading">
+    <Form id="create-key" action={KEYS} aria-labelledby="create-key-heading">
       <h2 id="create-key-heading">Create a key</h2>
-      <CsrfField csrf={request.csrf} />
       <OnceField />
       <fieldset disabled={!hasAccess(request.shop.plan)}>
         <label for="label">Label</label>
@@ -145,6 +145,6 @@ function CreateForm({ request, refusal }: { request: AdminRequest; refusal: Refu
           Create key
         </button>
       </fieldset>
-    </form>
+    </Form>
   );
 }

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import { type ComponentChildren, h, type VNode } from "preact";
 import { render } from "preact-render-to-string";
 import { noAccess } from "../../actions/access.ts";
-import { hasAccess, type Shop } from "../../domain/shop.ts";
+import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
+import { Mark } from "../look/mark.tsx";
 import { newRequestId } from "../respond.ts";
 import {
   type AdminFrame,
@@ -14,15 +15,29 @@ import {
   STOREFRONT,
 } from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
-import { Copyable, CsrfField, NewSecret } from "./components.tsx";
+import { Copyable, Form, Link, NewSecret, VisitorContext } from "./components.tsx";
+import type { Frame, Visitor } from "./visitor.ts";
+
+/** The platform's admin, in which the page can be a frame, and the address of the platform's script. */
+const PLATFORM_ADMIN = "https://admin.shopify.com";
+const PLATFORM_SCRIPTS = "https://cdn.shopify.com/shopifycloud/";
 
 /**
- * Forbids inline scripts and styles, other hosts, and a frame around the page. `data:` is for the empty icon. Frames in
- * the page have FRAME_POLICY.
+ * Forbids inline scripts and styles, other hosts, and a frame around the page. In the platform's admin, only the shop's
+ * admin may have the frame, and the platform's script is allowed. Frames in the page have FRAME_POLICY.
  */
-const POLICY =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+function policyOf(frame: Frame | null): string {
+  const [scripts, ancestors] =
+    frame === null ? ["", "'none'"] : [` ${PLATFORM_SCRIPTS}`, `${shopOf(frame)}${PLATFORM_ADMIN}`];
+  return (
+    `default-src 'none'; style-src 'self'; script-src 'self'${scripts}; img-src 'self'; connect-src 'self'; ` +
+    `frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${ancestors}`
+  );
+}
+
+function shopOf({ shop }: Frame): string {
+  return shop === null ? "" : `https://${shop} `;
+}
 
 /**
  * The policy of a document in a frame. The document has another origin than the page. It can run no script, send no
@@ -34,111 +49,156 @@ const FRAME_POLICY =
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
-  "Content-Security-Policy": POLICY,
   "Cache-Control": "no-store",
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
 };
 
-/** Responds with a whole page of a session. */
-export function respondPage(page: AdminPage, shop: Shop, csrf: string, notices: readonly Notice[]): Response {
+/** Responds with a whole page. */
+export function respondPage(page: AdminPage, visitor: Visitor, notices: readonly Notice[]): Response {
+  const { shop, frame } = visitor;
   const html = (
-    <Document title={`${page.title} · ${shop.domain}`}>
-      <header class="container">
-        <p class="shop">
-          <strong>Settings</strong> <span id="shop">{shop.domain}</span>
-        </p>
-        <Navigation current={page.section} />
-        <form method="post" action="/admin/sign-out">
-          <CsrfField csrf={csrf} />
-          <button type="submit" id="sign-out" class="secondary outline">
-            Sign out
-          </button>
-        </form>
-      </header>
-      <main id="main" class="container" tabIndex={-1}>
-        <p id="said" class="visually-hidden" role="status" />
-        <div id="notices" role="status">
-          {notices.map((notice) => (
-            <NoticeBox {...notice} />
-          ))}
-        </div>
-        {hasAccess(shop.plan) ? null : <PlanNotice />}
-        <h1>{page.title}</h1>
-        {page.content}
-      </main>
-    </Document>
+    <VisitorContext.Provider value={visitor}>
+      <Document title={`${page.title} · ${shop.domain}`} frame={frame}>
+        <header class="container">
+          {frame === null ? (
+            <p class="shop">
+              <Mark /> <span id="shop">{shop.domain}</span>
+            </p>
+          ) : null}
+          <Navigation current={page.section} />
+          {frame === null ? (
+            <Form action="/sign-out">
+              <button type="submit" id="sign-out" class="secondary outline">
+                Sign out
+              </button>
+            </Form>
+          ) : null}
+        </header>
+        <main id="main" class="container" tabIndex={-1}>
+          <div id="notices" role="status">
+            {notices.map((notice) => (
+              <NoticeBox {...notice} />
+            ))}
+          </div>
+          {hasAccess(shop.plan) ? null : <PlanNotice />}
+          <h1 tabIndex={-1}>{page.title}</h1>
+          {page.content}
+        </main>
+      </Document>
+    </VisitorContext.Provider>
   );
-  return respondHtml(page.status ?? 200, html);
+  return respondHtml(page.status ?? 200, html, frame);
 }
 
 /** Responds with the document of a frame. */
 export function respondFrame({ frame }: AdminFrame): Response {
-  return respondHtml(200, frame, { "Content-Security-Policy": FRAME_POLICY });
+  return respondHtml(200, frame, null, { "Content-Security-Policy": FRAME_POLICY });
 }
 
 /** Responds with the live part of a page, for the script. */
-export function respondPart(part: VNode): Response {
-  return new Response(render(part), { headers: { ...HEADERS, "X-Request-Id": newRequestId() } });
+export function respondPart(part: VNode, visitor: Visitor): Response {
+  const html = <VisitorContext.Provider value={visitor}>{part}</VisitorContext.Provider>;
+  const headers = { ...HEADERS, "Content-Security-Policy": policyOf(visitor.frame), "X-Request-Id": newRequestId() };
+  return new Response(render(html), { headers });
 }
 
-/**
- * Responds with a page without data of a shop: for signing in and out, and for refusals.
- * @param next the page that the browser opens next, without a click
- */
+interface MessageOptions {
+  /** The page that the browser opens next, without a click. */
+  next?: string;
+  headers?: Record<string, string>;
+  /** Where the platform's admin shows the page in a frame. */
+  frame?: Frame | null;
+}
+
+/** Responds with a page without data of a shop: for signing in and out, and for refusals. */
 export function respondMessage(
   status: number,
   title: string,
   children: ComponentChildren,
-  { next, headers = {} }: { next?: string; headers?: Record<string, string> } = {},
+  { next, headers = {}, frame = null }: MessageOptions = {},
 ): Response {
   const html = (
-    <Document title={title} {...(next !== undefined && { next })}>
-      <main id="main" class="container message">
-        <h1>{title}</h1>
+    <Document title={title} frame={frame} {...(next !== undefined && { next })}>
+      <main id="main" class="container message" tabIndex={-1}>
+        <Mark />
+        <h1 tabIndex={-1}>{title}</h1>
         {children}
       </main>
     </Document>
   );
-  return respondHtml(status, html, headers);
+  return respondHtml(status, html, frame, headers);
 }
 
-function respondHtml(status: number, html: VNode, headers: Record<string, string> = {}): Response {
+function respondHtml(status: number, html: VNode, frame: Frame | null, headers: Record<string, string> = {}): Response {
   return new Response(`<!doctype html>${render(html)}`, {
     status,
-    headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers },
+    headers: {
+      ...HEADERS,
+      "Content-Security-Policy": policyOf(frame),
+      "X-Request-Id": newRequestId(),
+      ...headers,
+    },
   });
 }
 
-function Document({ title, next, children }: { title: string; next?: string; children: ComponentChildren }) {
+interface DocumentProps {
+  title: string;
+  frame: Frame | null;
+  next?: string;
+  children: ComponentChildren;
+}
+
+function Document({ title, frame, next, children }: DocumentProps) {
   return (
     <html lang="en">
       <head>
+        {frame === null ? null : <PlatformScript {...frame} />}
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         {next === undefined ? null : <meta http-equiv="refresh" content={`0; url=${next}`} />}
         <title>{title}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={assetAddress("/admin/admin.css")} />
-        <script src={assetAddress("/admin/admin.js")} defer />
+        <link rel="icon" href={assetAddress("/assets/icon.svg")} />
+        <link rel="stylesheet" href={assetAddress("/assets/page.css")} />
+        <script src={assetAddress("/assets/page.js")} defer />
       </head>
-      <body>
+      <body class={frame === null ? undefined : "framed"}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
+        <p id="said" class="visually-hidden" role="status" />
+        {frame === null ? null : <PlatformNavigation />}
         {children}
       </body>
     </html>
   );
 }
 
+/** App Bridge must be the first script, and come from the platform's own address, because the platform changes it. */
+function PlatformScript({ clientId }: Frame) {
+  return (
+    <>
+      <meta name="shopify-api-key" content={clientId} />
+      <script src={`${PLATFORM_SCRIPTS}app-bridge.js`} />
+    </>
+  );
+}
+
+/** The sections in the menu of the platform's admin, which has its own elements. On a phone it is the only menu. */
+function PlatformNavigation() {
+  return h("s-app-nav", null, [
+    h("s-link", { rel: "home", href: "/app" }, "Subscription data"),
+    ...Object.entries(SECTIONS).map(([path, name]) => h("s-link", { href: `/app${path}` }, name)),
+  ]);
+}
+
 function Navigation({ current }: { current: AdminSection }) {
   const entry = ([path, name]: [string, string]) => (
     <li>
-      <a href={path} {...(path === current && { "aria-current": "page" as const })}>
+      <Link to={path} {...(path === current && { "aria-current": "page" as const })}>
         {name}
-      </a>
+      </Link>
     </li>
   );
   const [storefront = [], others = []] = [true, false].map((isStorefront) =>
@@ -170,7 +230,7 @@ function PlanNotice() {
     <div id="plan-notice" class="notice warning">
       <p>
         {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
-        no event is queued, and the widget's stylesheet is empty. <a href="/admin/plan">See the plan</a>
+        no event is queued, and the widget's stylesheet is empty. <Link to="/plan">See the plan</Link>
       </p>
     </div>
   );

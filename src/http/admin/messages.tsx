@@ -1,22 +1,41 @@
 /** @jsxImportSource preact */
 import { counted } from "../../lib/text.ts";
-import { UNAVAILABLE_HEADERS } from "../respond.ts";
+import { newRequestId, UNAVAILABLE_HEADERS } from "../respond.ts";
 import { respondMessage } from "./layout.tsx";
+import type { Frame, Visitor } from "./visitor.ts";
+
+/** Address of a sign-in link. */
+const SIGN_IN = "/admin/sign-in";
 
 /**
- * Responds to a sign-in with a page that opens the settings. It is no redirect: after a click on another site, such as
- * web mail, a browser follows a redirect without the cookie, because of SameSite=Strict. A refresh of our own page
- * sends the cookie.
+ * Responds to a GET of a sign-in link. Only the button uses up the link: programs that preview links in a chat or scan
+ * mail follow a link, and would leave a used one to the person.
  */
-export function welcome(cookie: string): Response {
+export function askToSignIn(token: string): Response {
   const content = (
-    <p>
-      <a id="continue" href="/admin">
+    <form id="sign-in" method="post" action={SIGN_IN}>
+      <input type="hidden" name="token" value={token} />
+      <p>This link opens the settings of a shop in this browser. It works once.</p>
+      <button type="submit" id="open">
         Open the settings
-      </a>
-    </p>
+      </button>
+    </form>
   );
-  return respondMessage(200, "You are signed in", content, { next: "/admin", headers: { "Set-Cookie": cookie } });
+  return respondMessage(200, "Sign in", content);
+}
+
+/** Responds to the form of a sign-in link. The form is ours, so the browser follows a redirect with the new cookie. */
+export function signedIn(cookie: string): Response {
+  return new Response(null, {
+    status: 303,
+    headers: {
+      Location: "/admin",
+      "Set-Cookie": cookie,
+      "Cache-Control": "no-store",
+      "Referrer-Policy": "no-referrer",
+      "X-Request-Id": newRequestId(),
+    },
+  });
 }
 
 function HowToSignIn() {
@@ -50,10 +69,10 @@ export function tooMany(seconds: number): Response {
 }
 
 /** Asks the user to try again. @param reason a sentence */
-export function tryAgain(requestId: string, reason: string): Response {
+export function tryAgain(requestId: string, reason: string, frame: Frame | null): Response {
   const content = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;
   const headers = { ...UNAVAILABLE_HEADERS, "X-Request-Id": requestId };
-  return respondMessage(503, "Please try again", content, { headers });
+  return respondMessage(503, "Please try again", content, { headers, frame });
 }
 
 export function signedOut(cookie: string): Response {
@@ -61,21 +80,21 @@ export function signedOut(cookie: string): Response {
 }
 
 /** Refuses a second post of a form: it would create a second key or secret. */
-export function respondRepeatedForm(): Response {
+export function respondRepeatedForm({ root, frame }: Visitor): Response {
   const content = (
     <p>
-      This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
+      This form was posted already, and was accepted then. <a href={root}>Open the settings</a> to see the result.
     </p>
   );
-  return respondMessage(403, "This form was posted before", content);
+  return respondMessage(403, "This form was posted before", content, { frame });
 }
 
-export function respondForeignForm(): Response {
+export function respondForeignForm({ root, frame }: Visitor): Response {
   const content = (
     <p>
-      This form is not from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try
+      This form is not from your current session, so nothing was changed. <a href={root}>Open the settings</a> and try
       again.
     </p>
   );
-  return respondMessage(403, "This form was refused", content);
+  return respondMessage(403, "This form was refused", content, { frame });
 }

@@ -8,7 +8,7 @@ import type { Handler } from "./admin-request.ts";
 import { Empty, type Fact, Facts, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 
-const SECTION = "/admin/plan";
+const SECTION = "/plan";
 
 const PLAN_NAMES: Record<Plan, string> = {
   pro: "Pro",

@@ -6,57 +6,68 @@ import { saveValues, showValues } from "./field-values.tsx";
 import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { showPlan } from "./plan.tsx";
+import { createSessionDoor } from "./sessions.ts";
 import { askToRotate, rotateSecret } from "./signing-secret.tsx";
 import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./style.tsx";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import { createSite, orTryAgain, pageRoute, sectionRoute, signIn, signOutRoute } from "./visits.tsx";
+import { orTryAgain, pageRoute, type Site, sectionRoute, sessionRoutes } from "./visits.tsx";
 import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
-/** Every page and form. If a path has only a form, a GET of the path redirects to its section. */
+/** Every page and form, by its path below the root. If a path has only a form, a GET of the path redirects to its section. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
-  "/admin/keys": { get: showKeys, post: createKey },
-  "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
-  "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
-  "/admin/webhooks/secret": { post: showSecret },
-  "/admin/webhooks/rotate": { get: askToRotate, post: rotateSecret },
-  "/admin/webhooks/clear": { get: askToClear, post: clearWebhooks },
-  "/admin/webhooks/test": { post: sendTestEvent },
-  "/admin/deliveries": { get: showDeliveries },
-  "/admin/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
-  "/admin/deliveries/:id": { get: showDelivery },
-  "/admin/deliveries/:id/retry": { post: retryDelivery },
-  "/admin/triggers": { get: showTriggers, post: saveTriggers },
-  "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
-  "/admin/plan": { get: showPlan },
-  "/admin/style": { get: showStyle, post: saveStyle },
-  "/admin/style/clear": { get: askToClearStyle, post: clearStyle },
-  "/admin/style/preview": { get: previewSaved, post: previewTyped },
-  "/admin/fields": { get: showFields, post: createField },
-  "/admin/fields/edit/:id": { get: showField, post: saveField },
-  "/admin/fields/archive/:id": { post: archive },
-  "/admin/fields/restore/:id": { post: restore },
-  "/admin/fields/values": { post: lookUp },
-  "/admin/fields/values/:id": { get: showValues, post: saveValues },
+  "/keys": { get: showKeys, post: createKey },
+  "/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
+  "/webhooks": { get: showWebhooks, post: saveWebhooks },
+  "/webhooks/secret": { post: showSecret },
+  "/webhooks/rotate": { get: askToRotate, post: rotateSecret },
+  "/webhooks/clear": { get: askToClear, post: clearWebhooks },
+  "/webhooks/test": { post: sendTestEvent },
+  "/deliveries": { get: showDeliveries },
+  "/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
+  "/deliveries/:id": { get: showDelivery },
+  "/deliveries/:id/retry": { post: retryDelivery },
+  "/triggers": { get: showTriggers, post: saveTriggers },
+  "/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
+  "/plan": { get: showPlan },
+  "/style": { get: showStyle, post: saveStyle },
+  "/style/clear": { get: askToClearStyle, post: clearStyle },
+  "/style/preview": { get: previewSaved, post: previewTyped },
+  "/fields": { get: showFields, post: createField },
+  "/fields/edit/:id": { get: showField, post: saveField },
+  "/fields/archive/:id": { post: archive },
+  "/fields/restore/:id": { post: restore },
+  "/fields/values": { post: lookUp },
+  "/fields/values/:id": { get: showValues, post: saveValues },
 };
 
-/** Makes the routes of the settings page. Each session is for one shop. */
+/** Makes the routes of the settings page below `/admin`, where a cookie names the session. */
 export function adminRoutes(dependencies: AdminDependencies): Route[] {
-  const site = createSite(dependencies);
+  const door = createSessionDoor(dependencies);
+  const site = { ...dependencies, door };
+  const signing = Object.entries(sessionRoutes(site)).map(([path, methods]) => ({ path: `/admin${path}`, methods }));
+  const home = { path: "/admin", methods: { GET: sectionRoute(site) } };
+  return [...assetRoutes(), ...guarded(site, [home, ...signing]), ...pageRoutes(site)];
+}
+
+/** Makes the routes of all pages and forms behind a door. */
+export function pageRoutes(site: Site): Route[] {
   const toSection = sectionRoute(site);
-  const routes: Route[] = [
-    { path: "/admin", methods: { GET: toSection } },
-    { path: "/admin/sign-in", methods: { GET: (request, context) => signIn(site, request, context) } },
-    { path: "/admin/sign-out", methods: { GET: toSection, POST: signOutRoute(site) } },
-    ...Object.entries(PAGES).map(([path, { get, post }]): Route => {
-      const methods = { GET: get === undefined ? toSection : pageRoute(site, get) };
-      return { path, methods: post === undefined ? methods : { ...methods, POST: pageRoute(site, post) } };
-    }),
-  ];
-  const guarded = routes.map(({ path, methods }) => ({
+  const routes = Object.entries(PAGES).map(([path, { get, post }]): Route => {
+    const methods = { GET: get === undefined ? toSection : pageRoute(site, get) };
+    return {
+      path: `${site.door.root}${path}`,
+      methods: post === undefined ? methods : { ...methods, POST: pageRoute(site, post) },
+    };
+  });
+  return guarded(site, routes);
+}
+
+/** Makes the handlers respond with a page while the database is unavailable. */
+export function guarded(site: Site, routes: readonly Route[]): Route[] {
+  return routes.map(({ path, methods }) => ({
     path,
     methods: Object.fromEntries(
       Object.entries(methods).map(([method, handler]) => [method, orTryAgain(site, handler)]),
     ),
   }));
-  return [...assetRoutes(), ...guarded];
 }

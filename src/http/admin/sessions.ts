@@ -1,36 +1,66 @@
-import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../actions/session.ts";
-import type { Shop } from "../../domain/shop.ts";
+import {
+  csrfToken,
+  hashToken,
+  isToken,
+  MAX_SESSION_LIFE_MS,
+  newToken,
+  SESSION_LIFE_MS,
+} from "../../actions/session.ts";
 import type { RouteContext } from "../routes.ts";
 import type { AdminDependencies } from "./admin-request.ts";
+import { signedOutPage } from "./messages.tsx";
+import type { Door, Visitor } from "./visitor.ts";
 
 const COOKIE = "sds_session";
 const ATTRIBUTES = "HttpOnly; SameSite=Strict; Path=/admin";
 
-export interface Session {
-  shop: Shop;
-  csrf: string;
-  hash: Uint8Array;
-}
-
-/** The result of opening a sign-in link. */
+/** The result of using up a sign-in link. */
 type SignIn =
   | { cookie: string; shop: string }
   | { refused: "wrong"; address: string }
   | { refused: "limit"; wait: number; address: string };
 
-export interface Sessions {
+/** The way to the page with a cookie, which a sign-in link gives. */
+export interface SessionDoor extends Door {
   signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
-  /** @returns the session of the request's cookie; undefined if the session has ended */
-  find(request: Request): Promise<Session | undefined>;
   /** Ends the session. @returns a cookie that removes the session's cookie */
-  signOut(session: Session): Promise<string>;
+  signOut(visitor: Visitor): Promise<string>;
 }
 
-/** Creates sessions. Only this part of the settings page knows tokens. */
-export function createSessions({ store, now, steadyTime, random, publicUrl }: AdminDependencies): Sessions {
+/** Only this part of the settings page knows the tokens of sessions. */
+export function createSessionDoor({
+  store,
+  now,
+  steadyTime,
+  random,
+  publicUrl,
+}: Pick<AdminDependencies, "store" | "now" | "steadyTime" | "random" | "publicUrl">): SessionDoor {
   const isPublicSecure = publicUrl?.startsWith("https:") === true;
 
   return {
+    root: "/admin",
+
+    async open(request) {
+      const token = tokenOf(request);
+      if (token === undefined) return signedOutPage();
+      const key = hashToken(token);
+      const session = await store.sessions.find(key, now());
+      if (session === undefined) return signedOutPage();
+      const { shop, expiresAt } = session;
+      // A session that is used lives on. At most one view in six hours writes.
+      if (expiresAt - now() < SESSION_LIFE_MS / 2)
+        await store.sessions.renew(key, now() + SESSION_LIFE_MS, MAX_SESSION_LIFE_MS);
+      return { shop, key, csrf: csrfToken(token), who: "session", root: "/admin", frame: null };
+    },
+
+    async keep(visitor) {
+      const session = await store.sessions.find(visitor.key, now());
+      return session === undefined ? undefined : { ...visitor, shop: session.shop };
+    },
+
+    refuse: signedOutPage,
+    frameFor: () => null,
+
     async signIn(request, token, client) {
       const address = client.client();
       // Every token is counted as wrong before it is checked. So requests at the same moment cannot pass the limit
@@ -53,21 +83,14 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
       await takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
-      const shop = (await store.sessions.find(hashToken(session), now()))?.domain ?? "";
+      const shop = (await store.sessions.find(hashToken(session), now()))?.shop.domain ?? "";
       const secure = isPublicSecure || client.isSecure() ? "; Secure" : "";
-      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE_MS / 1000}${secure}` };
+      // The cookie outlives the session, which lives on while it is used.
+      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${secure}` };
     },
 
-    async find(request) {
-      const token = tokenOf(request);
-      if (token === undefined) return undefined;
-      const hash = hashToken(token);
-      const shop = await store.sessions.find(hash, now());
-      return shop === undefined ? undefined : { shop, csrf: csrfToken(token), hash };
-    },
-
-    async signOut({ hash }) {
-      await store.sessions.end(hash);
+    async signOut({ key }) {
+      await store.sessions.end(key);
       return `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
     },
   };

@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import { parseOverlap } from "../../domain/deliveries/delivery.ts";
-import type { AdminRequest, Handler } from "./admin-request.ts";
-import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
+import type { Handler } from "./admin-request.ts";
+import { Confirm, Copyable, Form, Link, Time } from "./components.tsx";
 
 /** The page that shows the signing secret. */
-export const WEBHOOKS = "/admin/webhooks";
+export const WEBHOOKS = "/webhooks";
 
 /** How long the former secret signs too, after a rotation. The empty value means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
-export const askToRotate: Handler = async ({ csrf }) => {
+export const askToRotate: Handler = async () => {
   const content = (
-    <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} button="Make a new secret" back={WEBHOOKS}>
+    <Confirm id="rotate-secret" action={`${WEBHOOKS}/rotate`} button="Make a new secret" back={WEBHOOKS}>
       <p>
         Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
         Older deliveries keep their <code>X-Service-Signature</code>, even when they are sent again. The receiver should
@@ -46,13 +46,12 @@ export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
 };
 
 interface SecretPartProps {
-  request: AdminRequest;
   /** Shown only on request. */
   secret: string | undefined;
   overlapEndsAt: number | null;
 }
 
-export function SecretPart({ request, secret, overlapEndsAt }: SecretPartProps) {
+export function SecretPart({ secret, overlapEndsAt }: SecretPartProps) {
   return (
     <section aria-labelledby="secret-heading">
       <h2 id="secret-heading">Signing secret</h2>
@@ -68,19 +67,18 @@ export function SecretPart({ request, secret, overlapEndsAt }: SecretPartProps) 
         </p>
       )}
       {secret === undefined ? (
-        <form id="show-secret" class="inline" method="post" action={`${WEBHOOKS}/secret`}>
-          <CsrfField csrf={request.csrf} />
+        <Form id="show-secret" class="inline" action={`${WEBHOOKS}/secret`}>
           <button type="submit" class="outline">
             Show the signing secret
           </button>
-        </form>
+        </Form>
       ) : (
         <Copyable id="secret" value={secret} name="the signing secret" />
       )}
       <p>
-        <a id="rotate" href={`${WEBHOOKS}/rotate`}>
+        <Link id="rotate" to={`${WEBHOOKS}/rotate`}>
           Rotate the signing secret
-        </a>
+        </Link>
       </p>
     </section>
   );

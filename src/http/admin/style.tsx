@@ -3,9 +3,9 @@ import * as actions from "../../actions/style.ts";
 import { hasAccess, MAX_STYLE_BYTES } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Confirm, Copyable, CsrfField, FieldError, fieldAttributes } from "./components.tsx";
+import { Confirm, Copyable, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
 
-const STYLE = "/admin/style";
+const STYLE = "/style";
 const PREVIEW = "preview";
 
 /** A refused form: the typed text and the reason. */
@@ -24,9 +24,9 @@ export const saveStyle: Handler = async (request, dependencies) => {
   return { to: STYLE, notices: [{ text: "Saved. Visitors may see the former style for up to a day." }] };
 };
 
-export const askToClearStyle: Handler = async ({ csrf }) => {
+export const askToClearStyle: Handler = async () => {
   const content = (
-    <Confirm id="clear-style" csrf={csrf} action={`${STYLE}/clear`} button="Remove the style" back={STYLE}>
+    <Confirm id="clear-style" action={`${STYLE}/clear`} button="Remove the style" back={STYLE}>
       <p>Remove the style of the widget? Its CSS is deleted. This can't be undone.</p>
     </Confirm>
   );
@@ -46,7 +46,7 @@ export const previewSaved: Handler = async ({ shop }, { store }) =>
 export const previewTyped: Handler = async ({ form }) => preview(form.get("source") ?? "");
 
 async function stylePage(
-  { shop, csrf }: AdminRequest,
+  { shop }: AdminRequest,
   { store, publicUrl }: AdminDependencies,
   refused?: RefusedStyle,
 ): Promise<AdminPage> {
@@ -65,8 +65,7 @@ async function stylePage(
       {publicUrl === null ? (
         <p>Write the service's public address before this path, such as https://sds.example.com.</p>
       ) : null}
-      <form id="style" method="post" action={STYLE}>
-        <CsrfField csrf={csrf} />
+      <Form id="style" action={STYLE}>
         <fieldset disabled={!hasAccess(shop.plan)}>
           <label for="source">CSS</label>
           <textarea
@@ -100,13 +99,13 @@ async function stylePage(
               Preview
             </button>
             {stored === undefined ? null : (
-              <a id="clear" href={`${STYLE}/clear`}>
+              <Link id="clear" to={`${STYLE}/clear`}>
                 Remove the style
-              </a>
+              </Link>
             )}
           </div>
         </fieldset>
-      </form>
+      </Form>
       <h2>Preview</h2>
       <p>This is a sample widget with the saved style. The button Preview shows what you typed, without saving it.</p>
       <iframe name={PREVIEW} class="preview" sandbox="" title="A sample widget" src={`${STYLE}/preview`} />

@@ -5,10 +5,10 @@ import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
-import { CsrfField, Empty } from "./components.tsx";
+import { Empty, Form } from "./components.tsx";
 import { liveLog } from "./delivery-log.tsx";
 
-const SECTION = "/admin/triggers";
+const SECTION = "/triggers";
 
 export const showTriggers: Handler = async (request, { store, keepDeliveredMs }) => {
   const { shop } = request;
@@ -70,8 +70,7 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
 
 function TriggerForm({ request, on }: { request: AdminRequest; on: readonly TriggerHandle[] }) {
   return (
-    <form id="triggers" method="post" action={SECTION}>
-      <CsrfField csrf={request.csrf} />
+    <Form id="triggers" action={SECTION}>
       <fieldset disabled={!hasAccess(request.shop.plan)}>
         <legend>Triggers</legend>
         {TRIGGER_HANDLES.map((handle) => (
@@ -95,6 +94,6 @@ function TriggerForm({ request, on }: { request: AdminRequest; on: readonly Trig
           Save
         </button>
       </fieldset>
-    </form>
+    </Form>
   );
 }

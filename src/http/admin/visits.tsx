@@ -5,7 +5,7 @@ import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
-import { queryOf, type RouteContext, type RouteHandler, urlPathOf } from "../routes.ts";
+import { queryOf, type Route, type RouteContext, type RouteHandler, urlPathOf } from "../routes.ts";
 import {
   type AdminDependencies,
   type AdminPage,
@@ -15,146 +15,161 @@ import {
   SECTIONS,
   type SeeOther,
 } from "./admin-request.ts";
-import { readForm } from "./form.ts";
+import { Link } from "./components.tsx";
+import { readForm, readOwnForm } from "./form.ts";
 import { respondFrame, respondPage, respondPart } from "./layout.tsx";
 import {
+  askToSignIn,
   badLink,
   respondForeignForm,
   respondRepeatedForm,
+  signedIn,
   signedOut,
-  signedOutPage,
   tooMany,
   tryAgain,
-  welcome,
 } from "./messages.tsx";
-import { createSessions, type Session, type Sessions } from "./sessions.ts";
+import type { SessionDoor } from "./sessions.ts";
+import type { Door, Visitor } from "./visitor.ts";
 
-const HOME: AdminSection = "/admin/keys";
+const HOME: AdminSection = "/keys";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 
-/** The settings page: its dependencies, and the sessions of its visitors. */
+/** The settings page behind a door. */
 export interface Site extends AdminDependencies {
-  sessions: Sessions;
+  door: Door;
 }
 
-/** A request with a session. */
+/** A request of a visitor. */
 interface Visit {
   request: Request;
-  session: Session;
+  visitor: Visitor;
+  /** The path below the root. */
   path: string;
   /** The value of `:id` in the path. */
   id: string;
 }
 
-export function createSite(dependencies: AdminDependencies): Site {
-  return { ...dependencies, sessions: createSessions(dependencies) };
+/** Runs `visit` if the door lets the request in. A refusal of `visit` becomes a page. */
+function visited(site: Site, visit: (visit: Visit) => Response | Promise<Response>): RouteHandler {
+  const { door } = site;
+  return async (request, context) => {
+    const path = urlPathOf(request.url).slice(door.root.length);
+    const visitor = await door.open(request, context);
+    if (visitor instanceof Response) return visitor;
+    try {
+      return await visit({ request, visitor, path, id: context.id });
+    } catch (thrown) {
+      if (isRefused(thrown) && (await door.keep(visitor)) === undefined) return door.refuse();
+      const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
+      if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
+      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), visitor, []);
+    }
+  };
 }
 
-/** Opens a sign-in link: responds with a session's cookie or a refusal. */
-export async function signIn({ sessions, log }: Site, request: Request, context: RouteContext): Promise<Response> {
-  // A prefetch of the link must not use up its token.
-  if (request.headers.get("sec-purpose")?.includes("prefetch"))
-    return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
-  const token = new URLSearchParams(queryOf(request.url)).get("token") ?? "";
-  const result = await sessions.signIn(request, token, context);
+/** Makes the routes of sign-in links and of signing out. */
+export function sessionRoutes(site: Site & { door: SessionDoor }): Record<string, Route["methods"]> {
+  return {
+    "/sign-in": {
+      GET: (request) => askToSignIn(new URLSearchParams(queryOf(request.url)).get("token") ?? ""),
+      POST: (request, context) => signIn(site, request, context),
+    },
+    "/sign-out": {
+      GET: sectionRoute(site),
+      POST: visited(site, async ({ request, visitor, path }) => {
+        if ((await readForm(site.bodies, request, visitor)) === undefined) return refuseForm(site, visitor, path);
+        return signedOut(await site.door.signOut(visitor));
+      }),
+    },
+  };
+}
+
+/** Uses up a sign-in link: responds with a session's cookie or a refusal. */
+async function signIn(
+  { door, bodies, log }: Site & { door: SessionDoor },
+  request: Request,
+  context: RouteContext,
+): Promise<Response> {
+  const form = await readOwnForm(bodies, request, context.client());
+  const result = await door.signIn(request, form?.get("token") ?? "", context);
   if ("cookie" in result) {
     log.info("a browser signed in to the settings page", { shop: result.shop });
-    return welcome(result.cookie);
+    return signedIn(result.cookie);
   }
   const { address, refused: reason } = result;
   log.warn("a sign-in link of the settings page was refused", { address, reason });
   return result.refused === "limit" ? tooMany(result.wait) : badLink();
 }
 
-/** Runs `visit` if the browser is signed in. Otherwise shows a refusal as a page. */
-function signedIn(site: Site, visit: (visit: Visit) => Response | Promise<Response>): RouteHandler {
-  const { sessions } = site;
-  return async (request, { id }) => {
-    const path = urlPathOf(request.url);
-    const session = await sessions.find(request);
-    if (session === undefined) return signedOutPage();
-    try {
-      return await visit({ request, session, path, id });
-    } catch (thrown) {
-      if (isRefused(thrown) && (await sessions.find(request)) === undefined) return signedOutPage();
-      const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
-      if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
-      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
-    }
-  };
-}
-
 /** Makes the route that shows a page or takes its form. */
 export function pageRoute(site: Site, handler: Handler): RouteHandler {
-  return signedIn(site, (visit) => respondToVisit(site, handler, visit));
+  return visited(site, (visit) => respondToVisit(site, handler, visit));
 }
 
 /** Makes the route for a GET of a path that has only a form: it redirects to the path's section. */
 export function sectionRoute(site: Site): RouteHandler {
-  return signedIn(site, ({ session, path }) => seeOther(site, { to: sectionOf(path) }, session));
-}
-
-export function signOutRoute(site: Site): RouteHandler {
-  return signedIn(site, async ({ request, session, path }) => {
-    if ((await readForm(site.bodies, request, session)) === undefined) return refuseForm(site, session, path);
-    return signedOut(await site.sessions.signOut(session));
-  });
+  return visited(site, ({ visitor, path }) => seeOther(site, { to: sectionOf(path) }, visitor));
 }
 
 /** Makes a handler respond with a page if the database is unavailable or a form took too long to arrive. */
-export function orTryAgain({ log }: Site, handler: RouteHandler): RouteHandler {
+export function orTryAgain({ log, door }: Site, handler: RouteHandler): RouteHandler {
   return async (request, context) => {
     try {
       return await handler(request, context);
     } catch (thrown) {
-      if (thrown instanceof SdsError && thrown.code === "unavailable") return tryAgain(newRequestId(), thrown.message);
+      const frame = door.frameFor(request);
+      if (thrown instanceof SdsError && thrown.code === "unavailable")
+        return tryAgain(newRequestId(), thrown.message, frame);
       if (!isUnavailable(thrown)) throw thrown;
       const requestId = newRequestId();
       logUnavailable(thrown, requestId, log);
-      return tryAgain(requestId, "The database is busy or cannot be used at the moment.");
+      return tryAgain(requestId, "The database is busy or cannot be used at the moment.", frame);
     }
   };
 }
 
-async function respondToVisit(site: Site, handler: Handler, { request, session, path, id }: Visit): Promise<Response> {
-  const { csrf } = session;
+async function respondToVisit(site: Site, handler: Handler, { request, visitor, path, id }: Visit): Promise<Response> {
   const isPost = request.method === "POST";
-  const form = isPost ? await readForm(site.bodies, request, session) : new URLSearchParams();
-  if (form === undefined) return refuseForm(site, session, path);
+  const form = isPost ? await readForm(site.bodies, request, visitor) : new URLSearchParams();
+  if (form === undefined) return refuseForm(site, visitor, path);
   // The session can end while a slow body arrives.
-  const shop = isPost ? (await site.sessions.find(request))?.shop : session.shop;
-  if (shop === undefined) return signedOutPage();
+  const kept = isPost ? await site.door.keep(visitor) : visitor;
+  if (kept === undefined) return site.door.refuse();
+  const { shop, key } = kept;
   const once = form.get("once");
-  if (once !== null && !(await site.store.settingsPage.useForm(session.hash, hashToken(once))))
-    return respondRepeatedForm();
-  const result = await handler({ shop, csrf, id, form }, site);
+  if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
+  const result = await handler({ shop, id, form }, site);
   if ("frame" in result) return respondFrame(result);
   const accepted = "to" in result;
-  if (isPost) site.log.info("a form of the settings page was posted", { shop: shop.domain, path, accepted });
-  if (accepted) return seeOther(site, result, session);
-  if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live);
-  return respondPage(result, shop, csrf, isPost ? [] : await takeNotices(site, session, path));
+  if (isPost)
+    site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });
+  if (accepted) return seeOther(site, result, kept);
+  if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live, kept);
+  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path));
 }
 
-async function seeOther({ store, now }: Site, { to, notices = [] }: SeeOther, session: Session): Promise<Response> {
+async function seeOther(
+  { store, now }: Site,
+  { to, notices = [] }: SeeOther,
+  { key, root }: Visitor,
+): Promise<Response> {
   // The notices are in the database, because another node may serve the next page.
-  if (notices.length > 0)
-    await store.settingsPage.putNotice(session.hash, to, JSON.stringify(notices), now() + NOTICE_LIFE_MS);
+  if (notices.length > 0) await store.settingsPage.putNotice(key, to, JSON.stringify(notices), now() + NOTICE_LIFE_MS);
   return new Response(null, {
     status: 303,
-    headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
+    headers: { Location: `${root}${to}`, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
   });
 }
 
-async function takeNotices({ store, now }: Site, { hash }: Session, path: string): Promise<Notice[]> {
-  const texts = await store.settingsPage.takeNotices(hash, path, now());
+async function takeNotices({ store, now }: Site, { key }: Visitor, path: string): Promise<Notice[]> {
+  const texts = await store.settingsPage.takeNotices(key, path, now());
   return texts.flatMap((text) => JSON.parse(text) as Notice[]);
 }
 
-function refuseForm({ log }: Site, { shop }: Session, path: string): Response {
-  log.warn("a form of the settings page was refused: it is not from this session", { shop: shop.domain, path });
-  return respondForeignForm();
+function refuseForm({ log }: Site, visitor: Visitor, path: string): Response {
+  log.warn("a form of the settings page was refused: it is not from this session", { shop: visitor.shop.domain, path });
+  return respondForeignForm(visitor);
 }
 
 /** Whether an error is a refusal. A conflict means that the removal of the shop has begun, which ends the session. */
@@ -180,7 +195,7 @@ function refusal(status: number, message: string, section: AdminSection): AdminP
     <>
       <p id="refusal">{message}</p>
       <p>
-        <a href={section}>Back</a>
+        <Link to={section}>Back</Link>
       </p>
     </>
   );

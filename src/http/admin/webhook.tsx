@@ -7,7 +7,7 @@ import { printable } from "../../lib/log.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
-import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
+import { Confirm, Empty, FieldError, Form, fieldAttributes, Link, OnceField } from "./components.tsx";
 import { reasonOf } from "./form.ts";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
@@ -39,10 +39,10 @@ export const showSecret: Handler = async (request, dependencies) =>
     secret: await dependencies.store.webhooks.secret(request.shop.id, dependencies.now()),
   });
 
-export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
+export const askToClear: Handler = async ({ shop }, { store }) => {
   const { url } = await store.webhooks.settings(shop.id);
   const content = (
-    <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} button="Remove the endpoint" back={WEBHOOKS}>
+    <Confirm id="clear-endpoint" action={`${WEBHOOKS}/clear`} button="Remove the endpoint" back={WEBHOOKS}>
       <p>
         Remove the endpoint <strong>{printable(url ?? "(there is none)")}</strong>? From then on no webhook is queued,
         and webhooks that are still waiting fail. The delivery log stays.
@@ -63,7 +63,7 @@ export const sendTestEvent: Handler = async (request, dependencies) => {
   try {
     const id = await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
     wake();
-    return { to: `/admin/deliveries/${id}` };
+    return { to: `/deliveries/${id}` };
   } catch (thrown) {
     return webhooksPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });
   }
@@ -93,11 +93,7 @@ async function webhooksPage(
         </Empty>
       ) : null}
       <EndpointForm request={request} settings={settings} shown={shown} />
-      <SecretPart
-        request={request}
-        secret={shown.secret}
-        overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null}
-      />
+      <SecretPart secret={shown.secret} overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null} />
       <TestForm request={request} settings={settings} shown={shown} />
     </>
   );
@@ -113,9 +109,8 @@ interface FormProps {
 function EndpointForm({ request, settings, shown: { typed, error } }: FormProps) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
-    <form id="endpoint" method="post" action={WEBHOOKS} aria-labelledby="endpoint-heading">
+    <Form id="endpoint" action={WEBHOOKS} aria-labelledby="endpoint-heading">
       <h2 id="endpoint-heading">Endpoint</h2>
-      <CsrfField csrf={request.csrf} />
       <fieldset disabled={!hasAccess(request.shop.plan)}>
         <label for="url">URL</label>
         <input
@@ -161,22 +156,21 @@ function EndpointForm({ request, settings, shown: { typed, error } }: FormProps)
             Save
           </button>
           {settings.url === null ? null : (
-            <a id="clear" href={`${WEBHOOKS}/clear`}>
+            <Link id="clear" to={`${WEBHOOKS}/clear`}>
               Remove the endpoint
-            </a>
+            </Link>
           )}
         </div>
       </fieldset>
-    </form>
+    </Form>
   );
 }
 
 function TestForm({ request, settings, shown: { testError: error } }: FormProps) {
   const chosen = request.form.get("topic");
   return (
-    <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
+    <Form id="test-event" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
       <h2 id="test-heading">Send a test event</h2>
-      <CsrfField csrf={request.csrf} />
       <OnceField />
       <fieldset disabled={!hasAccess(request.shop.plan) || settings.url === null}>
         <label for="topic">Topic</label>
@@ -197,6 +191,6 @@ function TestForm({ request, settings, shown: { testError: error } }: FormProps)
           Send
         </button>
       </fieldset>
-    </form>
+    </Form>
   );
 }

@@ -94,11 +94,3 @@ function readHost(query: URLSearchParams, shop: string): string | undefined {
   const decoded = Buffer.from(host, "base64").toString();
   return others.length === 0 && allowed.includes(decoded) ? decoded : undefined;
 }
-
-/** The hosts that may show a page of the shop in a frame, for `frame-ancestors`. */
-export function framersOf(shop: string | undefined): string {
-  return shop === undefined ? "'none'" : `https://${shop} https://${ADMIN}`;
-}
-
-/** The hosts for a page that names no shop. */
-export const FRAMERS_WITHOUT_SHOP = `https://${ADMIN}`;

@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Shop } from "../../domain/shop.ts";
+import { SESSION_LIFE_MS } from "../../actions/session.ts";
 import type { Log } from "../../lib/log.ts";
 import type { IdToken, IdTokenVerifier } from "../../shopify/install/id-token.ts";
 import type { Installer, Opening } from "../../shopify/install/installer.ts";
+import type { SessionStore } from "../../store/port/sessions.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
+import type { Door, Frame, Visitor } from "../admin/visitor.ts";
 import { type RouteContext, type RouteHandler, targetOf } from "../routes.ts";
 import { bounceAddress, type FramedEntry, readBounce, readEntry } from "./entry-address.ts";
 import {
@@ -17,6 +20,8 @@ import {
 } from "./pages.tsx";
 
 interface Dependencies {
+  shops: Pick<ShopStore, "byId">;
+  sessions: Pick<SessionStore, "put">;
   clientId: string | null;
   publicUrl: string | null;
   verifyIdToken: IdTokenVerifier;
@@ -25,20 +30,8 @@ interface Dependencies {
   log: Log;
 }
 
-/** Somebody of the shop's staff, who looks at the page in the platform's admin. */
-export interface StaffVisit {
-  shop: Shop;
-  /** The shop's domain in the ID token, which may frame the page. */
-  domain: string;
-  /** The number of the staff member. */
-  staff: string;
-  /** 32 bytes that stay the same for a staff member's session with the app. */
-  key: Uint8Array;
-}
-
-export interface TokenDoor {
-  /** Finds who looks at a page, or answers the request. */
-  open: (request: Request, context: RouteContext) => Promise<StaffVisit | Response>;
+/** The way to the page in the platform's admin. */
+export interface TokenDoor extends Door {
   /** GET /app/bounce. */
   bounce: RouteHandler;
 }
@@ -52,12 +45,14 @@ const BEARER = /^Bearer ([\w.-]+)$/i;
  * their header. No cookie is read or set. The shop is the one of the ID token, whatever else the request says.
  */
 export function createTokenDoor(dependencies: Dependencies): TokenDoor {
-  const { clientId, publicUrl } = dependencies;
+  const { shops, sessions, clientId, publicUrl, now } = dependencies;
   /** The header Host can be any text. */
   const originOf = ({ headers }: Request, { isSecure }: RouteContext) =>
     publicUrl ?? URL.parse(`http${isSecure() ? "s" : ""}://${headers.get("host")}`)?.origin ?? "http://localhost";
 
   return {
+    root: "/app",
+
     async open(request, context) {
       if (clientId === null) return respondNotSetUp();
       const place = { clientId, origin: originOf(request, context) };
@@ -68,7 +63,23 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
     async bounce(request, context) {
       if (clientId === null) return respondNotSetUp();
       const shop = readBounce(targetOf(request.url), { origin: originOf(request, context) });
-      return shop === undefined ? respondBadAddress() : respondBounce(clientId, shop);
+      return shop === undefined ? respondBadAddress() : respondBounce({ clientId, shop });
+    },
+
+    async keep(visitor) {
+      const shop = await shops.byId(visitor.shop.id);
+      if (shop === undefined) return undefined;
+      // Used forms and notices belong to a stored session, and are removed with it.
+      await sessions.put(visitor.key, shop.id, now(), now() + SESSION_LIFE_MS);
+      return { ...visitor, shop };
+    },
+
+    refuse: respondNoToken,
+
+    frameFor(request) {
+      if (clientId === null) return null;
+      const entry = readEntry(targetOf(request.url), { clientId, origin: "http://localhost" });
+      return "framed" in entry && entry.framed !== null ? { clientId, shop: entry.framed.shop } : null;
     },
   };
 }
@@ -82,13 +93,13 @@ function isDocument({ method, headers }: Request): boolean {
   return method === "GET" && isLoaded && !headers.has("authorization");
 }
 
-async function openDocument(dependencies: Dependencies, place: Place, target: string): Promise<StaffVisit | Response> {
+async function openDocument(dependencies: Dependencies, place: Place, target: string): Promise<Visitor | Response> {
   const { clientId } = place;
   const entry = readEntry(target, place);
   if ("refused" in entry) return respondBadAddress();
   if ("outside" in entry) return redirectDocument(entry.outside);
   const { framed } = entry;
-  if (framed === null) return respondBounce(clientId, undefined);
+  if (framed === null) return respondBounce({ clientId, shop: null });
   if (framed.idToken === null) return redirectDocument(bounceAddress(framed, dependencies.now()));
   const idToken = await dependencies.verifyIdToken(framed.idToken);
   if ("refused" in idToken) return bounceOnce(dependencies, clientId, framed, idToken.refused);
@@ -96,7 +107,7 @@ async function openDocument(dependencies: Dependencies, place: Place, target: st
   const opening = await dependencies.installer.open(idToken, framed.idToken);
   if ("waits" in opening && opening.waits === "token")
     return bounceOnce(dependencies, clientId, framed, "refused by the platform");
-  return answerTo(opening, idToken, { clientId, shop: framed.shop, reload: framed.reload });
+  return answerTo(opening, idToken, { clientId, shop: framed.shop }, framed.reload);
 }
 
 /** Asks App Bridge for a new ID token, unless it has just given one: the page would be loaded again without end. */
@@ -105,7 +116,7 @@ function bounceOnce({ now, log }: Dependencies, clientId: string, framed: Framed
   log.debug("an ID token was refused", { shop, refused });
   const isAgain = bouncedAt !== null && Math.abs(now() - bouncedAt) < BOUNCE_AGAIN_AFTER_MS;
   return isAgain
-    ? respondTryAgain("token", { clientId, shop, reload })
+    ? respondTryAgain("token", { clientId, shop }, reload)
     : redirectDocument(bounceAddress(framed, now()));
 }
 
@@ -113,7 +124,7 @@ async function openFetch(
   { verifyIdToken, installer, log }: Dependencies,
   { clientId, origin }: Place,
   request: Request,
-): Promise<StaffVisit | Response> {
+): Promise<Visitor | Response> {
   if (isOfAnotherSite(request, origin)) return respondForeignFetch();
   const text = BEARER.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
   const idToken = await verifyIdToken(text);
@@ -124,7 +135,7 @@ async function openFetch(
   const opening = await installer.open(idToken, text);
   if ("waits" in opening && opening.waits === "token") return respondNoToken();
   const reload = `/app?${new URLSearchParams({ shop: idToken.shop, embedded: "1" })}`;
-  return answerTo(opening, idToken, { clientId, shop: idToken.shop, reload });
+  return answerTo(opening, idToken, { clientId, shop: idToken.shop }, reload);
 }
 
 /** Browsers send Sec-Fetch-Site to https and localhost. Elsewhere, an Origin shows another site. */
@@ -135,17 +146,18 @@ function isOfAnotherSite({ headers }: Request, origin: string): boolean {
   return sender !== null && sender !== "null" && sender !== origin;
 }
 
-function answerTo(
-  opening: Opening,
-  idToken: IdToken,
-  page: Parameters<typeof respondConnecting>[0],
-): StaffVisit | Response {
+function answerTo(opening: Opening, idToken: IdToken, frame: Frame, reload: string): Visitor | Response {
   if ("waits" in opening)
-    return opening.waits === "connecting" ? respondConnecting(page) : respondTryAgain(opening.waits, page);
+    return opening.waits === "connecting"
+      ? respondConnecting(frame, reload)
+      : respondTryAgain(opening.waits, frame, reload);
   const { shop: domain, staff, session } = idToken;
   // The ID token itself is no key, because the platform makes another one each minute.
-  const key = createHash("sha256")
-    .update(JSON.stringify([`https://${domain}`, staff, session]))
-    .digest();
-  return { shop: opening.shop, domain, staff, key };
+  const key = sha256(JSON.stringify([`https://${domain}`, staff, session]));
+  const csrf = sha256(Buffer.concat([Buffer.from("csrf "), key])).toString("base64url");
+  return { shop: opening.shop, who: `staff ${staff}`, key, csrf, root: "/app", frame };
+}
+
+function sha256(data: string | Uint8Array): Buffer {
+  return createHash("sha256").update(data).digest();
 }

@@ -1,12 +1,24 @@
 import type { Shop } from "../../domain/shop.ts";
 
+interface StoredSession {
+  shop: Shop;
+  expiresAt: number;
+}
+
 /** Sessions and sign-in links of the settings page, by the SHA-256 of their tokens. Times in epoch milliseconds. */
 export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /** Exchanges a sign-in link for a session. @returns false for an unknown, used or expired link */
   begin(link: Uint8Array, session: Uint8Array, now: number, expiresAt: number): Promise<boolean>;
-  /** Returns the shop of a session. Always reads the database, because any process may end the session. */
-  find(session: Uint8Array, now: number): Promise<Shop | undefined>;
+  /** Returns a session that has not expired. Always reads the database, because any process may end the session. */
+  find(session: Uint8Array, now: number): Promise<StoredSession | undefined>;
+  /** Lets a session live on, up to an age. Never shortens its life. */
+  renew(session: Uint8Array, expiresAt: number, maxAgeMs: number): Promise<void>;
+  /**
+   * Stores a session that has another proof than a sign-in link, or lets it live on.
+   * @throws StoreError `conflict` if the shop is being removed
+   */
+  put(session: Uint8Array, shopId: number, now: number, expiresAt: number): Promise<void>;
   end(session: Uint8Array): Promise<void>;
   /** Ends all sessions and links of a shop. @returns the number of sessions that had not expired */
   endAll(shopId: number, now: number): Promise<number>;

@@ -1,6 +1,6 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { SessionStore } from "../port/sessions.ts";
-import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
+import { either, type QuietDatabase, sql, tx } from "./quiet-database.ts";
 
 export function sessionStore(db: QuietDatabase): SessionStore {
   return {
@@ -23,11 +23,28 @@ export function sessionStore(db: QuietDatabase): SessionStore {
       }),
 
     async find(session, now) {
-      return db.get<Shop>(
+      const row = await db.get<Shop & { expiresAt: number }>(
         sql`SELECT shops.id, domain, coalesce(first_domain, domain) AS "firstDomain", plan, currency,
-            shops.created_at AS "createdAt"
+            shops.created_at AS "createdAt", expires_at AS "expiresAt"
           FROM admin_sessions JOIN shops ON shops.id = shop_id
           WHERE hash = ${session} AND expires_at > ${now}`,
+      );
+      if (row === undefined) return undefined;
+      const { expiresAt, ...shop } = row;
+      return { shop, expiresAt };
+    },
+
+    async renew(session, expiresAt, maxAgeMs) {
+      const renewed = either(db, { sqlite: sql`min`, postgres: sql`least` });
+      const end = sql`${renewed}(${expiresAt}, created_at + ${maxAgeMs})`;
+      await db.run(sql`UPDATE admin_sessions SET expires_at = ${end} WHERE hash = ${session} AND expires_at < ${end}`);
+    },
+
+    async put(session, shopId, now, expiresAt) {
+      await db.run(
+        sql`INSERT INTO admin_sessions (hash, shop_id, created_at, expires_at)
+          VALUES (${session}, ${shopId}, ${now}, ${expiresAt})
+          ON CONFLICT (hash) DO UPDATE SET expires_at = excluded.expires_at`,
       );
     },
 

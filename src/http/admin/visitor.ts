@@ -1,0 +1,41 @@
+import type { Shop } from "../../domain/shop.ts";
+import type { RouteContext } from "../routes.ts";
+
+/** The start of all addresses of the page: with a cookie below /admin, with ID tokens of the platform below /app. */
+type Root = "/admin" | "/app";
+
+/** Who looks at the page, and through which door. Handlers and pages know nothing else about a request's origin. */
+export interface Visitor {
+  /** A request cannot name another shop. */
+  shop: Shop;
+  /** Names the person in logs: a session or the number of a staff member. */
+  who: string;
+  /** 32 bytes that name the session. Its used forms and its notices are stored under them. */
+  key: Uint8Array;
+  /** The token that every form must contain. */
+  csrf: string;
+  root: Root;
+  /** Where the platform's admin shows the page in a frame; null outside of it. */
+  frame: Frame | null;
+}
+
+/** A page in a frame of the platform's admin. */
+export interface Frame {
+  /** Client id of the app, for the platform's script. */
+  clientId: string;
+  /** The domain of the shop, whose admin may frame the page; null for a page that shows nothing of a shop. */
+  shop: string | null;
+}
+
+/** A way to the page. Each root has one. */
+export interface Door {
+  root: Root;
+  /** Finds the visitor of a request, or answers the request. */
+  open(request: Request, context: RouteContext): Promise<Visitor | Response>;
+  /** Called before something is stored for the visitor's session. @returns undefined if the session has ended */
+  keep(visitor: Visitor): Promise<Visitor | undefined>;
+  /** Answers a request whose session has ended. */
+  refuse(): Response;
+  /** Returns the frame for an answer to a request without a visitor. */
+  frameFor(request: Request): Frame | null;
+}

@@ -1,0 +1,32 @@
+import type { AdminDependencies } from "../admin/admin-request.ts";
+import { showKeys } from "../admin/keys.tsx";
+import { guarded, pageRoutes } from "../admin/routes.ts";
+import { pageRoute } from "../admin/visits.tsx";
+import type { Route, RouteHandler } from "../routes.ts";
+import type { TokenDoor } from "./token-door.ts";
+
+/** Makes the routes of the page in the platform's admin, below `/app`. */
+export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Route[] {
+  const site = { ...dependencies, door };
+  const own: Route[] = [
+    { path: "/app/bounce", methods: { GET: door.bounce } },
+    // A redirect would lose the ID token of a document.
+    { path: "/app", methods: { GET: pageRoute(site, showKeys) } },
+  ];
+  return [...guarded(site, own), ...pageRoutes(site).map(withoutRedirect)];
+}
+
+/** A path that has only a form redirects to its section. A document needs the parameters of the platform there too. */
+function withoutRedirect({ path, methods: { GET, ...others } }: Route): Route {
+  if (GET === undefined) return { path, methods: others };
+  const get: RouteHandler = async (request, context) => {
+    const response = await GET(request, context);
+    const to = response.headers.get("location");
+    if (response.status !== 303 || to === null || request.headers.has("authorization")) return response;
+    const query = new URL(request.url, "http://localhost").searchParams;
+    query.delete("id_token");
+    response.headers.set("location", `${to}?${query}`);
+    return response;
+  };
+  return { path, methods: { GET: get, ...others } };
+}

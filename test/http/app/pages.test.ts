@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { StoreError } from "../../../src/store/port/store-error.ts";
+import { SECRET } from "../../support/connected.ts";
+import { type Installing, installing, NEW_SHOP } from "../../support/installing.ts";
+import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
+
+const OTHER = "other.myshopify.com";
+const KEY = /cad_pk_[0-9a-f]{48}/;
+
+/** The staff of a shop, who look at the page in the platform's admin. */
+class Staff {
+  readonly all: Installing;
+  readonly shop: string;
+  readonly idTokens: string[] = [];
+
+  constructor(all: Installing, shop = NEW_SHOP) {
+    this.all = all;
+    this.shop = shop;
+  }
+
+  idToken(claims: Record<string, unknown> = {}): string {
+    const token = signIdToken(idTokenClaims(this.shop, "client", this.all.test.clock.ms, claims), { secret: SECRET });
+    this.idTokens.push(token);
+    return token;
+  }
+
+  document(path = "/app", more: Record<string, string> = {}): Promise<Response> {
+    const host = Buffer.from(`admin.shopify.com/store/${this.shop.split(".")[0]}`).toString("base64");
+    const query = { embedded: "1", shop: this.shop, host, id_token: this.idToken(), ...more };
+    return this.all.test.request(`${path}?${new URLSearchParams(query)}`);
+  }
+
+  get(path: string, claims = {}): Promise<Response> {
+    return this.all.test.request(path, { headers: this.headers(claims) });
+  }
+
+  post(path: string, fields: Record<string, string>, claims = {}): Promise<Response> {
+    return this.all.test.request(path, {
+      method: "POST",
+      headers: this.headers(claims),
+      body: new URLSearchParams(fields),
+    });
+  }
+
+  async csrf(claims = {}): Promise<string> {
+    return /name="csrf" value="([^"]+)"/.exec(await (await this.get("/app/keys", claims)).text())?.[1] ?? "";
+  }
+
+  private headers(claims: Record<string, unknown>) {
+    return {
+      Authorization: `Bearer ${this.idToken(claims)}`,
+      "Sec-Fetch-Site": "same-origin",
+      "Sec-Fetch-Dest": "empty",
+    };
+  }
+}
+
+async function staffOfTwoShops() {
+  const all = await installing();
+  all.platform.addShop(OTHER);
+  const staff = { one: new Staff(all), two: new Staff(all, OTHER) };
+  for (const each of [staff.one, staff.two]) expect((await each.document()).status).toBe(200);
+  return { all, ...staff };
+}
+
+describe("the page in the platform's admin", () => {
+  test("is framed by its own shop's admin only, on every page and refusal", async () => {
+    const { one } = await staffOfTwoShops();
+    const csrf = await one.csrf();
+    const responses = [
+      await one.document(),
+      ...(await Promise.all(
+        ["/keys", "/webhooks", "/deliveries", "/triggers", "/plan", "/fields", "/style"].map((path) =>
+          one.document(`/app${path}`),
+        ),
+      )),
+      await one.get("/app/keys/key_unknown/revoke"),
+      await one.post("/app/keys", { csrf, label: "" }),
+      await one.post("/app/keys", { csrf: "wrong", label: "New" }),
+    ];
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 404, 422, 403]);
+    for (const { headers } of responses) {
+      const policy = headers.get("content-security-policy") ?? "";
+      expect(policy).toEndWith(`frame-ancestors https://${NEW_SHOP} https://admin.shopify.com`);
+      expect(policy).toContain("script-src 'self' https://cdn.shopify.com/shopifycloud/;");
+      expect(policy).not.toContain("unsafe");
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("referrer-policy")).toBe("no-referrer");
+      for (const name of ["set-cookie", "x-frame-options", "access-control-allow-origin"])
+        expect(headers.has(name)).toBe(false);
+    }
+  });
+
+  test("has App Bridge first in its head, and no link to /admin", async () => {
+    const { one } = await staffOfTwoShops();
+    for (const path of ["/app", "/app/keys", "/app/webhooks", "/app/deliveries", "/app/fields", "/app/style"]) {
+      const html = await (await one.document(path)).text();
+      expect(html).toContain(
+        '<head><meta name="shopify-api-key" content="client"/><script src="https://cdn.shopify.com/shopifycloud/app-bridge.js">',
+      );
+      expect(html).not.toMatch(/(href|action)="\/admin/);
+    }
+  });
+
+  test("makes a key, and shows it once, to the same staff member only", async () => {
+    const { one } = await staffOfTwoShops();
+    const response = await one.post("/app/keys", { csrf: await one.csrf(), label: "New" });
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/app/keys"]);
+    expect(await (await one.get("/app/keys", { sub: "43" })).text()).not.toMatch(KEY);
+    expect(await (await one.get("/app/keys", { sid: "another" })).text()).not.toMatch(KEY);
+    one.all.test.clock.ms += 60_000;
+    expect(await (await one.get("/app/keys")).text()).toMatch(KEY);
+    expect(await (await one.get("/app/keys")).text()).not.toMatch(KEY);
+  });
+
+  test("accepts a form once, although each request has another ID token", async () => {
+    const { one } = await staffOfTwoShops();
+    const fields = { csrf: await one.csrf(), label: "Twice", once: crypto.randomUUID() };
+    const statuses = [(await one.post("/app/keys", fields)).status, (await one.post("/app/keys", fields)).status];
+    expect(statuses).toEqual([303, 403]);
+  });
+
+  test("refuses forms of another staff member's session", async () => {
+    const { one } = await staffOfTwoShops();
+    const csrf = await one.csrf({ sub: "43" });
+    expect((await one.post("/app/keys", { csrf, label: "New" })).status).toBe(403);
+    expect((await one.post("/app/keys", { csrf, label: "New" }, { sub: "43" })).status).toBe(303);
+  });
+
+  test("never shows or changes another shop, whatever the request says", async () => {
+    const { all, one, two } = await staffOfTwoShops();
+    await two.post("/app/keys", { csrf: await two.csrf(), label: "Theirs" });
+    const theirs = (await all.store.shops.find(OTHER))?.id ?? 0;
+    const [key] = await all.store.keys.list(theirs);
+    const csrf = await one.csrf();
+    expect((await one.post(`/app/keys/${key?.id}/revoke`, { csrf, shop: OTHER })).status).toBe(404);
+    expect((await one.post("/app/keys", { csrf: await two.csrf(), label: "Mine" })).status).toBe(403);
+    const html = await (await one.get(`/app/keys?shop=${OTHER}&id_token=${two.idToken()}`)).text();
+    expect(html).not.toContain("Theirs");
+    expect(await all.store.keys.list(theirs)).toEqual([key as never]);
+    expect((await one.document("/app", { shop: OTHER })).status).toBe(400);
+    expect((await one.document("/app", { id_token: two.idToken() })).status).toBe(400);
+  });
+
+  test("keeps ID tokens out of the log and the database", async () => {
+    const { all, one, two } = await staffOfTwoShops();
+    await one.post("/app/keys", { csrf: await one.csrf(), label: "New" });
+    await one.document("/app/keys/nothing");
+    const tokens = [...one.idTokens, ...two.idTokens].map((token) => token.split(".")[2] ?? "");
+    const folder = join(all.test.folder, "data");
+    const stored = readdirSync(folder).map((name) => readFileSync(join(folder, name)).toString("latin1"));
+    expect(stored.some((text) => text.includes(NEW_SHOP))).toBe(true);
+    for (const text of [...stored, ...all.test.logged]) for (const token of tokens) expect(text).not.toContain(token);
+  });
+
+  test("a path that has only a form leads back to its section, with the shop in its address", async () => {
+    const { one } = await staffOfTwoShops();
+    const response = await one.document("/app/webhooks/secret");
+    expect(response.status).toBe(303);
+    expect(response.headers.get("location")).toStartWith(`/app/webhooks?embedded=1&shop=${NEW_SHOP}&host=`);
+    expect(response.headers.get("location")).not.toContain("id_token");
+    expect((await one.get("/app/webhooks/secret")).headers.get("location")).toBe("/app/webhooks");
+  });
+
+  test("is a page to try again while the database is busy, in the frame of its shop", async () => {
+    const { all, one } = await staffOfTwoShops();
+    all.store.shops.find = () => Promise.reject(new StoreError("busy", new Error("database is locked")));
+    const response = await one.document();
+    expect(response.status).toBe(503);
+    expect(response.headers.get("content-security-policy")).toContain(`frame-ancestors https://${NEW_SHOP} https:`);
+    expect(await response.text()).toContain("Please try again");
+  });
+
+  test("ends with the shop's removal", async () => {
+    const { all, one } = await staffOfTwoShops();
+    await one.post("/app/keys", { csrf: await one.csrf(), label: "New" });
+    await all.store.shops.beginRemoval(NEW_SHOP, all.test.clock.ms);
+    expect((await one.document()).status).toBe(503);
+    expect((await one.get("/app/keys")).status).toBe(503);
+  });
+});
