@@ -116,3 +116,84 @@ test("forged ID tokens end in a page that says so, not in a loop", async () => {
   await frame.getByRole("link", { name: "Try again" }).click();
   await keys(frame).waitFor();
 });
+
+/** Where the frame is, and the parameters that App Bridge needs there. */
+function placeOf(page: Page): { path: string; shop: string | null; hasToken: boolean } {
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  const { pathname, searchParams } = new URL(inner?.url() ?? "");
+  return { path: pathname, shop: searchParams.get("shop"), hasToken: searchParams.has("id_token") };
+}
+
+test("links, back and forward, and the platform's menu show pages without loading the document again", async () => {
+  const { page, troubles, open, frame } = await embedded();
+  await open();
+  await keys(frame).waitFor();
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  await inner?.evaluate("window.marked = true");
+  const heading = (name: string) => frame.getByRole("heading", { name, exact: true, level: 1 });
+  const focused = () => inner?.evaluate<string>("document.activeElement.textContent");
+
+  await frame.getByRole("navigation", { name: "Settings" }).getByRole("link", { name: "Webhooks" }).click();
+  await heading("Webhooks").waitFor();
+  expect(placeOf(page)).toEqual({ path: "/app/webhooks", shop: SHOP, hasToken: false });
+  expect([await focused(), await inner?.title()]).toEqual(["Webhooks", `Webhooks · ${SHOP}`]);
+  expect(await frame.locator("#said").textContent()).toBe("Webhooks");
+  expect(await frame.locator('nav [aria-current="page"]').textContent()).toBe("Webhooks");
+
+  await page.evaluate('navigate("/app/fields")');
+  await heading("Custom fields").waitFor();
+  await inner?.evaluate("history.back()");
+  await heading("Webhooks").waitFor();
+  expect(placeOf(page).path).toBe("/app/webhooks");
+  await inner?.evaluate("history.forward()");
+  await heading("Custom fields").waitFor();
+  expect(await inner?.evaluate<boolean>("window.marked")).toBe(true);
+
+  await inner?.evaluate("location.reload()");
+  await heading("Custom fields").waitFor();
+  expect(await inner?.evaluate("window.marked")).toBeUndefined();
+  expect(troubles).toEqual([]);
+});
+
+test("forms work: a key is made once and works, a refusal keeps what was typed, and the key is revoked", async () => {
+  const { page, sds, troubles, open, frame } = await embedded();
+  await open();
+  await keys(frame).waitFor();
+  await frame.getByLabel("Label").fill("Warehouse");
+  await frame.getByRole("button", { name: "Create key" }).dblclick();
+  const key = (await frame.locator("#new-secret").textContent()) ?? "";
+  const read = () => fetch(`${program}/api/v1/shop`, { headers: { Authorization: `Bearer ${key}` } });
+  expect((await read()).status).toBe(200);
+  expect(await sds.json<object[]>(["key", "list"])).toHaveLength(1);
+
+  await frame.getByRole("link", { name: "Webhooks" }).click();
+  await frame.getByLabel("URL", { exact: true }).fill("http://10.0.0.1/");
+  await frame.getByRole("button", { name: "Save" }).click();
+  await frame.locator("#url-error").waitFor();
+  expect(await frame.getByLabel("URL", { exact: true }).inputValue()).toBe("http://10.0.0.1/");
+
+  await frame.getByRole("link", { name: "API keys" }).click();
+  await frame.getByRole("link", { name: "Revoke Warehouse" }).click();
+  await frame.getByRole("button", { name: "Revoke the key" }).click();
+  await frame.getByText("is revoked.").waitFor();
+  expect((await read()).status).toBe(401);
+  expect(await page.context().cookies()).toEqual([]);
+  expect(troubles).toEqual([]);
+});
+
+test("the preview shows the typed style, and other sites open in a window of their own", async () => {
+  const { page, troubles, open, frame } = await embedded();
+  await open("/app/style");
+  const widget = frame.frameLocator("iframe.preview");
+  await widget.getByText("Your subscription").waitFor();
+  await frame.getByLabel("CSS").fill(".title { color: rgb(1, 2, 3) }");
+  await frame.getByRole("button", { name: "Preview" }).click();
+  const color = () => widget.locator(".title").evaluate((title) => getComputedStyle(title).color);
+  await eventually(async () => (await color().catch(() => "")) === "rgb(1, 2, 3)");
+  const [docs] = await Promise.all([
+    page.context().waitForEvent("page"),
+    frame.getByRole("link", { name: "What is allowed, and a style to begin with" }).click(),
+  ]);
+  await docs.waitForURL("**/docs/storefront");
+  expect(troubles).toEqual([]);
+});

@@ -1,7 +1,11 @@
-// These features need a script: times in the viewer's time zone, copying, choosing all, and live lists. All others work
-// without a script.
+// Without a script, all of this is missing, and the page still works: times in the viewer's time zone, copying, choosing
+// all, and live lists. In the platform's admin the page needs the script: links and forms have no ID token, a fetch has.
 
 const POLL_MS = 2000;
+/** Parameters of the address that App Bridge needs on every page. */
+const PLATFORM_PARAMETERS = ["shop", "host", "embedded", "locale"];
+const ROOT = "/app";
+const isFramed = document.body.classList.contains("framed");
 
 function showLocalTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -32,8 +36,8 @@ function offerCopying(root) {
   }
 }
 
-function offerChoosingAll() {
-  for (const button of document.querySelectorAll("button[data-choose-all]")) {
+function offerChoosingAll(root) {
+  for (const button of root.querySelectorAll("button[data-choose-all]")) {
     const boxes = [...document.querySelectorAll(`input[name="${button.dataset.chooseAll}"]`)];
     const isAll = () => boxes.every((box) => box.checked);
     const label = () => {
@@ -79,38 +83,42 @@ function isSelecting(live) {
   return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
 }
 
-function keepCurrent(live) {
-  let shown;
+/** The live part's text that is shown, by its element. */
+const shownTexts = new WeakMap();
+
+async function refresh(live) {
+  const response = await fetch(location.pathname, {
+    headers: { "X-Part": "live" },
+    credentials: "same-origin",
+    cache: "no-store",
+  });
+  if (!live.isConnected) return;
+  if (response.status === 401) {
+    live.dataset.poll = "off";
+    say("You are signed out.");
+    const stopped = document.createElement("p");
+    stopped.className = "notice warning";
+    stopped.textContent = "You are signed out. The page below does not update any more.";
+    live.before(stopped);
+    return;
+  }
+  const text = response.ok ? await response.text() : shownTexts.get(live);
+  if (text === shownTexts.get(live) || !live.isConnected || isSelecting(live)) return;
+  const next = new DOMParser().parseFromString(text, "text/html").getElementById("live");
+  if (next === null) return;
+  replace(live, next);
+  shownTexts.set(live, text);
+}
+
+function keepCurrent() {
   let asking = false;
 
-  async function ask() {
-    const response = await fetch(location.pathname, {
-      headers: { "X-Part": "live" },
-      credentials: "same-origin",
-      cache: "no-store",
-    });
-    if (response.status === 401) {
-      live.dataset.poll = "off";
-      say("You are signed out.");
-      const stopped = document.createElement("p");
-      stopped.className = "notice warning";
-      stopped.textContent = "You are signed out. The page below does not update any more.";
-      live.before(stopped);
-      return;
-    }
-    const text = response.ok ? await response.text() : shown;
-    if (text === shown || isSelecting(live)) return;
-    const next = new DOMParser().parseFromString(text, "text/html").getElementById("live");
-    if (next === null) return;
-    replace(live, next);
-    shown = text;
-  }
-
   async function tick() {
-    if (asking || document.hidden || live.dataset.poll !== "on") return;
+    const live = document.getElementById("live");
+    if (asking || live === null || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
     // The next tick retries.
-    await ask().catch(() => undefined);
+    await refresh(live).catch(() => undefined);
     asking = false;
   }
 
@@ -118,8 +126,132 @@ function keepCurrent(live) {
   document.addEventListener("visibilitychange", tick);
 }
 
-showLocalTimes(document);
-offerCopying(document);
-offerChoosingAll();
-const live = document.getElementById("live");
-if (live !== null) keepCurrent(live);
+/** Makes the features of new content work. */
+function prepare(root) {
+  showLocalTimes(root);
+  offerCopying(root);
+  offerChoosingAll(root);
+  if (isFramed)
+    for (const frame of root.querySelectorAll("iframe[data-address]")) preview(frame, frame.dataset.address);
+}
+
+// From here on: the page in a frame of the platform's admin.
+
+/** Counts the pages that were asked for. Only the page that was asked for last is shown. */
+let lastVisit = 0;
+
+/** Fetches a page and shows it. @param init for a form */
+async function visit(address, init = {}, remember = true) {
+  lastVisit += 1;
+  const number = lastVisit;
+  const main = document.getElementById("main");
+  main.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(address, { ...init, headers: { Accept: "text/html" }, cache: "no-store" });
+    const next = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (number !== lastVisit) return;
+    if (next.getElementById("main") === null) throw new Error(`no page, but ${response.status}`);
+    if (remember) rememberAddress(new URL(response.url));
+    show(next);
+  } catch {
+    if (number === lastVisit) showFailure();
+  }
+  main.removeAttribute("aria-busy");
+}
+
+/** Writes the address of the page, with the parameters of the platform, so that a reload finds the page again. */
+function rememberAddress(url) {
+  const query = new URLSearchParams(location.search);
+  for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);
+  for (const [name, value] of url.searchParams) query.set(name, value);
+  query.delete("id_token");
+  const write = url.pathname === location.pathname ? "replaceState" : "pushState";
+  history[write](null, "", `${url.pathname}?${query}${url.hash}`);
+}
+
+function show(next) {
+  document.title = next.title;
+  const main = document.getElementById("main");
+  const nextMain = next.getElementById("main");
+  const navigation = document.querySelector("header nav");
+  const nextNavigation = next.querySelector("header nav");
+  main.className = nextMain.className;
+  main.replaceChildren(...nextMain.childNodes);
+  if (navigation !== null && nextNavigation !== null) navigation.replaceChildren(...nextNavigation.childNodes);
+  prepare(main);
+  const heading = main.querySelector("h1");
+  window.scrollTo(0, 0);
+  heading?.focus({ preventScroll: true });
+  say(heading?.textContent ?? document.title);
+}
+
+function showFailure() {
+  const text = "The page could not be loaded. Look at your connection, then try again.";
+  const failure = document.createElement("p");
+  failure.className = "notice warning";
+  failure.textContent = text;
+  document.getElementById("main").prepend(failure);
+  failure.scrollIntoView({ block: "nearest" });
+  say(text);
+}
+
+/** Shows a document in the preview. Only a fetch has an ID token, so the server lends the document an address. */
+async function preview(frame, address, init = {}) {
+  const response = await fetch(address, { ...init, cache: "no-store" }).catch(() => undefined);
+  const lent = response?.headers.get("Location");
+  if (lent) frame.src = lent;
+}
+
+function onClick(event) {
+  const link = event.target.closest("a[href]");
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  if (link === null || event.defaultPrevented || !isPlain || link.target !== "" || link.hasAttribute("download"))
+    return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || !isOurs(url)) {
+    // A frame of the platform's admin must not show other pages.
+    link.target = "_blank";
+    link.rel = "noopener";
+    return;
+  }
+  if (link.getAttribute("href").startsWith("#")) return;
+  event.preventDefault();
+  visit(url);
+}
+
+function isOurs({ pathname }) {
+  return pathname === ROOT || pathname.startsWith(`${ROOT}/`);
+}
+
+async function onSubmit(event) {
+  const form = event.target;
+  const { submitter } = event;
+  if (event.defaultPrevented) return;
+  event.preventDefault();
+  const address = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+  const fields = new URLSearchParams(new FormData(form, submitter));
+  const frame = document.querySelector(`iframe[name="${submitter?.getAttribute("formtarget")}"]`);
+  if (frame !== null) return preview(frame, address, { method: "POST", body: fields });
+  if (form.method !== "post") return visit(`${address}?${fields}`);
+  // A second click must not post the form again.
+  if (form.dataset.sending === "yes") return;
+  form.dataset.sending = "yes";
+  await visit(address, { method: "POST", body: fields });
+  form.dataset.sending = "no";
+}
+
+function stayInFrame() {
+  rememberAddress(new URL(location.href));
+  document.addEventListener("click", onClick);
+  document.addEventListener("submit", onSubmit);
+  window.addEventListener("popstate", () => visit(location.href, {}, false));
+  // A click on the platform's own menu.
+  document.addEventListener("shopify:navigate", (event) => {
+    const href = event.target.getAttribute("href");
+    if (href !== null) visit(new URL(href, location.origin));
+  });
+}
+
+prepare(document);
+keepCurrent();
+if (isFramed) stayInFrame();

@@ -5,7 +5,11 @@ import { isoUtc } from "../../lib/time.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** What links and forms need to know of the visitor. The layout provides it. */
-export const VisitorContext = createContext<Pick<Visitor, "root" | "csrf">>({ root: "/admin", csrf: "" });
+export const VisitorContext = createContext<Pick<Visitor, "root" | "csrf" | "frame">>({
+  root: "/admin",
+  csrf: "",
+  frame: null,
+});
 
 interface LinkProps {
   to: string;
@@ -41,6 +45,42 @@ export function Form({ action, children, ...attributes }: FormProps) {
       <input type="hidden" name="csrf" value={useContext(VisitorContext).csrf} />
       {children}
     </form>
+  );
+}
+
+interface PreviewFrameProps {
+  name: string;
+  title: string;
+  /** Path of the first document. */
+  from: string;
+}
+
+/**
+ * A frame for a document without a script. In the platform's admin, our script asks for the document, because the frame
+ * itself has no ID token.
+ */
+export function PreviewFrame({ name, title, from }: PreviewFrameProps) {
+  const address = useAddress(from);
+  const isFramed = useContext(VisitorContext).frame !== null;
+  const source = isFramed ? { "data-address": address } : { src: address };
+  return <iframe name={name} class="preview" sandbox="" title={title} {...source} />;
+}
+
+interface PreviewButtonProps {
+  id: string;
+  /** Name of the frame that shows the answer. */
+  frame: string;
+  /** Path that takes the form. */
+  from: string;
+  children: ComponentChildren;
+}
+
+/** Posts its form into a frame. */
+export function PreviewButton({ id, frame, from, children }: PreviewButtonProps) {
+  return (
+    <button type="submit" id={id} class="secondary" formaction={useAddress(from)} formtarget={frame}>
+      {children}
+    </button>
   );
 }
 

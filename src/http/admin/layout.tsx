@@ -44,8 +44,8 @@ function shopOf({ shop }: Frame): string {
  * request and post no form, whatever CSS it has.
  */
 const FRAME_POLICY =
-  "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; " +
-  "frame-ancestors 'self'; sandbox";
+  "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; sandbox; " +
+  "frame-ancestors 'self'";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
@@ -91,9 +91,19 @@ export function respondPage(page: AdminPage, visitor: Visitor, notices: readonly
   return respondHtml(page.status ?? 200, html, frame);
 }
 
-/** Responds with the document of a frame. */
-export function respondFrame({ frame }: AdminFrame): Response {
-  return respondHtml(200, frame, null, { "Content-Security-Policy": FRAME_POLICY });
+/**
+ * Responds with the document of a frame in our page.
+ * @param html from `renderFrame`
+ * @param around the frame of our page itself
+ */
+export function respondFrame(html: string, around: Frame | null): Response {
+  const ancestors = around === null ? "" : ` ${shopOf(around)}${PLATFORM_ADMIN}`;
+  const headers = { "Content-Security-Policy": `${FRAME_POLICY}${ancestors}`, "X-Request-Id": newRequestId() };
+  return new Response(html, { headers: { ...HEADERS, ...headers } });
+}
+
+export function renderFrame({ frame }: AdminFrame): string {
+  return `<!doctype html>${render(frame)}`;
 }
 
 /** Responds with the live part of a page, for the script. */

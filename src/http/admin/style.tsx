@@ -3,7 +3,16 @@ import * as actions from "../../actions/style.ts";
 import { hasAccess, MAX_STYLE_BYTES } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Confirm, Copyable, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
+import {
+  Confirm,
+  Copyable,
+  FieldError,
+  Form,
+  fieldAttributes,
+  Link,
+  PreviewButton,
+  PreviewFrame,
+} from "./components.tsx";
 
 const STYLE = "/style";
 const PREVIEW = "preview";
@@ -89,15 +98,9 @@ async function stylePage(
             <button type="submit" id="save-style">
               Save
             </button>
-            <button
-              type="submit"
-              id="preview-style"
-              class="secondary"
-              formaction={`${STYLE}/preview`}
-              formtarget={PREVIEW}
-            >
+            <PreviewButton id="preview-style" frame={PREVIEW} from={`${STYLE}/preview`}>
               Preview
-            </button>
+            </PreviewButton>
             {stored === undefined ? null : (
               <Link id="clear" to={`${STYLE}/clear`}>
                 Remove the style
@@ -108,7 +111,7 @@ async function stylePage(
       </Form>
       <h2>Preview</h2>
       <p>This is a sample widget with the saved style. The button Preview shows what you typed, without saving it.</p>
-      <iframe name={PREVIEW} class="preview" sandbox="" title="A sample widget" src={`${STYLE}/preview`} />
+      <PreviewFrame name={PREVIEW} title="A sample widget" from={`${STYLE}/preview`} />
     </>
   );
   return { title: "Widget style", section: STYLE, status: refused === undefined ? 200 : 422, content };

@@ -17,7 +17,8 @@ import {
 } from "./admin-request.ts";
 import { Link } from "./components.tsx";
 import { readForm, readOwnForm } from "./form.ts";
-import { respondFrame, respondPage, respondPart } from "./layout.tsx";
+import { renderFrame, respondFrame, respondPage, respondPart } from "./layout.tsx";
+import { lendFrame } from "./lent-frames.ts";
 import {
   askToSignIn,
   badLink,
@@ -140,7 +141,11 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
   const once = form.get("once");
   if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
   const result = await handler({ shop, id, form }, site);
-  if ("frame" in result) return respondFrame(result);
+  if ("frame" in result) {
+    const html = renderFrame(result);
+    if (kept.frame === null) return respondFrame(html, null);
+    return (await site.door.keep(kept)) === undefined ? site.door.refuse() : lendFrame(site, kept, html);
+  }
   const accepted = "to" in result;
   if (isPost)
     site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });

@@ -1,5 +1,6 @@
 import type { AdminDependencies } from "../admin/admin-request.ts";
 import { showKeys } from "../admin/keys.tsx";
+import { createLentFrameHandler } from "../admin/lent-frames.ts";
 import { guarded, pageRoutes } from "../admin/routes.ts";
 import { pageRoute } from "../admin/visits.tsx";
 import type { Route, RouteHandler } from "../routes.ts";
@@ -10,6 +11,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
   const site = { ...dependencies, door };
   const own: Route[] = [
     { path: "/app/bounce", methods: { GET: door.bounce } },
+    { path: "/app/lent/:id", methods: { GET: createLentFrameHandler(dependencies) } },
     // A redirect would lose the ID token of a document.
     { path: "/app", methods: { GET: pageRoute(site, showKeys) } },
   ];
