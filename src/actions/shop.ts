@@ -33,6 +33,8 @@ export interface UnfinishedLoad {
   isUnderWay: boolean;
   /** How far it is. */
   text: string;
+  /** The finished part of the current step, 0 to 1; null if unknown. */
+  done: number | null;
   /** Why it was interrupted; null if it was not, or if the reason is unknown. */
   error: string | null;
 }
@@ -84,7 +86,8 @@ export async function unfinishedLoad(
   const isUnderWay = state !== undefined && state.holder !== null;
   if (!isUnderWay && (complete !== undefined || connection === undefined)) return null;
   const progress = state?.progress ?? {};
-  return { isUnderWay, text: loadText(progress), error: isUnderWay ? null : (progress.error ?? null) };
+  const { done = null, error = null } = progress;
+  return { isUnderWay, text: loadText(progress), done, error: isUnderWay ? null : error };
 }
 
 /** Describes an unfinished load for the operator. */

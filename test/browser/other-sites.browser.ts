@@ -64,6 +64,7 @@ test("a form of an ended session is refused, also in a new session", async () =>
   await page.getByRole("heading", { name: "You are not signed in" }).waitFor();
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
+  await page.click("#open");
   await page.waitForURL("**/admin/keys");
   await page.evaluate(`document.querySelector("#create-key input[name=csrf]").value = ${JSON.stringify(csrf)}`);
   await page.fill("#label", "Replayed");

@@ -74,7 +74,7 @@ test("the frame may do nothing, and pages may have only our frames", async () =>
   const { get } = await signedIn();
   expect((await get(PREVIEW)).headers.get("content-security-policy")).toBe(
     "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; " +
-      "frame-ancestors 'self'; sandbox",
+      "sandbox; frame-ancestors 'self'",
   );
   expect((await get(STYLE)).headers.get("content-security-policy")).toBe(
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +

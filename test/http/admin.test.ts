@@ -268,19 +268,24 @@ describe("the page of plan and mirror", () => {
   test("says what to do next: connect, load, or look into the inbox", async () => {
     const { all, html, store, shop } = await signedIn();
     const shows = async () =>
-      (await html("/admin/plan")).match(/id="(empty-mirror|loading|inbox-failed)"|<code>\s*sds [\w -]+/g);
+      (await html("/admin/plan")).match(
+        /id="(empty-mirror|no-subscriptions|loading|inbox-failed)"|<code>\s*sds [\w -]+/g,
+      );
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
     expect(await html("/admin/plan")).toContain("The operator of this service can connect the shop with <code>");
     await store.connections.connect(shop.id, "token", TOKENS, [], START);
-    expect(await shows()).toEqual(['id="loading"']);
+    expect(await shows()).toEqual(['id="loading"', 'id="no-subscriptions"']);
     expect(await html("/admin/plan")).toContain("begins by itself, in a few seconds.");
-    await apply(all.app, shop, [customer(1)]);
+    await apply(all.app, shop, [customer(1), subscription(1)]);
+    expect(await shows()).toEqual(['id="loading"']);
     const { ms } = all.clock;
     await store.syncs.claimLoad(shop.id, { holder: "a", now: ms, until: ms + 15_000 });
     const counts = { ...NO_COUNTS, subscriptions: 1_240 };
     const progress = { stage: "subscriptions", counts, done: 0.25, leftMs: 100_000 } as const;
     await store.syncs.keepLoad(shop.id, "a", ms + 15_000, progress);
-    expect(await html("/admin/plan")).toContain("1,240 of about 5,000 subscriptions, 2 minutes left.");
+    const loading = await html("/admin/plan");
+    expect(loading).toContain("Loading your shop: 1,240 of about 5,000 subscriptions, 2 minutes left.");
+    expect(loading).toContain('<progress value="0.25" max="1" aria-label="Loaded">');
     await store.syncs.releaseLoad(shop.id, "a", progress);
     await store.syncs.complete(shop.id, "full", START, 1, START);
     expect(await shows()).toBeNull();

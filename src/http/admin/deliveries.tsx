@@ -8,6 +8,7 @@ import type { DeliveryDetails } from "../../store/port/deliveries.ts";
 import type { AdminSection, Handler } from "./admin-request.ts";
 import { Confirm, Empty, type Fact, Facts, Link, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
+import { EmptySection, SAMPLE_DELIVERIES } from "./samples.tsx";
 
 const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/deliveries", trigger: "/triggers" };
 
@@ -17,9 +18,9 @@ export const showDeliveries: Handler = async (request, { store, keepDeliveredMs 
     store,
     request,
     { kind: "webhook", section },
-    <Empty id="no-deliveries">
+    <EmptySection id="no-deliveries" sample={SAMPLE_DELIVERIES}>
       Nothing was sent yet. <Link to="/webhooks">Set an endpoint</Link>, choose topics, and send a test event.
-    </Empty>,
+    </EmptySection>,
   );
   const content = (
     <>

@@ -12,7 +12,7 @@ import {
 } from "../../domain/fields/definition.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Empty, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
+import { FieldError, Form, fieldAttributes, Link } from "./components.tsx";
 import {
   DefinitionInputs,
   definitionOf,
@@ -24,6 +24,7 @@ import {
 } from "./field-form.tsx";
 import { ArchivedTable, FieldTable } from "./field-tables.tsx";
 import { reasonOf } from "./form.ts";
+import { EmptySection, SAMPLE_FIELD } from "./samples.tsx";
 
 interface RefusedField {
   typed: TypedField;
@@ -121,7 +122,9 @@ async function fieldsPage(
         read them with the API.
       </p>
       {shown.length === 0 ? (
-        <Empty id="no-fields">There is no field yet. Add one below.</Empty>
+        <EmptySection id="no-fields" sample={SAMPLE_FIELD}>
+          There is no field yet. Add one below.
+        </EmptySection>
       ) : (
         <FieldTable fields={shown} />
       )}

@@ -4,19 +4,9 @@ import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import {
-  ACTION,
-  Confirm,
-  Empty,
-  FieldError,
-  Form,
-  fieldAttributes,
-  Link,
-  OnceField,
-  Table,
-  Time,
-} from "./components.tsx";
+import { ACTION, Confirm, FieldError, Form, fieldAttributes, Link, OnceField, Table, Time } from "./components.tsx";
 import { reasonOf } from "./form.ts";
+import { EmptySection, sampleCall } from "./samples.tsx";
 
 const KEYS = "/keys";
 
@@ -65,7 +55,7 @@ export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
 
 async function keysPage(
   request: AdminRequest,
-  { store }: AdminDependencies,
+  { store, publicUrl }: AdminDependencies,
   refusal?: RefusedLabel,
 ): Promise<AdminPage> {
   const keys = await store.keys.list(request.shop.id);
@@ -76,9 +66,9 @@ async function keysPage(
         anything, and it doesn't expire. Give each system its own key.
       </p>
       {keys.length === 0 ? (
-        <Empty id="no-keys">
+        <EmptySection id="no-keys" sample={sampleCall(publicUrl ?? "https://sds.example.com")}>
           There is no key yet. Create one below, and give it to the system that reads this shop's data.
-        </Empty>
+        </EmptySection>
       ) : (
         <KeyTable keys={keys} />
       )}

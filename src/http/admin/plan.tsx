@@ -5,8 +5,9 @@ import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
 import type { Handler } from "./admin-request.ts";
-import { Empty, type Fact, Facts, Time } from "./components.tsx";
+import { type Fact, Facts, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
+import { EmptySection, sampleData } from "./samples.tsx";
 
 const SECTION = "/plan";
 
@@ -102,19 +103,11 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
 
 /** Tells the operator the next step. */
 function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
-  const { hasConnection, load, inbox, domain } = mirror;
-  const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
-  if (rows === 0 && !hasConnection) {
-    return (
-      <Empty id="empty-mirror">
-        The mirror is empty. The operator of this service can connect the shop with{" "}
-        <code>sds shop connect {domain}</code>, or import its records.
-      </Empty>
-    );
-  }
+  const { load, inbox } = mirror;
   return (
     <>
-      {load === null ? null : <p id="loading">{loadSentence(load)}</p>}
+      {load === null ? null : <LoadPart load={load} />}
+      {counts.subscriptions === 0 ? <NoSubscriptions mirror={mirror} counts={counts} /> : null}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
           Some platform webhooks could not be processed. The operator of this service can see why with{" "}
@@ -125,10 +118,44 @@ function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) 
   );
 }
 
+function NoSubscriptions({
+  counts,
+  mirror: { hasConnection, load, domain },
+}: {
+  counts: ResourceCounts;
+  mirror: Mirror;
+}) {
+  if (!hasConnection) {
+    return Object.values(counts).some((count) => count > 0) ? null : (
+      <EmptySection id="empty-mirror" sample={sampleData()}>
+        The mirror is empty. The operator of this service can connect the shop with{" "}
+        <code>sds shop connect {domain}</code>, or import its records.
+      </EmptySection>
+    );
+  }
+  return (
+    <EmptySection id="no-subscriptions" sample={sampleData()}>
+      {load === null
+        ? "This shop has no subscriptions yet. The first one appears here seconds after a customer buys it. The " +
+          "platform shows an app only the subscriptions that the app itself made."
+        : "The first subscriptions appear here in a moment."}
+    </EmptySection>
+  );
+}
+
+function LoadPart({ load }: { load: UnfinishedLoad }) {
+  return (
+    <div id="loading" class="notice">
+      <p>{loadSentence(load)}</p>
+      {load.done === null ? null : <progress value={load.done} max={1} aria-label="Loaded" />}
+    </div>
+  );
+}
+
 function loadSentence({ isUnderWay, text, error }: UnfinishedLoad): string {
-  if (isUnderWay) return `The subscriptions of this shop are being loaded: ${text}.`;
+  if (isUnderWay) return `Loading your shop: ${text}.`;
   if (error !== null) return `Loading was interrupted, and goes on by itself. So far: ${text}.`;
-  return "Loading the subscriptions of this shop begins by itself, in a few seconds.";
+  return "Loading your shop begins by itself, in a few seconds.";
 }
 
 function labelOf(resource: string): string {

@@ -13,7 +13,7 @@ import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { orTryAgain, pageRoute, type Site, sectionRoute, sessionRoutes } from "./visits.tsx";
 import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
-/** Every page and form, by its path below the root. If a path has only a form, a GET of the path redirects to its section. */
+/** Pages and forms by their path below the root. If a path has only a form, a GET redirects to the section. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/keys": { get: showKeys, post: createKey },
   "/keys/:id/revoke": { get: askToRevoke, post: revokeKey },

@@ -5,18 +5,19 @@ import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
-import { Empty, Form } from "./components.tsx";
+import { Form } from "./components.tsx";
 import { liveLog } from "./delivery-log.tsx";
+import { EmptySection, SAMPLE_STARTS } from "./samples.tsx";
 
 const SECTION = "/triggers";
 
 export const showTriggers: Handler = async (request, { store, keepDeliveredMs }) => {
   const { shop } = request;
   const empty = (
-    <Empty id="no-starts">
+    <EmptySection id="no-starts" sample={SAMPLE_STARTS}>
       No workflow was started yet. Switch a trigger on above, and create a workflow in the platform's automation tool
       that starts with it.
-    </Empty>
+    </EmptySection>
   );
   const [{ triggers }, connection, live] = await Promise.all([
     store.shops.settings(shop.id),

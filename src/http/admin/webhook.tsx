@@ -7,8 +7,9 @@ import { printable } from "../../lib/log.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
-import { Confirm, Empty, FieldError, Form, fieldAttributes, Link, OnceField } from "./components.tsx";
+import { Confirm, FieldError, Form, fieldAttributes, Link, OnceField } from "./components.tsx";
 import { reasonOf } from "./form.ts";
+import { EmptySection, SAMPLE_EVENT } from "./samples.tsx";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
 /** Content of the page in addition to the stored settings: a refused form, or the secret. */
@@ -88,9 +89,9 @@ async function webhooksPage(
     <>
       <p>When something happens to this shop's subscriptions, a signed JSON event is sent to the endpoint below.</p>
       {settings.url === null ? (
-        <Empty id="no-endpoint">
+        <EmptySection id="no-endpoint" sample={SAMPLE_EVENT}>
           No endpoint is set, so nothing is sent. Enter a URL, choose topics, save, and then send a test event.
-        </Empty>
+        </EmptySection>
       ) : null}
       <EndpointForm request={request} settings={settings} shown={shown} />
       <SecretPart secret={shown.secret} overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null} />
@@ -100,13 +101,13 @@ async function webhooksPage(
   return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
-interface FormProps {
+interface EndpointProps {
   request: AdminRequest;
   settings: WebhookSettings;
   shown: FormState;
 }
 
-function EndpointForm({ request, settings, shown: { typed, error } }: FormProps) {
+function EndpointForm({ request, settings, shown: { typed, error } }: EndpointProps) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
     <Form id="endpoint" action={WEBHOOKS} aria-labelledby="endpoint-heading">
@@ -166,7 +167,7 @@ function EndpointForm({ request, settings, shown: { typed, error } }: FormProps)
   );
 }
 
-function TestForm({ request, settings, shown: { testError: error } }: FormProps) {
+function TestForm({ request, settings, shown: { testError: error } }: EndpointProps) {
   const chosen = request.form.get("topic");
   return (
     <Form id="test-event" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">

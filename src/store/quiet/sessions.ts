@@ -63,6 +63,13 @@ export function sessionStore(db: QuietDatabase): SessionStore {
         return ended.filter(({ expiresAt }) => expiresAt > now).length;
       }),
 
+    ...addressStore(db),
+  };
+}
+
+/** The address of the running `serve`. Commands make sign-in links with it. */
+function addressStore(db: QuietDatabase): Pick<SessionStore, "address" | "noteAddress" | "forgetAddress"> {
+  return {
     async address() {
       return (await db.get<{ value: string }>(sql`SELECT value FROM meta WHERE name = 'address'`))?.value;
     },
