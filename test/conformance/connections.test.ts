@@ -56,7 +56,7 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
     const { store, reopen, shop } = await storeWithTwoShops(engine);
     await store.connections.connect(shop.id, "app_key", { ...TOKENS, appKey: "key" }, [], START);
     expect(await store.connections.find(shop.id)).toMatchObject({ kind: "app_key" });
-    await store.connections.renew(shop.id, { ...NEXT, appKey: "key" });
+    await store.connections.renew(shop.id, { ...NEXT, appKey: "key" }, TOKENS);
     expect(await (await reopen()).connections.tokens(shop.id)).toEqual({ ...NEXT, appKey: "key" });
   });
 
@@ -121,7 +121,9 @@ describe.each(engines())("$name: renewing tokens", (engine) => {
     expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
     await store.connections.setTrouble(shop.id, "the access token was revoked", START);
     await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
-    await store.connections.renew(shop.id, NEXT);
+    await store.connections.renew(shop.id, NEXT, NEXT);
+    expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
+    await store.connections.renew(shop.id, NEXT, PAIR);
     expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
     const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
     const trouble = { trouble: "the access token was revoked", troubleSince: START };
@@ -133,7 +135,7 @@ describe.each(engines())("$name: renewing tokens", (engine) => {
   test("of a shop that is not connected does nothing", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     expect(await store.connections.beginRenewal(shop.id, "p1", START, START + 100)).toBe(false);
-    await store.connections.renew(shop.id, NEXT);
+    await store.connections.renew(shop.id, NEXT, PAIR);
     await store.connections.endRenewal(shop.id, "p1");
     expect(await rows("connections")).toEqual([]);
   });

@@ -87,7 +87,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.endExchange(shop.domain, "p1");
   await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
-  await connections.renew(shop.id, TOKENS);
+  await connections.renew(shop.id, TOKENS, TOKENS);
   await connections.endRenewal(shop.id, "p1");
   await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked", START);

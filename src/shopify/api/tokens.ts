@@ -85,9 +85,10 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   async function saveUnsaved(shopId: number): Promise<void> {
     const pair = unsaved.get(shopId);
     if (pair === undefined) return;
-    // If another process has renewed the tokens in the meantime, its pair is newer, and stays stored.
+    // If another process has renewed the tokens in the meantime, or the operator has connected the shop again, the
+    // stored tokens are newer, and stay. `renew` checks this again.
     const current = await connections.tokens(shopId);
-    if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens);
+    if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens, pair.old);
     unsaved.delete(shopId);
   }
 

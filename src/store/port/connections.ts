@@ -79,8 +79,11 @@ export interface ConnectionStore {
    * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /** Stores renewed tokens and ends the renewal. Keeps `trouble`: the platform has not accepted the tokens yet. */
-  renew(shopId: number, tokens: Tokens): Promise<void>;
+  /**
+   * Stores renewed tokens and ends the renewal, unless other tokens than `before` were stored meanwhile.
+   * Keeps `trouble`: the platform has not accepted the tokens yet.
+   */
+  renew(shopId: number, tokens: Tokens, before: Pick<Tokens, "expiresAt">): Promise<void>;
   /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;
   /** Replaces the granted scopes. */

@@ -240,12 +240,12 @@ function renewals(db: QuietDatabase, seal: SealTokens): Pick<ConnectionStore, "b
       return begun > 0;
     },
 
-    async renew(shopId, tokens) {
+    async renew(shopId, tokens, before) {
       const sealed = await seal(shopId, tokens);
       await db.run(
         sql`UPDATE connections
           SET sealed = ${sealed}, expires_at = ${tokens.expiresAt}, renewing = NULL, renewing_until = NULL
-          WHERE shop_id = ${shopId}`,
+          WHERE shop_id = ${shopId} AND expires_at IS NOT DISTINCT FROM ${before.expiresAt}`,
       );
     },
 

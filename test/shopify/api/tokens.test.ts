@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tokens } from "../../../src/domain/platform/connection.ts";
 import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts";
+import type { ConnectionStore } from "../../../src/store/port/connections.ts";
 import { type ConnectedShop, connected, DOMAIN, HOUR_MS, SECRET } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import { recorded, recordedClient } from "../../support/recorded-client.ts";
@@ -55,6 +56,12 @@ async function unstoredPair() {
 /** Makes tokens as another process would store them. */
 function otherTokens(all: ConnectedShop): Tokens {
   return { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: all.test.clock.ms + LIFE_MS };
+}
+
+/** Stores tokens, as the renewal of another process does. */
+async function storeTokens(connections: ConnectionStore, shopId: number, next: Tokens): Promise<void> {
+  const before = await connections.tokens(shopId);
+  if (before !== undefined) await connections.renew(shopId, next, before);
 }
 
 describe("an access token", () => {
@@ -167,11 +174,28 @@ describe("an access token", () => {
   });
 });
 
+test("a connection that the operator makes while renewed tokens are stored is kept", async () => {
+  const { all, tokens, shop, connections } = await endedPair();
+  const given = { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: null };
+  const stored = connections.tokens;
+  let reads = 0;
+  connections.tokens = async (shopId) => {
+    const before = await stored(shopId);
+    reads += 1;
+    // The last read before the tokens are stored.
+    if (reads === 3) await connections.connect(shopId, "token", given, [], all.test.clock.ms);
+    return before;
+  };
+  await tokens.get(shop);
+  expect(await stored(shop.id)).toEqual(given);
+  expect(await tokens.get(shop)).toBe(given.accessToken);
+});
+
 describe("a renewal in another process", () => {
   test("is waited for, and its token is used", async () => {
     const { all, tokens, shop, connections, hooks, waits } = await renewedElsewhere(60_000);
     const other = otherTokens(all);
-    hooks.onSleep = async (nth) => (nth === 2 ? connections.renew(shop.id, other) : undefined);
+    hooks.onSleep = async (nth) => (nth === 2 ? storeTokens(connections, shop.id, other) : undefined);
     expect(await tokens.get(shop)).toBe(other.accessToken);
     expect(waits).toEqual([200, 200]);
     expect(all.platform.tokenRequests).toBe(1);
@@ -183,7 +207,7 @@ describe("a renewal in another process", () => {
     const { beginRenewal } = connections;
     connections.beginRenewal = async (...args) => {
       connections.beginRenewal = beginRenewal;
-      await connections.renew(shop.id, other);
+      await storeTokens(connections, shop.id, other);
       return beginRenewal(...args);
     };
     expect(await tokens.get(shop)).toBe(other.accessToken);
