@@ -102,7 +102,13 @@ export function openPlatform(
     stopping: new AbortController(),
     reportRounding: createRoundingReport(log),
   };
-  const installer = createInstaller({ ...api, ...store, ...dependencies, installations });
+  const installer = createInstaller({
+    ...api,
+    ...store,
+    ...dependencies,
+    installations,
+    isShared: store.nodes !== null,
+  });
   return {
     client,
     now,

@@ -85,6 +85,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   const newShop = { domain: shop.domain, plan: "pro" as const, currency: "USD" };
   await connections.install("p1", { shop: newShop, kind: "token", tokens: TOKENS, scopes: [], connectedAt: START });
   await connections.endExchange(shop.domain, "p1");
+  await connections.endAllExchanges();
   await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS, TOKENS);

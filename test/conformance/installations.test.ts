@@ -81,6 +81,8 @@ describe.each(engines())("$name: installing the app in a shop", (engine) => {
     expect(await store.connections.beginExchange(DOMAIN, "p2", START, START + 100)).toBe(false);
     await store.connections.endExchange(DOMAIN, "p1");
     expect(await store.connections.beginExchange(DOMAIN, "p2", START, START + 100)).toBe(true);
+    await store.connections.endAllExchanges();
+    expect(await store.connections.beginExchange(DOMAIN, "p2", START, START + 100)).toBe(true);
   });
 
   test("is refused while the shop is being removed", async () => {

@@ -39,7 +39,10 @@ export interface Installer {
 
 interface Dependencies {
   shops: Pick<ShopStore, "find" | "byId" | "rename" | "removing">;
-  connections: Pick<ConnectionStore, "find" | "shopMovedTo" | "beginExchange" | "install" | "endExchange">;
+  connections: Pick<
+    ConnectionStore,
+    "find" | "shopMovedTo" | "beginExchange" | "install" | "endExchange" | "endAllExchanges"
+  >;
   endpoint: Pick<TokenEndpoint, "byIdToken">;
   installations: Pick<InstallationReader, "read">;
   platformClock: Pick<PlatformClock, "mark" | "now">;
@@ -48,6 +51,8 @@ interface Dependencies {
   clock: () => number;
   sleep: Sleep;
   log: Log;
+  /** Whether other nodes share the database. */
+  isShared: boolean;
 }
 
 /** How long a view waits for its exchange. The merchant sees an empty frame meanwhile. */
@@ -122,18 +127,22 @@ async function findShop(
 type Exchange = ReturnType<typeof createExchange>;
 
 function createExchange(dependencies: Dependencies) {
-  const { shops, connections, platformClock, now, clock, sleep, log } = dependencies;
+  const { shops, connections, platformClock, now, clock, sleep, log, isShared } = dependencies;
   /** Identifies this process in the database while it exchanges an ID token. */
   const processId = crypto.randomUUID();
   const underWay = new Map<string, Promise<Opening>>();
+  const isNeeded = (connection: Connection | undefined) => needsTokens(connection, platformClock.now());
+  let othersEnded: Promise<void> | undefined;
 
-  /** A connection that works is kept, whatever its kind. */
-  function isNeeded(connection: Connection | undefined): boolean {
-    if (connection === undefined) return true;
-    const { kind, trouble, scopes, connectedAt } = connection;
-    if (trouble !== null) return needsNewTokens(trouble);
-    const lacksScopes = kind === "refresh" && missingScopes(scopes).length > 0;
-    return lacksScopes && Math.abs(platformClock.now() - connectedAt) >= SCOPES_EVERY_MS;
+  /** Ends reservations of a process that was killed: no other process exchanges ID tokens of this database. */
+  async function endOthers(): Promise<void> {
+    if (isShared) return;
+    // Only once: later, it would end this process's own reservations.
+    othersEnded ??= connections.endAllExchanges().catch((thrown: unknown) => {
+      othersEnded = undefined;
+      throw thrown;
+    });
+    await othersEnded;
   }
 
   /** @returns undefined while another process exchanges an ID token of the shop */
@@ -155,6 +164,7 @@ function createExchange(dependencies: Dependencies) {
     try {
       // An exchange would be wasted, because nothing can be stored.
       if ((await shops.removing()).some((shop) => shop.domain === domain)) return { waits: "removal" };
+      await endOthers();
       for (const endsAt = clock() + EXCHANGE_TIMEOUT_MS; clock() < endsAt; await sleep(POLL_MS)) {
         const opening = await tryOnce(idToken, text);
         if (opening !== undefined) return opening;
@@ -185,6 +195,15 @@ function createExchange(dependencies: Dependencies) {
       await Promise.allSettled(underWay.values());
     },
   };
+}
+
+/** A connection that works is kept, whatever its kind. @param now the platform's time */
+function needsTokens(connection: Connection | undefined, now: number): boolean {
+  if (connection === undefined) return true;
+  const { kind, trouble, scopes, connectedAt } = connection;
+  if (trouble !== null) return needsNewTokens(trouble);
+  const lacksScopes = kind === "refresh" && missingScopes(scopes).length > 0;
+  return lacksScopes && Math.abs(now - connectedAt) >= SCOPES_EVERY_MS;
 }
 
 /** Exchanges an ID token, stores the shop with its tokens, and reads what the shop granted. @throws PlatformError */

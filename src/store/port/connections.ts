@@ -73,6 +73,8 @@ export interface ConnectionStore {
   install(process: string, installation: NewInstallation): Promise<Shop | undefined>;
   /** Ends a failed exchange. */
   endExchange(domain: string, process: string): Promise<void>;
+  /** Ends the exchanges of all processes. Only for a process that has the database for itself. */
+  endAllExchanges(): Promise<void>;
   /**
    * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
    * token ends soon after its first use.

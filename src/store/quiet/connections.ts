@@ -111,7 +111,7 @@ function exchanges(
   db: QuietDatabase,
   vault: Vault,
   random: (bytes: number) => Uint8Array,
-): Pick<ConnectionStore, "beginExchange" | "install" | "endExchange"> {
+): Pick<ConnectionStore, "beginExchange" | "install" | "endExchange" | "endAllExchanges"> {
   const end = (domain: string, process: string) =>
     sql`DELETE FROM token_exchanges WHERE domain = ${domain} AND process = ${process}`;
 
@@ -147,6 +147,10 @@ function exchanges(
 
     async endExchange(domain, process) {
       await db.run(end(domain, process));
+    },
+
+    async endAllExchanges() {
+      await db.run(sql`DELETE FROM token_exchanges`);
     },
   };
 }
