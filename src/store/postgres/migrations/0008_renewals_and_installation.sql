@@ -44,12 +44,15 @@ INSERT INTO delivery_counts (shop_id, kind, day, outcome, attempts, last_at)
   WHERE started_at > (SELECT max(started_at) FROM attempts) - 30 * 86400000::bigint
   GROUP BY 1, 2, 3, 4;
 
--- What a delivery is about, from its body: the number of its contract, otherwise its customer.
+-- What a delivery is about, from its body: the number of its contract, otherwise its customer. Not by a regular
+-- expression, which took 54 microseconds for a body.
 ALTER TABLE deliveries ADD COLUMN subject text COLLATE "C" GENERATED ALWAYS AS (
-  CASE
-    WHEN topic = 'loyalty.reward_earned' THEN substring(body FROM '"customer_id":"(cus_[a-z2-7]{24})"')
-    WHEN topic = 'streak-milestone-reached' THEN 'customer/' || substring(body FROM '"customer_id":([0-9]{1,20})')
-    ELSE substring(body FROM '"gid://shopify/SubscriptionContract/([0-9]{1,20})"')
+  CASE topic
+    WHEN 'loyalty.reward_earned'
+      THEN nullif(left(split_part(split_part(body, '"customer_id":"', 2), '"', 1), 28), '')
+    WHEN 'streak-milestone-reached'
+      THEN 'customer/' || left(split_part(split_part(body, '"customer_id":', 2), ',', 1), 20)
+    ELSE nullif(left(split_part(split_part(body, '"gid://shopify/SubscriptionContract/', 2), '"', 1), 20), '')
   END
 ) STORED;
 CREATE INDEX deliveries_of_subject ON deliveries (shop_id, kind, subject, number);
