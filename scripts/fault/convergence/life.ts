@@ -77,7 +77,8 @@ export class Life {
     }
     remote.outgoing.length = 0;
     const ids = (kind: "contract" | "attempt") => new Set(remote.ids(kind));
-    this.lived = { firstContracts: ids("contract"), firstAttempts: ids("attempt"), cancellations, wasAway: false };
+    const first = { firstContracts: ids("contract"), firstAttempts: ids("attempt") };
+    this.lived = { ...first, cancellations, wasAway: false, lacksApproval: false };
     this.states.note(all);
   }
 
@@ -188,7 +189,8 @@ export class Life {
     if (this.mustLoad) this.mustLoad = !(await this.load(true));
     const since = this.unseenSince;
     if (since === undefined || this.remote.approvedLevel < 2) return;
-    if (await this.withShop((shop, { reconcile }) => reconcile(shop, since - MINUTE_MS))) this.unseenSince = undefined;
+    const from = since - 2 * HOUR_MS;
+    if (await this.withShop((shop, { reconcile }) => reconcile(shop, from))) this.unseenSince = undefined;
   }
 
   private load(events: boolean): Promise<boolean> {
@@ -312,8 +314,6 @@ export class Life {
     const dead = new Set(this.dead.flatMap(({ subjects }) => subjects));
     for (const item of inbox.filter(({ subject }) => !dead.has(subject)))
       findings.push(`an item stays in the inbox: ${JSON.stringify(item)}`);
-    // A late replica does not have a new contract yet.
-    const invalid = all.platform.invalid.splice(0).filter((what) => !what.endsWith("contract does not exist."));
-    findings.push(...invalid);
+    findings.push(...all.platform.invalid.splice(0));
   }
 }

@@ -73,15 +73,23 @@ function summaryOf({
 /** Renewals are compared in their order, because an app may leave cycles out. */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];
-  const rows = new Map(orders.map((order) => [order.cycleNumber, order]));
+  const rows = new Map(
+    orders.toSorted((a, b) => a.cycleNumber - b.cycleNumber).map((order) => [order.cycleNumber, order]),
+  );
   if (rows.size < orders.length) found.push("two orders have the same number");
-  const first = Math.min(...[...expected.keys()].filter((cycle) => cycle > 0));
-  for (const [cycle, { order, optional }] of expected) {
-    const number = cycle === 0 ? 0 : cycle - (Number.isFinite(first) && first === 2 ? 1 : 0);
-    const row = rows.get(number) ?? rows.get(cycle);
+  const unmatched: [number, ExpectedOrder][] = [];
+  for (const [cycle, each] of [...expected].toSorted(([a], [b]) => a - b)) {
+    const row = rows.get(cycle);
+    if (row === undefined || (row.shopifyId ?? null) !== (each.order.shopifyId ?? null)) unmatched.push([cycle, each]);
+    else found.push(...unequal(`order ${cycle} `, each.order, row));
+    if (unmatched.at(-1)?.[0] !== cycle) rows.delete(cycle);
+  }
+  // The app left cycles out, so the number is lower than the cycle.
+  for (const [cycle, { order, optional }] of unmatched) {
+    const row = [...rows.values()].find(({ cycleNumber }) => cycleNumber > 0 && cycleNumber < cycle);
     if (row !== undefined) rows.delete(row.cycleNumber);
-    if (row === undefined && !optional) found.push(`order ${number} is missing: ${JSON.stringify(order)}`);
-    if (row !== undefined) found.push(...unequal(`order ${number} `, order, row));
+    if (row === undefined && !optional) found.push(`order ${cycle} is missing: ${JSON.stringify(order)}`);
+    if (row !== undefined) found.push(...unequal(`order of cycle ${cycle} `, order, row));
   }
   for (const row of rows.values()) found.push(`order ${row.cycleNumber} is not the platform's: ${JSON.stringify(row)}`);
   return found;

@@ -257,8 +257,11 @@ export const SWITCHES: readonly Switch[] = [
   }),
   sometimes("missing approval", {
     on(life) {
+      // An approval is missing only once.
+      if (life.lived.lacksApproval) return;
+      life.lived.lacksApproval = true;
       life.remote.approvedLevel = life.random.chance(0.5) ? 0 : 1;
-      life.unseenSince ??= life.now();
+      life.unseenSince = life.now();
     },
     off(life) {
       life.remote.approvedLevel = 2;
