@@ -116,10 +116,8 @@ export function sampleData(): Sample {
 
 function Code({ id, value }: { id: string; value: object | string }) {
   return (
-    <section class="overflow-auto" aria-label="Sample" tabIndex={0}>
-      <pre tabIndex={0}>
-        <code id={id}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>
-      </pre>
-    </section>
+    <pre role="region" aria-label="Sample" tabIndex={0}>
+      <code id={id}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>
+    </pre>
   );
 }
