@@ -116,8 +116,10 @@ export function sampleData(): Sample {
 
 function Code({ id, value }: { id: string; value: object | string }) {
   return (
-    <pre role="region" aria-label="Sample" tabIndex={0}>
-      <code id={id}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>
-    </pre>
+    <section aria-label="Sample">
+      <pre tabIndex={0}>
+        <code id={id}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>
+      </pre>
+    </section>
   );
 }
