@@ -1,4 +1,5 @@
-import type { AdminDependencies } from "../admin/admin-request.ts";
+import { SdsError } from "../../domain/error.ts";
+import type { AdminDependencies, Handler } from "../admin/admin-request.ts";
 import { showKeys } from "../admin/keys.tsx";
 import { createLentFrameHandler } from "../admin/lent-frames.ts";
 import { guarded, pageRoutes } from "../admin/routes.ts";
@@ -14,9 +15,15 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
     { path: "/app/lent/:id", methods: { GET: createLentFrameHandler(dependencies) } },
     // A redirect would lose the ID token of a document.
     { path: "/app", methods: { GET: pageRoute(site, showKeys) } },
+    // The answer to other unknown paths may not be framed.
+    { path: "/app/*", methods: { GET: pageRoute(site, refuseUnknown) } },
   ];
   return [...guarded(site, own), ...pageRoutes(site).map(withoutRedirect)];
 }
+
+const refuseUnknown: Handler = async () => {
+  throw new SdsError("not_found", "no page has this address");
+};
 
 /** A path that has only a form redirects to its section. A document needs the parameters of the platform there too. */
 function withoutRedirect({ path, methods: { GET, ...others } }: Route): Route {

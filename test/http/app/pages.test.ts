@@ -76,11 +76,15 @@ describe("the page in the platform's admin", () => {
           one.document(`/app${path}`),
         ),
       )),
+      await one.document("/app/unknown"),
+      await one.document("/app/deliveries/"),
       await one.get("/app/keys/key_unknown/revoke"),
       await one.post("/app/keys", { csrf, label: "" }),
       await one.post("/app/keys", { csrf: "wrong", label: "New" }),
     ];
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 404, 422, 403]);
+    expect(responses.map(({ status }) => status)).toEqual([
+      200, 200, 200, 200, 200, 200, 200, 200, 404, 404, 404, 422, 403,
+    ]);
     for (const { headers } of responses) {
       const policy = headers.get("content-security-policy") ?? "";
       expect(policy).toEndWith(`frame-ancestors https://${NEW_SHOP} https://admin.shopify.com`);
