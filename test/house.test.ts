@@ -185,6 +185,19 @@ test("the settings page escapes all values", () => {
   );
 });
 
+test("pages of the settings page know neither /admin nor /app, so both have the same pages", () => {
+  const roots = /["'`]\/(admin|app)\b/;
+  const knowing = sources.filter(({ path, text }) => path.startsWith("http/admin/") && roots.test(text));
+  expect(knowing.map(({ path }) => path).sort()).toEqual([
+    "http/admin/components.tsx",
+    "http/admin/layout.tsx",
+    "http/admin/messages.tsx",
+    "http/admin/routes.ts",
+    "http/admin/sessions.ts",
+    "http/admin/visitor.ts",
+  ]);
+});
+
 test("no to-do, lint switch or console output is left", () => {
   const marks =
     /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;

@@ -150,8 +150,8 @@ test("links, back and forward, and the platform's menu show pages without loadin
   expect(await inner?.evaluate<boolean>("window.marked")).toBe(true);
 
   await inner?.evaluate("location.reload()");
+  await eventually(async () => (await inner?.evaluate("window.marked").catch(() => true)) === undefined);
   await heading("Custom fields").waitFor();
-  expect(await inner?.evaluate("window.marked")).toBeUndefined();
   expect(troubles).toEqual([]);
 });
 
@@ -196,4 +196,59 @@ test("the preview shows the typed style, and other sites open in a window of the
   ]);
   await docs.waitForURL("**/docs/storefront");
   expect(troubles).toEqual([]);
+});
+
+test("the skip link moves to the content, and keeps what was typed", async () => {
+  const { page, troubles, open, frame } = await embedded();
+  await open();
+  await keys(frame).waitFor();
+  await frame.getByLabel("Label").fill("Typed");
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  const requested: string[] = [];
+  page.on("request", (request) => requested.push(new URL(request.url()).pathname));
+  await frame.getByRole("link", { name: "Skip to the content" }).focus();
+  await page.keyboard.press("Enter");
+  await eventually(() => inner?.url().endsWith("#main") === true);
+  expect(await inner?.evaluate<string>("document.activeElement.id")).toBe("main");
+  expect(await frame.getByLabel("Label").inputValue()).toBe("Typed");
+  await frame.getByRole("link", { name: "Webhooks" }).click();
+  await frame.getByRole("heading", { name: "Webhooks", exact: true, level: 1 }).waitFor();
+  expect(requested.filter((path) => path.startsWith("/app"))).toEqual(["/app/webhooks"]);
+  expect(troubles).toEqual([]);
+});
+
+test("a refused form keeps what was typed, and the page can be loaded again", async () => {
+  const { page, open, frame } = await embedded();
+  await open();
+  await keys(frame).waitFor();
+  await frame.getByLabel("Label").fill("Typed");
+  admin.forges = true;
+  afterTest(() => {
+    admin.forges = false;
+  });
+  await frame.getByRole("button", { name: "Create key" }).click();
+  await frame.locator("#failure", { hasText: "could not confirm who you are" }).waitFor();
+  expect(await frame.locator("#failure").count()).toBe(1);
+  expect(await frame.getByLabel("Label").inputValue()).toBe("Typed");
+  expect(placeOf(page).path).toBe("/app");
+  admin.forges = false;
+  await frame.getByRole("button", { name: "Load the page again" }).click();
+  await frame.locator("#failure").waitFor({ state: "detached" });
+  await keys(frame).waitFor();
+});
+
+test("without the admin's permission for the clipboard, the key is selected", async () => {
+  const { page, open, frame } = await embedded();
+  await open();
+  await keys(frame).waitFor();
+  await frame.getByLabel("Label").fill("Warehouse");
+  await frame.getByRole("button", { name: "Create key" }).click();
+  const key = (await frame.locator("#new-secret").textContent()) ?? "";
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  await frame.getByRole("button", { name: "Copy the new key" }).click();
+  await frame
+    .getByRole("button", { name: "Copy the new key" })
+    .getByText(/^(Copied|Select and copy)$/)
+    .waitFor();
+  expect(await inner?.evaluate<string>("getSelection().toString()")).toBe(key);
 });

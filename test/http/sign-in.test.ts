@@ -267,6 +267,8 @@ test("browsers keep styles and scripts until their version changes", async () =>
     (match) => match[1] ?? "",
   );
   expect(links.length).toBe(2);
+  const script = await (await request(links.find((link) => link.includes(".js")) ?? "")).bytes();
+  expect(script.length).toBeWithin(1, 12 * 1024);
   for (const link of links) {
     const file = await request(link);
     expect([file.status, file.headers.get("cache-control"), file.headers.get("content-type")]).toEqual([

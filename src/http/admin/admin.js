@@ -4,6 +4,8 @@
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
 const PLATFORM_PARAMETERS = ["shop", "host", "embedded", "locale"];
+/** Parameters that prove who opened the page. They must not stay in the address. */
+const SPENT_PARAMETERS = ["id_token", "hmac", "timestamp"];
 const ROOT = "/app";
 const isFramed = document.body.classList.contains("framed");
 
@@ -13,13 +15,16 @@ function showLocalTimes(root) {
 }
 
 /**
- * Copies an element's text. A browser offers the clipboard only on https and localhost. Elsewhere this selects the text
- * and tries the older command.
+ * Copies an element's text. A browser offers the clipboard only on https and localhost, and in a frame only if the page
+ * around the frame permits it. Otherwise this selects the text and tries the older command.
  */
 async function copy(element) {
-  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
-  getSelection().selectAllChildren(element);
-  if (!document.execCommand("copy")) throw new Error("not copied");
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+  } catch {
+    getSelection().selectAllChildren(element);
+    if (!document.execCommand("copy")) throw new Error("not copied");
+  }
 }
 
 function offerCopying(root) {
@@ -77,6 +82,13 @@ function replace(live, next) {
   if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");
 }
 
+function warningOf(text) {
+  const warning = document.createElement("div");
+  warning.className = "notice warning";
+  warning.append(Object.assign(document.createElement("p"), { textContent: text }));
+  return warning;
+}
+
 /** Whether text in the live part is selected. Replacing the live part would drop the selection. */
 function isSelecting(live) {
   const selection = getSelection();
@@ -95,11 +107,9 @@ async function refresh(live) {
   if (!live.isConnected) return;
   if (response.status === 401) {
     live.dataset.poll = "off";
+    if (isFramed) return showFailure(NOT_CONFIRMED);
     say("You are signed out.");
-    const stopped = document.createElement("p");
-    stopped.className = "notice warning";
-    stopped.textContent = "You are signed out. The page below does not update any more.";
-    live.before(stopped);
+    live.before(warningOf("You are signed out. The page below does not update any more."));
     return;
   }
   const text = response.ok ? await response.text() : shownTexts.get(live);
@@ -137,6 +147,9 @@ function prepare(root) {
 
 // From here on: the page in a frame of the platform's admin.
 
+const NOT_CONFIRMED = "Shopify could not confirm who you are. Nothing was changed.";
+/** Path and query of the shown page. */
+let shownAddress = "";
 /** Counts the pages that were asked for. Only the page that was asked for last is shown. */
 let lastVisit = 0;
 
@@ -151,22 +164,33 @@ async function visit(address, init = {}, remember = true) {
     const next = new DOMParser().parseFromString(await response.text(), "text/html");
     if (number !== lastVisit) return;
     if (next.getElementById("main") === null) throw new Error(`no page, but ${response.status}`);
+    // App Bridge has repeated the request with another ID token. What was typed stays.
+    if (response.status === 401) return showFailure(NOT_CONFIRMED);
     if (remember) rememberAddress(new URL(response.url));
     show(next);
   } catch {
-    if (number === lastVisit) showFailure();
+    if (number === lastVisit) showFailure("The page could not be loaded. Look at your connection, then try again.");
+  } finally {
+    if (number === lastVisit) main.removeAttribute("aria-busy");
   }
-  main.removeAttribute("aria-busy");
 }
 
 /** Writes the address of the page, with the parameters of the platform, so that a reload finds the page again. */
 function rememberAddress(url) {
   const query = new URLSearchParams(location.search);
   for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);
-  for (const [name, value] of url.searchParams) query.set(name, value);
-  query.delete("id_token");
-  const write = url.pathname === location.pathname ? "replaceState" : "pushState";
-  history[write](null, "", `${url.pathname}?${query}${url.hash}`);
+  for (const name of url.searchParams.keys()) query.delete(name);
+  for (const [name, value] of url.searchParams) query.append(name, value);
+  for (const name of SPENT_PARAMETERS) query.delete(name);
+  const [before, after] = [withoutProof(location), `${url.pathname}?${query}`];
+  history[after === before ? "replaceState" : "pushState"](null, "", `${after}${url.hash}`);
+  shownAddress = after;
+}
+
+function withoutProof({ pathname, search }) {
+  const query = new URLSearchParams(search);
+  for (const name of SPENT_PARAMETERS) query.delete(name);
+  return `${pathname}?${query}`;
 }
 
 function show(next) {
@@ -185,11 +209,13 @@ function show(next) {
   say(heading?.textContent ?? document.title);
 }
 
-function showFailure() {
-  const text = "The page could not be loaded. Look at your connection, then try again.";
-  const failure = document.createElement("p");
-  failure.className = "notice warning";
-  failure.textContent = text;
+/** Says why no page came, above the page that is still there. */
+function showFailure(text) {
+  document.getElementById("failure")?.remove();
+  const failure = Object.assign(warningOf(text), { id: "failure" });
+  const again = Object.assign(document.createElement("button"), { type: "button", textContent: "Load the page again" });
+  again.addEventListener("click", () => location.reload());
+  failure.append(again);
   document.getElementById("main").prepend(failure);
   failure.scrollIntoView({ block: "nearest" });
   say(text);
@@ -244,7 +270,12 @@ function stayInFrame() {
   rememberAddress(new URL(location.href));
   document.addEventListener("click", onClick);
   document.addEventListener("submit", onSubmit);
-  window.addEventListener("popstate", () => visit(location.href, {}, false));
+  window.addEventListener("popstate", () => {
+    // A link to another part of the shown page is in the history too.
+    if (withoutProof(location) === shownAddress) return;
+    shownAddress = withoutProof(location);
+    visit(location.href, {}, false);
+  });
   // A click on the platform's own menu.
   document.addEventListener("shopify:navigate", (event) => {
     const href = event.target.getAttribute("href");
