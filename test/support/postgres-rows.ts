@@ -10,7 +10,6 @@ const SOURCES: Partial<Record<Table, string>> = {
 const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
   shops: ["shop_id", "noted_count"],
   subscriptions: ["customer_id"],
-  deliveries: ["subject"],
   orders: ["gid", "customer_id", "contract_id"],
 };
 

@@ -17,7 +17,7 @@ const BODY_START = template.raw(String(SUBJECT_CHARACTERS));
 export const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
 const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
 
-/** The expression of SQLite's index `deliveries_of_subject`. PostgreSQL has a column for it. */
+/** The expression of SQLite's index `deliveries_of_subject`. PostgreSQL has the table `delivery_subjects` for it. */
 const SUBJECT = sql`CASE
     WHEN topic = 'loyalty.reward_earned' THEN substr(body, instr(body, '"customer_id":"') + 15, 28)
     WHEN topic = 'streak-milestone-reached' THEN 'customer/' || substr(
@@ -203,7 +203,7 @@ async function readRange(
 ): Promise<{ rows: LogRow[]; end: LogPlace | undefined }> {
   const order = isNewer ? sql`ORDER BY number` : sql`ORDER BY number DESC`;
   // Without the hint SQLite would read all deliveries of a shop that has no dead deliveries.
-  const table = either(db, { sqlite: INDEXED[index], postgres: sql`deliveries` });
+  const table = either(db, { sqlite: INDEXED[index], postgres: index === "deliveries_of_subject" ? OF_SUBJECT : ALL });
   const ofRange = sql`FROM ${table} WHERE shop_id = ${shopId} AND kind = ${KINDS[kind]} AND ${condition}`;
   const scanned =
     filter === undefined || index === "deliveries_due"
@@ -222,6 +222,8 @@ async function readRange(
   return { rows, end: rows.length > limit ? undefined : scanned };
 }
 
+const ALL = sql`deliveries`;
+const OF_SUBJECT = sql`delivery_subjects JOIN deliveries USING (shop_id, kind, number)`;
 const INDEXED = {
   deliveries_of_shop: sql`deliveries INDEXED BY deliveries_of_shop`,
   deliveries_dead: sql`deliveries INDEXED BY deliveries_dead`,

@@ -1,11 +1,24 @@
 import { describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import type { ShopRef } from "../../../src/domain/shop.ts";
 import type { AttemptResult } from "../../../src/store/port/deliveries.ts";
 import type { Store } from "../../../src/store/port/store.ts";
-import { event, failed, LEASE, record, succeeded, WAITS } from "../../conformance/delivery-fixtures.ts";
+import {
+  end,
+  event,
+  failed,
+  LEASE,
+  queueRewards,
+  record,
+  succeeded,
+  WAITS,
+} from "../../conformance/delivery-fixtures.ts";
 import { engines } from "../../conformance/engines.ts";
-import { shopWithEvents } from "../../conformance/fixtures.ts";
+import { HOUR, removeShop, shopWithEvents } from "../../conformance/fixtures.ts";
 import { START } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
 
 const postgres = engines().filter(({ name }) => name === "postgres");
 
@@ -97,5 +110,26 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     expect(most).toBe(4);
     expect((await rows("deliveries")).every(({ status }) => status === "delivered")).toBe(true);
     expect(await rows("attempts")).toHaveLength(200);
+    expect((await rows("delivery_counts")).map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+      ["delivered", 100],
+      ["delivered", 100],
+    ]);
   });
+});
+
+test.skipIf(!hasPostgres())("the subjects of deliveries are removed with the deliveries", async () => {
+  const url = await databaseWithTables();
+  const store = await openStoreAt(url);
+  const sql = new SQL(url, { max: 1 });
+  afterTest(() => sql.close());
+  const subjects = async () => (await sql.unsafe("SELECT number FROM delivery_subjects")).length;
+  const [shop, other] = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta")];
+  await queueRewards(store, shop, [1, 2]);
+  await queueRewards(store, other, [1]);
+  expect(await subjects()).toBe(3);
+  await end(store, shop, "delivered", START, 1);
+  await store.deliveries.prune(START + HOUR, 0);
+  expect(await subjects()).toBe(2);
+  await removeShop(store, shop.domain);
+  expect(await subjects()).toBe(1);
 });
