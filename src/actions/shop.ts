@@ -97,6 +97,13 @@ export function operatorLoadText({ isUnderWay, text, error }: UnfinishedLoad): s
   return `the load was interrupted, and \`sds serve\` goes on with it: ${text}; ${error}`;
 }
 
+/** Describes an unfinished load for the merchant. */
+export function merchantLoadText({ isUnderWay, text, error }: UnfinishedLoad): string {
+  if (isUnderWay) return `Loading your shop: ${text}.`;
+  if (error !== null) return `Loading was interrupted, and goes on by itself. So far: ${text}.`;
+  return "Loading your shop begins by itself, in a few seconds.";
+}
+
 function missingText(scopes: readonly string[]): string | null {
   const missing = missingScopes(scopes);
   return missing.length === 0 ? null : `the shop does not grant ${missing.join(", ")}`;

@@ -286,6 +286,10 @@ describe("the page of plan and mirror", () => {
     const loading = await html("/admin/plan");
     expect(loading).toContain("Loading your shop: 1,240 of about 5,000 subscriptions, 2 minutes left.");
     expect(loading).toContain('<progress value="0.25" max="1" aria-label="Loaded">');
+    expect(loading).not.toContain("load-notice");
+    expect(await html("/admin/keys")).toMatch(
+      /id="load-notice".*>Loading your shop: 1,240 of about 5,000 subscriptions/,
+    );
     await store.syncs.releaseLoad(shop.id, "a", progress);
     await store.syncs.complete(shop.id, "full", START, 1, START);
     expect(await shows()).toBeNull();

@@ -2,6 +2,7 @@
 import { type ComponentChildren, h, type VNode } from "preact";
 import { render } from "preact-render-to-string";
 import { noAccess } from "../../actions/access.ts";
+import { merchantLoadText, type UnfinishedLoad } from "../../actions/shop.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { Mark } from "../look/mark.tsx";
@@ -55,7 +56,12 @@ const HEADERS = {
 };
 
 /** Responds with a whole page. */
-export function respondPage(page: AdminPage, visitor: Visitor, notices: readonly Notice[]): Response {
+export function respondPage(
+  page: AdminPage,
+  visitor: Visitor,
+  notices: readonly Notice[],
+  load: UnfinishedLoad | null = null,
+): Response {
   const { shop, frame } = visitor;
   const html = (
     <VisitorContext.Provider value={visitor}>
@@ -82,6 +88,7 @@ export function respondPage(page: AdminPage, visitor: Visitor, notices: readonly
             ))}
           </div>
           {hasAccess(shop.plan) ? null : <PlanNotice />}
+          {load === null ? null : <LoadNotice load={load} />}
           <h1 tabIndex={-1}>{page.title}</h1>
           {page.content}
         </main>
@@ -231,6 +238,17 @@ function NoticeBox({ text, tone, secret, copy }: Notice) {
       <p>{text}</p>
       {secret === undefined ? null : <NewSecret {...secret} />}
       {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
+    </div>
+  );
+}
+
+/** Shown on the pages that do not show the load themselves. It is not kept current. */
+function LoadNotice({ load }: { load: UnfinishedLoad }) {
+  return (
+    <div id="load-notice" class="notice">
+      <p>
+        {merchantLoadText(load)} <Link to="/plan">See how far it is</Link>
+      </p>
     </div>
   );
 }

@@ -1,6 +1,12 @@
 /** @jsxImportSource preact */
 import { PLANS_WITH_PRICES } from "../../actions/access.ts";
-import { connectionText, type ShopStatus, shopStatus, type UnfinishedLoad } from "../../actions/shop.ts";
+import {
+  connectionText,
+  merchantLoadText,
+  type ShopStatus,
+  shopStatus,
+  type UnfinishedLoad,
+} from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
@@ -146,16 +152,10 @@ function NoSubscriptions({
 function LoadPart({ load }: { load: UnfinishedLoad }) {
   return (
     <div id="loading" class="notice">
-      <p>{loadSentence(load)}</p>
+      <p>{merchantLoadText(load)}</p>
       {load.done === null ? null : <progress value={load.done} max={1} aria-label="Loaded" />}
     </div>
   );
-}
-
-function loadSentence({ isUnderWay, text, error }: UnfinishedLoad): string {
-  if (isUnderWay) return `Loading your shop: ${text}.`;
-  if (error !== null) return `Loading was interrupted, and goes on by itself. So far: ${text}.`;
-  return "Loading your shop begins by itself, in a few seconds.";
 }
 
 function labelOf(resource: string): string {

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 
 import { hashToken } from "../../actions/session.ts";
+import { unfinishedLoad } from "../../actions/shop.ts";
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/port/store-error.ts";
@@ -151,7 +152,8 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
     site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });
   if (accepted) return seeOther(site, result, kept);
   if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live, kept);
-  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path));
+  const load = result.section === "/plan" ? null : await unfinishedLoad(site.store, shop.id, site.now());
+  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path), load);
 }
 
 async function seeOther(
