@@ -8,6 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { StandIn } from "../support/platform/stand-in.ts";
 import { APP_ORIGIN, PlatformAdmin } from "../support/platform-admin.ts";
 import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
 import { openContext } from "../support/settings-page.ts";
 
 const SECRET = "the-app-client-secret";
@@ -251,4 +252,20 @@ test("without the admin's permission for the clipboard, the key is selected", as
     .getByText(/^(Copied|Select and copy)$/)
     .waitFor();
   expect(await inner?.evaluate<string>("getSelection().toString()")).toBe(key);
+});
+
+test("the delivery log updates by itself, and follows the page", async () => {
+  const { page, sds, troubles, open, frame } = await embedded();
+  const receiver = new Receiver();
+  await open();
+  await keys(frame).waitFor();
+  await sds.json(["webhook", "set", "--url", receiver.url]);
+  await frame.getByRole("link", { name: "Delivery log" }).click();
+  await frame.getByRole("heading", { name: "Delivery log", exact: true, level: 1 }).waitFor();
+  await sds.json(["webhook", "test", "--topic", "order.failed"]);
+  await frame.locator("#last", { hasText: "order.failed" }).waitFor();
+  await page.evaluate('navigate("/app/keys")');
+  await keys(frame).waitFor();
+  expect(await frame.locator("#live").count()).toBe(0);
+  expect(troubles).toEqual([]);
 });

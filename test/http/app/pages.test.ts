@@ -168,6 +168,31 @@ describe("the page in the platform's admin", () => {
     expect((await one.get("/app/webhooks/secret")).headers.get("location")).toBe("/app/webhooks");
   });
 
+  test("lends the preview an address that works once, for a minute, in a policy without scripts and requests", async () => {
+    const { all, one } = await staffOfTwoShops();
+    const lend = async () => {
+      const fields = { csrf: await one.csrf(), source: ".title { color: red }" };
+      const { status, headers } = await one.post("/app/style/preview", fields);
+      expect(status).toBe(201);
+      return headers.get("location") ?? "";
+    };
+    const address = await lend();
+    expect(address).toMatch(/^\/app\/lent\/[0-9a-f]{96}$/);
+    expect((await all.test.request(address.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).status).toBe(404);
+    const shown = await all.test.request(address);
+    expect([shown.status, shown.headers.get("content-security-policy")]).toEqual([
+      200,
+      "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; " +
+        `sandbox; frame-ancestors 'self' https://${NEW_SHOP} https://admin.shopify.com`,
+    ]);
+    expect(await shown.text()).toContain("Your subscription");
+    expect((await all.test.request(address)).status).toBe(404);
+    const late = await lend();
+    all.test.clock.ms += 60_000;
+    expect((await all.test.request(late)).status).toBe(404);
+    expect((await one.post("/app/style/preview", { csrf: "wrong", source: "" })).status).toBe(403);
+  });
+
   test("is a page to try again while the database is busy, in the frame of its shop", async () => {
     const { all, one } = await staffOfTwoShops();
     all.store.shops.find = () => Promise.reject(new StoreError("busy", new Error("database is locked")));
