@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import { MAX_STRING } from "../../domain/records/record-schemas.ts";
 import { isoUtc } from "../../lib/time.ts";
-import { isPlatformError } from "../api/platform-error.ts";
+import { isPlatformError, needsAction } from "../api/platform-error.ts";
 
 /** The error for data of the platform that cannot be mirrored. Reading the data again does not help. */
 export function platformRecordError(message: string): SdsError {
@@ -10,6 +10,7 @@ export function platformRecordError(message: string): SdsError {
 
 /** Whether bad data of one object is the cause, such as a missing part. If not, the request or the database failed. */
 export function isBadData(thrown: unknown): boolean {
+  if (needsAction(thrown)) return false;
   if (thrown instanceof SdsError) return thrown.code === "bad_record";
   const isOfPart = isPlatformError(thrown, "refused") || isPlatformError(thrown, "incomplete");
   return thrown instanceof TypeError || isOfPart;

@@ -57,6 +57,18 @@ describe("reconciling", () => {
     },
   );
 
+  test("ends if the platform no longer has a field, and puts no object into the inbox", async () => {
+    const all = await loaded();
+    all.remote.pause(all.contract);
+    all.remote.outgoing.length = 0;
+    all.platform.removedFields = new Set(["SubscriptionContract.nextBillingDate"]);
+    await expect(reconcile(all)).rejects.toThrow("no longer has SubscriptionContract.nextBillingDate");
+    expect(await all.inbox()).toEqual([]);
+    all.platform.removedFields = new Set();
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  });
+
   test("finds a new plan, new scopes and a new currency without a webhook", async () => {
     const all = await loaded();
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
