@@ -3,7 +3,7 @@ import { verifySignature } from "../../src/client/signature.ts";
 import { nextTurn } from "../../src/lib/waits.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
-import { subscription } from "../support/records.ts";
+import { gid, subscription } from "../support/records.ts";
 import { shopSending } from "../support/shop-sending.ts";
 
 describe("delivery", () => {
@@ -24,6 +24,16 @@ describe("delivery", () => {
     });
     expect(await entries("--status", "pending")).toEqual([]);
     expect(await entries("--kind", "trigger")).toEqual([]);
+    const topic = ["--topic", "subscription.created"];
+    for (const filter of [topic, ["--from", "1h"], ["--to", "2099-01-01T00:00:00Z"], ["--subject", gid.contract(1)]])
+      expect(await entries(...filter)).toEqual(dead === undefined ? [] : [dead]);
+    for (const filter of [
+      [...topic, "--to", "1h"],
+      ["--from", "2099-01-01T00:00:00Z"],
+      ["--subject", "sub_x"],
+    ])
+      expect(await entries(...filter)).toEqual([]);
+    expect((await program.run(["delivery", "list", "--to", "soon"])).stderr).toContain('--to is "soon": it must be');
 
     const id = dead?.id ?? "";
     const shown = await program.json<{ body: string; signature: string; history: object[] }>(["delivery", "show", id]);
