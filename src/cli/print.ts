@@ -55,10 +55,18 @@ function cannotWrite(why: string): SdsError {
   return new SdsError("failed", `cannot write to stdout: ${why}`);
 }
 
+let hasPrinted = false;
+
+/** Whether this process has printed JSON. Then an error is on stderr only, because stdout has one JSON document. */
+export function hasPrintedJson(): boolean {
+  return hasPrinted;
+}
+
 /** Prints JSON. Characters that control a terminal or its text direction become escapes. @param indent in spaces */
 export function printJson(value: unknown, indent?: number): void {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const json = JSON.stringify(value, null, indent);
+  hasPrinted = true;
   printLine(json.replaceAll(CONTROLS, (character) => character.split("").map(escaped).join("")));
 }
 
