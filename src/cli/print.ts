@@ -21,6 +21,9 @@ function isStdoutClosed(): boolean {
 /** Checked once, because a check for each line would cost more than the line. */
 const IS_STDOUT_CLOSED = isStdoutClosed();
 
+/** The beginning of the message of an error after which nothing more is printed to stdout. */
+export const CANNOT_WRITE = "cannot write to stdout";
+
 /** Prints a line of data to stdout. Messages go to stderr, see `tell`. @throws SdsError `failed` for a closed stdout */
 export function printLine(text: string): void {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
@@ -52,7 +55,7 @@ export function syncStdout(): void {
 }
 
 function cannotWrite(why: string): SdsError {
-  return new SdsError("failed", `cannot write to stdout: ${why}`);
+  return new SdsError("failed", `${CANNOT_WRITE}: ${why}`);
 }
 
 let hasPrinted = false;

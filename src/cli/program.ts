@@ -16,7 +16,7 @@ import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
 import { addPlatformCommands } from "./platform.ts";
-import { hasPrintedJson, printJson, printLine, safeMessage, tell, warn } from "./print.ts";
+import { CANNOT_WRITE, hasPrintedJson, printJson, printLine, safeMessage, tell, warn } from "./print.ts";
 import { addPullCommand } from "./pull/pull-command.ts";
 import { addServeCommand } from "./serve.ts";
 import { addSettings } from "./settings-files.ts";
@@ -47,7 +47,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     const message = safeMessage(inOneLine(messageOf(thrown).replace(/^error: /, "")));
     // commander has told its own error.
     if (!(thrown instanceof CommanderError)) tellError(message);
-    if (argv.includes("--json") && !hasPrintedJson()) printError({ code, message });
+    const isUnprinted = !hasPrintedJson() && !message.startsWith(CANNOT_WRITE);
+    if (argv.includes("--json") && isUnprinted) printError({ code, message });
     return EXIT[code] ?? 1;
   }
 }

@@ -138,7 +138,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     done.resolve();
     await writing;
     await remote.json(["copy", "--to", `sqlite:${back}`]);
-    expect(readRows(back, "shops").map(({ currency }) => currency)).toEqual(["CHF", "CHF"]);
+    expect([...new Set(readRows(back, "shops").map(({ currency }) => currency))]).toEqual(["CHF"]);
   });
 
   test("leaves an unusable target if it is killed, and can be started again", async () => {

@@ -129,6 +129,6 @@ test("the help of the delivery log says how long it lasts", async () => {
   const program = new Program();
   for (const args of [["delivery"], ["delivery", "list"], ["delivery", "show"]])
     expect((await program.run([...args, "--help"])).stdout.replaceAll(/\s+/g, " ")).toContain(
-      "Delivered ones are removed after 30 days, dead ones are kept.",
+      "Delivered ones are removed after 30 days (SDS_KEEP_DELIVERED), dead ones are kept.",
     );
 });
