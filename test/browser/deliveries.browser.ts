@@ -80,7 +80,7 @@ test("the page of a delivery shows its body, its headers and every attempt", asy
   expect(await page.locator("#attempts tbody tr").count()).toBe(4);
   expect(new Set(receiver.received.map(({ body, signature }) => body + signature)).size).toBe(1);
   await page.getByRole("link", { name: "Back to the log" }).click();
-  expect(await page.textContent("h1")).toBe("Delivery log");
+  expect(await page.textContent("h1")).toBe("Deliveries");
   expect(troubles).toEqual([]);
 });
 

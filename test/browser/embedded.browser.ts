@@ -63,12 +63,13 @@ async function embedded(): Promise<Embedded> {
   return { platform, sds, page, troubles, open, frame: page.frameLocator("iframe") };
 }
 
+const home = (frame: FrameLocator) => frame.getByRole("heading", { name: "Overview", exact: true });
 const keys = (frame: FrameLocator) => frame.getByRole("heading", { name: "API keys", exact: true });
 
 test("the first view connects the shop, without a cookie and without a violation of the policy", async () => {
   const { platform, page, troubles, open, frame } = await embedded();
   await open();
-  await keys(frame).waitFor();
+  await home(frame).waitFor();
   expect(platform.exchanges).toBe(1);
   expect(await page.context().cookies()).toEqual([]);
   expect(troubles).toEqual([]);
@@ -89,7 +90,7 @@ test("a frame that is loaded again, with an old ID token or none, comes back to 
   }
   // Without a shop in the address, App Bridge finds the way.
   await inner?.goto(`${APP_ORIGIN}/app/keys`);
-  await keys(frame).waitFor();
+  await home(frame).waitFor();
   expect(troubles).toEqual([]);
 });
 
@@ -115,7 +116,7 @@ test("forged ID tokens end in a page that says so, not in a loop", async () => {
   expect(platform.exchanges).toBe(0);
   admin.forges = false;
   await frame.getByRole("link", { name: "Try again" }).click();
-  await keys(frame).waitFor();
+  await home(frame).waitFor();
 });
 
 /** Where the frame is, and the parameters that App Bridge needs there. */
@@ -128,7 +129,7 @@ function placeOf(page: Page): { path: string; shop: string | null; hasToken: boo
 test("links, back and forward, and the platform's menu show pages without loading the document again", async () => {
   const { page, troubles, open, frame } = await embedded();
   await open();
-  await keys(frame).waitFor();
+  await home(frame).waitFor();
   const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
   await inner?.evaluate("window.marked = true");
   const heading = (name: string) => frame.getByRole("heading", { name, exact: true, level: 1 });
@@ -158,7 +159,7 @@ test("links, back and forward, and the platform's menu show pages without loadin
 
 test("forms work: a key is made once and works, a refusal keeps what was typed, and the key is revoked", async () => {
   const { page, sds, troubles, open, frame } = await embedded();
-  await open();
+  await open("/app/keys");
   await keys(frame).waitFor();
   await frame.getByLabel("Label").fill("Warehouse");
   await frame.getByRole("button", { name: "Create key" }).dblclick();
@@ -201,7 +202,7 @@ test("the preview shows the typed style, and other sites open in a window of the
 
 test("the skip link moves to the content, and keeps what was typed", async () => {
   const { page, troubles, open, frame } = await embedded();
-  await open();
+  await open("/app/keys");
   await keys(frame).waitFor();
   await frame.getByLabel("Label").fill("Typed");
   const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
@@ -220,7 +221,7 @@ test("the skip link moves to the content, and keeps what was typed", async () =>
 
 test("a refused form keeps what was typed, and the page can be loaded again", async () => {
   const { page, open, frame } = await embedded();
-  await open();
+  await open("/app/keys");
   await keys(frame).waitFor();
   await frame.getByLabel("Label").fill("Typed");
   admin.forges = true;
@@ -231,7 +232,7 @@ test("a refused form keeps what was typed, and the page can be loaded again", as
   await frame.locator("#failure", { hasText: "could not confirm who you are" }).waitFor();
   expect(await frame.locator("#failure").count()).toBe(1);
   expect(await frame.getByLabel("Label").inputValue()).toBe("Typed");
-  expect(placeOf(page).path).toBe("/app");
+  expect(placeOf(page).path).toBe("/app/keys");
   admin.forges = false;
   await frame.getByRole("button", { name: "Load the page again" }).click();
   await frame.locator("#failure").waitFor({ state: "detached" });
@@ -240,7 +241,7 @@ test("a refused form keeps what was typed, and the page can be loaded again", as
 
 test("without the admin's permission for the clipboard, the key is selected", async () => {
   const { page, open, frame } = await embedded();
-  await open();
+  await open("/app/keys");
   await keys(frame).waitFor();
   await frame.getByLabel("Label").fill("Warehouse");
   await frame.getByRole("button", { name: "Create key" }).click();
@@ -257,11 +258,11 @@ test("without the admin's permission for the clipboard, the key is selected", as
 test("the delivery log updates by itself, and follows the page", async () => {
   const { page, sds, troubles, open, frame } = await embedded();
   const receiver = new Receiver();
-  await open();
+  await open("/app/keys");
   await keys(frame).waitFor();
   await sds.json(["webhook", "set", "--url", receiver.url]);
-  await frame.getByRole("link", { name: "Delivery log" }).click();
-  await frame.getByRole("heading", { name: "Delivery log", exact: true, level: 1 }).waitFor();
+  await frame.getByRole("link", { name: "Deliveries", exact: true }).click();
+  await frame.getByRole("heading", { name: "Deliveries", exact: true, level: 1 }).waitFor();
   await sds.json(["webhook", "test", "--topic", "order.failed"]);
   await frame.locator("#last", { hasText: "order.failed" }).waitFor();
   await page.evaluate('navigate("/app/keys")');

@@ -12,14 +12,14 @@ test("a sign-in link opens the settings of its shop and works once, and signing 
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
   await page.click("#open");
-  await page.waitForURL(`${url}/admin/keys`);
+  await page.waitForURL(`${url}/admin/overview`);
   await page.goto(link);
   await page.click("#open");
   expect(await page.textContent("h1")).toBe("This link doesn't work");
   await goto("/admin");
-  await page.waitForURL(`${url}/admin/keys`);
+  await page.waitForURL(`${url}/admin/overview`);
 
-  for (const name of ["Webhooks", "Delivery log", "Workflow triggers", "Plan & mirror", "API keys"]) {
+  for (const name of ["Webhooks", "Deliveries", "Workflows", "Plan & data", "API keys"]) {
     await page.getByRole("navigation").getByRole("link", { name }).click();
     expect(await page.textContent("h1")).toBe(name);
     expect(await page.textContent("nav [aria-current]")).toBe(name);

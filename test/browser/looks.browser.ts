@@ -94,6 +94,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   };
 
   // Pages without any data.
+  await lookAt("overview-none", "/admin/overview");
   await lookAt("keys-none", "/admin/keys");
   await lookAt("webhooks-none", "/admin/webhooks");
   await lookAt("deliveries-none", "/admin/deliveries");
@@ -140,6 +141,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   for (const topic of ["order.failed", "order.charged", "order.failed", "subscription.created"])
     await program.json(["webhook", "test", "--topic", topic]);
   await eventually(async () => (await program.json<object[]>(["delivery", "list", "--status", "dead"])).length === 2);
+  await lookAt("overview", "/admin/overview");
   await lookAt("deliveries", "/admin/deliveries");
   await lookAt("deliveries-retry-dead", "/admin/deliveries/retry-dead");
   await goto("/admin/deliveries");

@@ -26,8 +26,8 @@ test("a sign-in link works from a page of another site, such as a mail", async (
   await page.goto(pageOf("localhost", `<a href="${link}">Settings</a>`));
   await page.click("a");
   await page.click("#open");
-  await page.waitForURL(`${url}/admin/keys`);
-  expect(await page.textContent("h1")).toBe("API keys");
+  await page.waitForURL(`${url}/admin/overview`);
+  expect(await page.textContent("h1")).toBe("Overview");
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ name: "sds_session", httpOnly: true, sameSite: "Strict", path: "/admin" });
 });
@@ -65,7 +65,8 @@ test("a form of an ended session is refused, also in a new session", async () =>
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
   await page.click("#open");
-  await page.waitForURL("**/admin/keys");
+  await page.waitForURL("**/admin/overview");
+  await page.getByRole("link", { name: "API keys" }).click();
   await page.evaluate(`document.querySelector("#create-key input[name=csrf]").value = ${JSON.stringify(csrf)}`);
   await page.fill("#label", "Replayed");
   await page.click("#create");

@@ -35,7 +35,7 @@ test("triggers start workflows while they are switched on, and the numbers of th
   expect(await page.textContent("#notices")).toBe("Saved. All triggers are off.");
   expect(await page.getByLabel("Subscription created").isChecked()).toBe(false);
 
-  await page.getByRole("link", { name: "Plan & mirror" }).click();
+  await page.getByRole("link", { name: "Plan & data" }).click();
   expect(await page.textContent("#plan")).toBe("Pro");
   expect(await page.locator("#plan-facts dd").allTextContents()).toEqual(["included", "included", "included"]);
   const subscriptions = page.locator("#mirror-facts dt:text-is('Subscriptions') + dd");

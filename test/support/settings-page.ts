@@ -73,7 +73,8 @@ async function open(
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
   await page.click("#open");
-  await page.waitForURL(`${url}/admin/keys`);
+  await page.waitForURL(`${url}/admin/overview`);
+  await page.goto(`${url}/admin/keys`);
   const goto = async (path: string) => {
     await page.goto(`${url}${path}`);
   };

@@ -27,16 +27,17 @@ export interface AdminDependencies {
 
 /** The pages of the navigation, by their paths below the root, with their names. */
 export const SECTIONS = {
+  "/overview": "Overview",
   "/keys": "API keys",
   "/webhooks": "Webhooks",
-  "/deliveries": "Delivery log",
-  "/triggers": "Workflow triggers",
-  "/plan": "Plan & mirror",
+  "/deliveries": "Deliveries",
+  "/triggers": "Workflows",
+  "/plan": "Plan & data",
   "/fields": "Custom fields",
   "/style": "Widget style",
 } as const;
-/** Paths of the sections that the navigation groups under "Storefront". */
-export const STOREFRONT: readonly string[] = ["/fields", "/style"];
+/** The section that opens first. */
+export const HOME = "/overview";
 export type AdminSection = keyof typeof SECTIONS;
 
 /** A visitor's request. The shop is the visitor's shop: a request cannot name another shop. */

@@ -31,7 +31,7 @@ export const showDeliveries: Handler = async (request, { store, keepDeliveredMs 
       {live}
     </>
   );
-  return { title: "Delivery log", section, content, live };
+  return { title: "Deliveries", section, content, live };
 };
 
 export const showDelivery: Handler = async (request, { store }) => {

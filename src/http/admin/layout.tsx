@@ -7,14 +7,7 @@ import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { Mark } from "../look/mark.tsx";
 import { newRequestId } from "../respond.ts";
-import {
-  type AdminFrame,
-  type AdminPage,
-  type AdminSection,
-  type Notice,
-  SECTIONS,
-  STOREFRONT,
-} from "./admin-request.ts";
+import { type AdminFrame, type AdminPage, type AdminSection, HOME, type Notice, SECTIONS } from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
 import { Copyable, Form, Link, NewSecret, VisitorContext } from "./components.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
@@ -205,28 +198,24 @@ function PlatformScript({ clientId }: Frame) {
 /** The sections in the menu of the platform's admin, which has its own elements. On a phone it is the only menu. */
 function PlatformNavigation() {
   return h("s-app-nav", null, [
-    h("s-link", { rel: "home", href: "/app" }, "Subscription data"),
-    ...Object.entries(SECTIONS).map(([path, name]) => h("s-link", { href: `/app${path}` }, name)),
+    h("s-link", { rel: "home", href: "/app" }, SECTIONS[HOME]),
+    ...Object.entries(SECTIONS)
+      .filter(([path]) => path !== HOME)
+      .map(([path, name]) => h("s-link", { href: `/app${path}` }, name)),
   ]);
 }
 
 function Navigation({ current }: { current: AdminSection }) {
-  const entry = ([path, name]: [string, string]) => (
-    <li>
-      <Link to={path} {...(path === current && { "aria-current": "page" as const })}>
-        {name}
-      </Link>
-    </li>
-  );
-  const [storefront = [], others = []] = [true, false].map((isStorefront) =>
-    Object.entries(SECTIONS).filter(([path]) => STOREFRONT.includes(path) === isStorefront),
-  );
   return (
     <nav aria-label="Settings">
-      <ul>{others.map(entry)}</ul>
-      <ul aria-labelledby="storefront">
-        <li id="storefront">Storefront:</li>
-        {storefront.map(entry)}
+      <ul>
+        {Object.entries(SECTIONS).map(([path, name]) => (
+          <li>
+            <Link to={path} {...(path === current && { "aria-current": "page" as const })}>
+              {name}
+            </Link>
+          </li>
+        ))}
       </ul>
     </nav>
   );

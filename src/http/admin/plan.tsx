@@ -42,7 +42,7 @@ export const showPlan: Handler = async ({ shop }, { store, now }) => {
       <DataRequests requests={status.dataRequests} />
     </>
   );
-  return { title: "Plan & mirror", section: SECTION, content, live };
+  return { title: "Plan & data", section: SECTION, content, live };
 };
 
 function DataRequests({ requests }: { requests: ShopStatus["dataRequests"] }) {

@@ -5,6 +5,7 @@ import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery 
 import { saveValues, showValues } from "./field-values.tsx";
 import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
+import { showOverview } from "./overview.tsx";
 import { showPlan } from "./plan.tsx";
 import { createSessionDoor } from "./sessions.ts";
 import { askToRotate, rotateSecret } from "./signing-secret.tsx";
@@ -15,6 +16,7 @@ import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, sho
 
 /** Pages and forms by their path below the root. If a path has only a form, a GET redirects to the section. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
+  "/overview": { get: showOverview },
   "/keys": { get: showKeys, post: createKey },
   "/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
   "/webhooks": { get: showWebhooks, post: saveWebhooks },

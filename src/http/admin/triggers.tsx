@@ -36,7 +36,7 @@ export const showTriggers: Handler = async (request, { store, keepDeliveredMs })
       {live}
     </>
   );
-  return { title: "Workflow triggers", section: SECTION, content, live };
+  return { title: "Workflows", section: SECTION, content, live };
 };
 
 export const saveTriggers: Handler = async ({ shop, form }, { store }) => {

@@ -12,6 +12,7 @@ import {
   type AdminPage,
   type AdminSection,
   type Handler,
+  HOME,
   type Notice,
   SECTIONS,
   type SeeOther,
@@ -33,7 +34,6 @@ import {
 import type { SessionDoor } from "./sessions.ts";
 import type { Door, Visitor } from "./visitor.ts";
 
-const HOME: AdminSection = "/keys";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 

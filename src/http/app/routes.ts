@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import type { AdminDependencies, Handler } from "../admin/admin-request.ts";
-import { showKeys } from "../admin/keys.tsx";
 import { createLentFrameHandler } from "../admin/lent-frames.ts";
+import { showOverview } from "../admin/overview.tsx";
 import { guarded, pageRoutes } from "../admin/routes.ts";
 import { pageRoute } from "../admin/visits.tsx";
 import type { Route, RouteHandler } from "../routes.ts";
@@ -14,7 +14,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
     { path: "/app/bounce", methods: { GET: door.bounce } },
     { path: "/app/lent/:id", methods: { GET: createLentFrameHandler(dependencies) } },
     // A redirect would lose the ID token of a document.
-    { path: "/app", methods: { GET: pageRoute(site, showKeys) } },
+    { path: "/app", methods: { GET: pageRoute(site, showOverview) } },
     // The answer to other unknown paths may not be framed.
     { path: "/app/*", methods: { GET: pageRoute(site, refuseUnknown) } },
   ];

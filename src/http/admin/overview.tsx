@@ -1,0 +1,224 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import { type ShopStatus, shopStatus } from "../../actions/shop.ts";
+import type { ResourceCounts } from "../../domain/decide/commit.ts";
+import { RESOURCES } from "../../domain/resources.ts";
+import { counted, sentence } from "../../lib/text.ts";
+import { isoUtc } from "../../lib/time.ts";
+import type { AttemptFigures, DayCount } from "../../store/port/deliveries.ts";
+import type { Store } from "../../store/port/store.ts";
+import type { AdminRequest, Handler } from "./admin-request.ts";
+import { Bars, type DayCounts } from "./bars.tsx";
+import { type Fact, Facts, Link, Time } from "./components.tsx";
+import { Live } from "./delivery-log.tsx";
+
+const SECTION = "/overview";
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+
+/** What the page shows of a shop. Times in epoch milliseconds. */
+interface Facets {
+  status: ShopStatus;
+  /** Host of the endpoint; null without one. */
+  endpoint: string | null;
+  keys: number;
+  waiting: { pending: number; retrying: number };
+  dead: number;
+  figures: AttemptFigures;
+  lastSuccess: number | null;
+  delivered: number;
+  days: DayCounts[];
+  rows: ResourceCounts;
+  lastWebhookAt: number | null;
+}
+
+export const showOverview: Handler = async ({ shop }, { store, now }) => {
+  const facets = await readFacets(store, shop, now());
+  const verdict = verdictOf(facets);
+  const live = (
+    <Live poll announce={verdict.text}>
+      <VerdictBox {...verdict} />
+      <Stats {...facets} />
+      <section class="card" aria-labelledby="bars-heading">
+        <h2 id="bars-heading">Deliveries a day</h2>
+        <Bars days={facets.days} />
+      </section>
+      <div class="columns">
+        <Data {...facets} />
+        <NextSteps {...facets} />
+      </div>
+    </Live>
+  );
+  return { title: "Overview", section: SECTION, content: live, live };
+};
+
+async function readFacets(store: Store, shop: AdminRequest["shop"], now: number): Promise<Facets> {
+  const { deliveries } = store;
+  const firstDay = Math.floor(now / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS;
+  const [status, { url }, keys, waiting, dead, figures, outcomes, delivered, counts, rows, lastWebhookAt] =
+    await Promise.all([
+      shopStatus(store, shop, now),
+      store.webhooks.settings(shop.id),
+      store.keys.list(shop.id),
+      deliveries.countWaiting(shop.id),
+      deliveries.countDead(shop.id, 0),
+      deliveries.recentAttempts(shop.id, "webhook", now - DAY_MS),
+      deliveries.lastOutcomes(shop.id, "webhook"),
+      deliveries.countDelivered(shop.id, now - DAY_MS),
+      deliveries.countsByDay(shop.id, firstDay),
+      store.shops.rowCounts(shop.id),
+      store.inbox.lastReceivedAt(shop.id),
+    ]);
+  return {
+    status,
+    endpoint: url === null ? null : (URL.parse(url)?.host ?? url),
+    keys: keys.length,
+    waiting,
+    dead,
+    figures,
+    lastSuccess: outcomes.succeededAt,
+    delivered,
+    days: daysOf(counts, firstDay),
+    rows,
+    lastWebhookAt,
+  };
+}
+
+/** Sums the counts of both kinds for each of the days. */
+function daysOf(counts: readonly DayCount[], firstDay: number): DayCounts[] {
+  return Array.from({ length: DAYS }, (_, index) => {
+    const start = firstDay + index * DAY_MS;
+    const ofDay = counts.filter(({ day }) => day === start);
+    const sum = (outcome: DayCount["outcome"]) =>
+      ofDay.filter((each) => each.outcome === outcome).reduce((total, { attempts }) => total + attempts, 0);
+    return { day: isoUtc(start).slice(0, 10), delivered: sum("delivered"), retried: sum("retried"), dead: sum("dead") };
+  });
+}
+
+interface Verdict {
+  tone: "good" | "plain" | "warning" | "bad";
+  text: string;
+  /** What to do: the text of a link, and its path. */
+  next?: [text: string, path: string];
+  /** 0 to 1, while the shop is loaded. */
+  done?: number;
+}
+
+/** Says in a sentence whether all is well, and what to do first if it is not. */
+function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets): Verdict {
+  const { load, trouble, uninstalledAt } = status;
+  if (uninstalledAt !== null)
+    return { tone: "bad", text: "The app is uninstalled. Install it again, and the data is kept current again." };
+  if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/plan"] };
+  if (load !== null)
+    return { tone: "plain", text: `Loading your shop: ${load.text}.`, ...(load.done !== null && { done: load.done }) };
+  if (dead > 0)
+    return {
+      tone: "bad",
+      text: `${counted(dead, "delivery is", "deliveries are")} dead. Repair the endpoint, then retry.`,
+      next: ["See the delivery log", "/deliveries"],
+    };
+  const waits = waiting.pending + waiting.retrying;
+  if (waits > 0)
+    return {
+      tone: waiting.retrying > 0 ? "warning" : "plain",
+      text: `${counted(waits, "delivery waits", "deliveries wait")} for an attempt.`,
+      next: ["See the delivery log", "/deliveries"],
+    };
+  if (endpoint === null && keys === 0)
+    return { tone: "plain", text: "Nothing reads this shop's data yet. Begin with an API key or an endpoint." };
+  const sent = endpoint === null ? "" : ` ${counted(delivered, "delivery", "deliveries")} in the last 24 hours.`;
+  return { tone: "good", text: `All is well.${sent}` };
+}
+
+function VerdictBox({ tone, text, next, done }: Verdict) {
+  const toneClass = tone === "good" ? "" : ` ${tone}`;
+  return (
+    <div id="verdict" class={`notice verdict${toneClass}`}>
+      <p>
+        {text} {next === undefined ? null : <Link to={next[1]}>{next[0]}</Link>}
+      </p>
+      {done === undefined ? null : <progress value={done} max={1} aria-label="Load of the shop" />}
+    </div>
+  );
+}
+
+function Stats({ endpoint, lastSuccess, figures, waiting, dead }: Facets) {
+  const { attempts, succeeded, medianMs, percentile95Ms, isPart } = figures;
+  const rate = attempts === 0 ? "–" : `${((100 * succeeded) / attempts).toFixed(1)} %`;
+  const time = medianMs === null || percentile95Ms === null ? "–" : `${medianMs} · ${percentile95Ms} ms`;
+  const stats: [name: string, value: ComponentChildren, hint: ComponentChildren][] = [
+    [
+      "Endpoint",
+      <span class="host">{endpoint ?? "not set"}</span>,
+      lastSuccess === null ? null : ["last success ", <Time ms={lastSuccess} />],
+    ],
+    ["Succeeded, 24 hours", rate, isPart ? "of the newest 1,000 deliveries" : null],
+    ["Time, median · 95 %", time, null],
+    ["Waiting", waiting.pending.toLocaleString("en"), null],
+    ["Retrying", waiting.retrying.toLocaleString("en"), null],
+    ["Dead", dead.toLocaleString("en"), null],
+  ];
+  return (
+    <dl class="stats" id="stats">
+      {stats.map(([name, value, hint]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>
+            {value}
+            {hint === null ? null : <span class="hint">{hint}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Data({ rows, status, lastWebhookAt }: Facets) {
+  const { reconciledAt, reconciledRows } = status;
+  const facts: Fact[] = [
+    ...RESOURCES.map(
+      (resource): Fact => [
+        `${resource.charAt(0).toUpperCase()}${resource.slice(1)}`,
+        rows[resource].toLocaleString("en"),
+      ],
+    ),
+    [
+      "Last webhook from the platform",
+      lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />,
+    ],
+    ["Last comparison with the platform", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
+    ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
+  ];
+  return (
+    <section class="card" aria-labelledby="data-heading">
+      <h2 id="data-heading">Data</h2>
+      <Facts id="data" facts={facts} />
+    </section>
+  );
+}
+
+/** Lists what to do next, until all is done. */
+function NextSteps({ rows, keys, endpoint, lastSuccess }: Facets) {
+  const steps: [isDone: boolean, text: string, path: string][] = [
+    [Object.values(rows).some((count) => count > 0), "Load the shop's data", "/plan"],
+    [keys > 0, "Create an API key", "/keys"],
+    [endpoint !== null, "Set an endpoint for webhooks", "/webhooks"],
+    [lastSuccess !== null, "Send a test event, and answer it with 200", "/webhooks"],
+  ];
+  if (steps.every(([isDone]) => isDone)) return null;
+  return (
+    <section class="card" aria-labelledby="next-heading">
+      <h2 id="next-heading">Next</h2>
+      <ul class="steps" id="next">
+        {steps.map(([isDone, text, path]) => (
+          <li class={isDone ? "muted" : undefined}>
+            {isDone ? "✓ " : "○ "}
+            {isDone ? <span class="visually-hidden">Done: </span> : null}
+            {isDone ? text : <Link to={path}>{text}</Link>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { TOKENS } from "../conformance/fixtures.ts";
+import { START } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
+import { signedIn } from "../support/signed-in.ts";
+
+const OVERVIEW = "/admin/overview";
+
+function verdictIn(page: string): string {
+  const [, text = ""] = /id="verdict" class="[^"]*"><p>(.*?)<\/p>/.exec(page) ?? [];
+  return text.replaceAll(/<[^>]*>/g, "").trim();
+}
+
+function figuresIn(page: string): Record<string, string> {
+  const [list = ""] = /<dl class="stats".*?<\/dl>/s.exec(page) ?? [];
+  const found = [...list.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/gs)];
+  return Object.fromEntries(
+    found.map(([, name = "", value = ""]) => [name, value.replaceAll(/<span class="hint">.*|<[^>]*>/g, "")]),
+  );
+}
+
+test("a new shop is told what to do next, and a done step is ticked", async () => {
+  const { html, store, shop } = await signedIn();
+  for (const { id } of await store.keys.list(shop.id)) await store.keys.revoke(shop.id, id, START);
+  const page = await html(OVERVIEW);
+  expect(verdictIn(page)).toBe("Nothing reads this shop's data yet. Begin with an API key or an endpoint.");
+  expect(page.match(/○ /g)).toHaveLength(4);
+  await store.webhooks.set(shop.id, { url: "https://hooks.example.com/in" }, START);
+  const later = await html(OVERVIEW);
+  expect([later.match(/○ /g)?.length, later.match(/✓ /g)?.length]).toEqual([3, 1]);
+  expect(verdictIn(later)).toBe("All is well. 0 deliveries in the last 24 hours.");
+});
+
+test("dead deliveries come before all else that is well, and the bars count their attempts", async () => {
+  const { html, store, shop } = await signedIn();
+  await deadDelivery(store, shop);
+  const page = await html(OVERVIEW);
+  expect(verdictIn(page)).toBe("1 delivery is dead. Repair the endpoint, then retry. See the delivery log");
+  expect(figuresIn(page)).toMatchObject({
+    Endpoint: "not set",
+    "Succeeded, 24 hours": "0.0 %",
+    Dead: "1",
+    Waiting: "0",
+  });
+  expect(page).toContain("Deliveries a day, last 30 days: 0 delivered, 0 retried, 1 dead");
+  expect(page.match(/<tr><th scope="row">\d{4}-\d\d-\d\d<\/th>/g)).toHaveLength(30);
+});
+
+test("a trouble of the connection is the first thing that the page says, and then the end of the connection", async () => {
+  const { html, store, shop } = await signedIn();
+  await deadDelivery(store, shop);
+  await store.connections.connect(shop.id, "token", TOKENS, [], START);
+  await store.connections.setTrouble(shop.id, "the platform refuses the access token", START);
+  expect(verdictIn(await html(OVERVIEW))).toBe("The platform refuses the access token. See the data");
+  await store.connections.uninstall(shop.id, START + 1);
+  expect(verdictIn(await html(OVERVIEW))).toStartWith("The app is uninstalled.");
+});
