@@ -121,5 +121,5 @@ function readClaims(claims: JWTPayload, clientId: string, nowS: number): IdToken
   if (!dest.startsWith(HTTPS) || !isShopOfPlatform(shop)) return { refused: "not of a shop" };
   if (iss !== `${dest}/admin`) return { refused: "wrong issuer" };
   if (!STAFF.test(sub) || sid === "" || sid.length > MAX_SESSION) return { refused: "not of a staff member" };
-  return { shop, staff: sub, session: sid, issuedAt: (iat ?? 0) * 1000 };
+  return { shop, staff: sub, session: sid, issuedAt: Math.floor((iat ?? 0) * 1000) };
 }

@@ -43,6 +43,8 @@ describe("an ID token is accepted", () => {
 
   test("and says when the platform made it", async () => {
     expect(await verify(signed({ iat: NOW_S - 3 }))).toMatchObject({ issuedAt: NOW - 3_000 });
+    // The time is stored as whole milliseconds.
+    expect(await verify(signed({ iat: NOW_S - 3.0004 }))).toMatchObject({ issuedAt: NOW - 3_001 });
   });
 });
 
