@@ -94,7 +94,9 @@ async function signIn(
   context: RouteContext,
 ): Promise<Response> {
   const form = await readOwnForm(bodies, request, context.client());
-  const result = await door.signIn(request, form?.get("token") ?? "", context);
+  // Another site must not use up the wrong tokens that a visitor may send.
+  if (form === undefined) return badLink();
+  const result = await door.signIn(request, form.get("token") ?? "", context);
   if ("cookie" in result) {
     log.info("a browser signed in to the settings page", { shop: result.shop });
     return signedIn(result.cookie);
