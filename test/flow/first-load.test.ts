@@ -32,7 +32,8 @@ test("serve loads a connected shop by itself, and the next start continues a loa
 
   // On PostgreSQL, this is another node. It takes over the shop when the lease of the killed node ends.
   await program.serve();
-  const underWay = /^the first load is under way: [\d,]+ of (about )?[\d,]+ subscriptions, less than a minute left$/;
+  const underWay =
+    /^the first load is under way: [\d,]+ of (about )?[\d,]+ subscriptions, (?:less than a minute|\d+ minutes?) left$/;
   await eventually(async () => underWay.test((await loadText(program)) ?? ""));
   const { stderr, stdout } = await program.run(["sync"]);
   expect(stderr).toContain(`A load of ${DOMAIN} is under way already.`);

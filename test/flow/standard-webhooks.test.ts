@@ -164,7 +164,9 @@ test("rotate-secret without --yes, with a wrong overlap or with an unknown shop 
     [["--overlap", "-1h", "--yes"], 2, `the overlap is "-1h": it must be a duration from 1s to 30d, like 24h`],
     [["--shop", "beta.myshopify.com", "--yes"], 3, "there is no shop beta.myshopify.com"],
   ];
-  for (const [args, status, message] of refusals)
-    expect(await program.run([...ROTATE, ...args])).toEqual(failure(status, message));
+  for (const [args, status, message] of refusals) {
+    const stdout = args.includes("--json") ? `${JSON.stringify({ error: { code: "invalid", message } })}\n` : "";
+    expect(await program.run([...ROTATE, ...args])).toEqual({ ...failure(status, message), stdout });
+  }
   expect(await program.json(["webhook", "secret"])).toEqual(secret);
 });

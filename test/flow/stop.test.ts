@@ -37,7 +37,11 @@ test("a command writes all of a long message for a slow reader before it ends", 
   const first = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
   const written = openSync(pipe, "w");
   const read = openSync(pipe, "r");
-  const child = Bun.spawn([...PROGRAM, "shop", "add", domain], { stdout: "ignore", stderr: written });
+  const child = Bun.spawn([...PROGRAM, "shop", "add", domain], {
+    env: { PATH: process.env["PATH"] ?? "" },
+    stdout: "ignore",
+    stderr: written,
+  });
   closeSync(written);
   await eventually(() => child.exitCode !== null || hasFilledPipe(child.pid));
   expect(readFileSync(read, "utf8")).toContain(`"${domain}" is not`);
