@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createSignInLink } from "../../src/cli/admin.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
+import { cookieOf, pressSignIn } from "../support/visitor.ts";
 
 async function opened() {
   const all = await testApp();
@@ -15,9 +16,8 @@ test("a sign-in link opens the shop's settings page once, before it expires", as
   const { all, shop, create } = await opened();
   const { url, expiresAt } = await create();
   expect(expiresAt).toBe(START + 10 * 60_000);
-  const open = (link: string) => all.request(link.replace("http://127.0.0.1:8080", ""));
-  const opening = await open(url);
-  const cookie = opening.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const open = (link: string) => pressSignIn(all, link.replace("http://127.0.0.1:8080", ""));
+  const cookie = cookieOf(await open(url));
   expect(await (await all.request("/admin/keys", { headers: { Cookie: cookie } })).text()).toContain(shop.domain);
   expect((await open(url)).status).toBe(401);
 
