@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import {
   buildClientSchema,
@@ -48,13 +48,23 @@ const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `Subscript
 /** The npm package that has the platform's schema. It is not installed, because its dependencies take 320 MB. */
 const TARBALL = "@shopify/dev-mcp/-/dev-mcp-1.16.0.tgz";
 const TARBALL_SHA512 = "tqgRnK7sQhjew+htxtleTH23nXB5fZcsrhWgEkomsorGXvLOB2mh2upwZm8uzuTDNTZnqtLMe64yIwh6s2awtw==";
-const SCHEMA_FILE = `admin_${API_VERSION}.json.gz`;
-const CACHED_SCHEMA = join(import.meta.dir, "../../../node_modules/.cache/dev-mcp-1.16.0", SCHEMA_FILE);
+const CACHE = join(import.meta.dir, "../../../node_modules/.cache/dev-mcp-1.16.0");
 
 // Loaded at import, because the time limit of a test does not apply to imports.
-if (!existsSync(CACHED_SCHEMA)) await fetchSchema();
+const schemaOfSds = await platformSchema(API_VERSION);
 
-async function fetchSchema(): Promise<void> {
+/** The platform's schema of a version of its API, without data. It is downloaded once. */
+export async function platformSchema(version: string): Promise<GraphQLSchema> {
+  const name = `admin_${version}.json.gz`;
+  const file = join(CACHE, name);
+  if (!existsSync(file)) await fetchSchema(name, file);
+  const read = JSON.parse(gunzipSync(readFileSync(file)).toString()) as
+    | IntrospectionQuery
+    | { data: IntrospectionQuery };
+  return buildClientSchema("data" in read ? read.data : read, { assumeValid: true });
+}
+
+async function fetchSchema(name: string, file: string): Promise<void> {
   const registry = process.env["npm_config_registry"] ?? "https://registry.npmjs.org";
   const url = `${registry.replace(/\/$/, "")}/${TARBALL}`;
   const answer = await fetch(url);
@@ -62,14 +72,14 @@ async function fetchSchema(): Promise<void> {
   const tarball = await answer.bytes();
   const found = new Bun.CryptoHasher("sha512").update(tarball).digest("base64");
   if (found !== TARBALL_SHA512) throw new Error(`${url} is not the expected file: its sha512 is ${found}`);
-  const files = await new Bun.Archive(tarball).files(`package/dist/data/${SCHEMA_FILE}`);
+  const files = await new Bun.Archive(tarball).files(`package/dist/data/${name}`);
   const [schema] = files.values();
-  if (schema === undefined) throw new Error(`${url} has no ${SCHEMA_FILE}`);
-  mkdirSync(dirname(CACHED_SCHEMA), { recursive: true });
+  if (schema === undefined) throw new Error(`${url} has no ${name}`);
+  mkdirSync(CACHE, { recursive: true });
   // The draft is renamed when it is complete, because another test process may read the file now.
-  const draft = `${CACHED_SCHEMA}.${process.pid}`;
+  const draft = `${file}.${process.pid}`;
   await Bun.write(draft, schema);
-  renameSync(draft, CACHED_SCHEMA);
+  renameSync(draft, file);
 }
 
 let loaded: GraphQLSchema | undefined;
@@ -81,9 +91,7 @@ export function adminSchema(): GraphQLSchema {
 }
 
 function load(): GraphQLSchema {
-  const text = gunzipSync(readFileSync(CACHED_SCHEMA)).toString();
-  const read = JSON.parse(text) as IntrospectionQuery | { data: IntrospectionQuery };
-  const schema = buildClientSchema("data" in read ? read.data : read, { assumeValid: true });
+  const schema = schemaOfSds;
   const tables: Record<string, Fields<never>> = {
     ...ROOT_FIELDS,
     ...SHOP_FIELDS,
