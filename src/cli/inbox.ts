@@ -18,16 +18,18 @@ export function addInboxCommands(program: SdsCommand): void {
 
   inbox
     .command("list")
-    .description("list the platform webhooks in the inbox, newest first")
+    .description(
+      "list the items in the inbox, newest first: platform webhooks, and objects that a load or a reconciliation left",
+    )
     .option(...LIMIT_OPTION)
-    .option(...choiceOption("--status <status>", "list only platform webhooks with this status", INBOX_STATUSES))
+    .option(...choiceOption("--status <status>", "list only items with this status", INBOX_STATUSES))
     .shopAndJsonOptions()
     .examples("sds inbox list --status failed")
     .action(list);
 
   inbox
     .command("retry [id]")
-    .description("process a platform webhook again now, or with --failed all that could not be processed")
+    .description("process an item again now, or with --failed all that could not be processed")
     .option("--failed", "all that could not be processed")
     .shopAndJsonOptions()
     .examples("sds inbox retry 12", "sds inbox retry --failed")
@@ -38,7 +40,7 @@ type InboxListFlags = JsonFlag & { limit: number; status?: InboxStatus };
 
 async function list({ json, ...filter }: InboxListFlags, command: Command): Promise<void> {
   const entries = await withShop(command, (store, shop) => store.inbox.list(shop.id, filter));
-  const ifEmpty = `There are no ${filter.status ?? "waiting or failed"} platform webhooks.`;
+  const ifEmpty = `The inbox has no ${filter.status ?? "waiting or failed"} items.`;
   printList(json, entries.map(listEntry), ifEmpty, {
     ID: ({ id }) => id,
     TOPIC: ({ topic }) => topic,
@@ -55,17 +57,17 @@ async function retry(
   { failed = false, json }: JsonFlag & { failed?: boolean },
   command: Command,
 ): Promise<void> {
-  if ((id === undefined) !== failed) throw invalid("name one platform webhook by its id, or use --failed");
+  if ((id === undefined) !== failed) throw invalid("name one item of the inbox by its id, or use --failed");
   if (id !== undefined && !/^\d{1,15}$/.test(id))
-    throw new SdsError("not_found", `there is no platform webhook with the id ${id} in the inbox`);
+    throw new SdsError("not_found", `there is no item with the id ${id} in the inbox`);
   const retried = await withShop(command, async (store, shop) => {
     if (id === undefined) return store.inbox.retryFailed(shop.id, Date.now());
     await store.inbox.retry(shop.id, Number(id), Date.now());
     return 1;
   });
   if (json) return printJson({ retried });
-  if (retried === 0) return tell("There are no failed platform webhooks.");
-  tell(`A running \`sds serve\` processes ${counted(retried, "platform webhook", "platform webhooks")} again now.`);
+  if (retried === 0) return tell("The inbox has no failed items.");
+  tell(`A running \`sds serve\` processes ${counted(retried, "item", "items")} again now.`);
 }
 
 function listEntry({ number, topic, subject, status, attempts, error, receivedAt, nextAttemptAt }: InboxEntry) {

@@ -21,6 +21,7 @@ import {
   parsePlan,
   type Shop,
 } from "../domain/shop.ts";
+import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
@@ -245,7 +246,7 @@ function platformTexts(status: ShopStatus): Record<string, string> {
     ...(load !== null && { load }),
     syncedAt: syncedAt ?? "never",
     reconciledAt: reconciledAt ?? "never",
-    repairs: String(repairs ?? "never"),
+    repairs: repairs === null ? "never" : `${counted(repairs, "row", "rows")} changed by the last reconciliation`,
     creditTitle,
     inbox: `${inbox.waiting} waiting, ${inbox.failed} failed`,
     retryDays: settingText(retryDays),

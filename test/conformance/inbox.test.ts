@@ -91,7 +91,7 @@ describe.each(engines())("$name: retrying inbox items by hand", (engine) => {
     expect(refused).toMatchObject(
       [Number(b), 9_999].map((number) => ({
         code: "not_found",
-        message: `there is no platform webhook with the id ${number} in the inbox`,
+        message: `there is no item with the id ${number} in the inbox`,
       })),
     );
     expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });

@@ -103,13 +103,13 @@ describe("messages agree with their numbers", () => {
     const program = await Program.withShop();
     const fail = (count: number) => onStore(program, async (store) => receiveFailed(store, await shopIn(store), count));
     const run = async (...args: string[]) => (await program.run(["inbox", ...args])).stderr;
-    expect(await run("list")).toBe("There are no waiting or failed platform webhooks.\n");
-    expect(await run("retry", "--failed")).toBe("There are no failed platform webhooks.\n");
+    expect(await run("list")).toBe("The inbox has no waiting or failed items.\n");
+    expect(await run("retry", "--failed")).toBe("The inbox has no failed items.\n");
     await fail(1);
-    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 1 platform webhook again now.\n");
+    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 1 item again now.\n");
     await fail(1);
-    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 2 platform webhooks again now.\n");
-    expect(await run("list", "--status", "failed")).toBe("There are no failed platform webhooks.\n");
+    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 2 items again now.\n");
+    expect(await run("list", "--status", "failed")).toBe("The inbox has no failed items.\n");
   });
 });
 

@@ -91,6 +91,8 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
   expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({
     platform: { connected: true, repairs: 2, inbox: { waiting: 0, failed: 0 } },
   });
+  const { stdout: shown } = await program.run(["shop", "show", DOMAIN]);
+  expect(shown).toMatch(/^repairs +2 rows changed by the last reconciliation$/m);
   expect(await platform.invalid()).toEqual([]);
 });
 
@@ -171,9 +173,7 @@ test("commands show the inbox and a person's data, and write the files for the p
   await program.json(["sync"]);
   expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
   expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
-  expect(await program.run(["inbox", "retry", "7"])).toEqual(
-    failure(3, "there is no platform webhook with the id 7 in the inbox"),
-  );
+  expect(await program.run(["inbox", "retry", "7"])).toEqual(failure(3, "there is no item with the id 7 in the inbox"));
   expect(await program.json(["customer", "export", customer])).toMatchObject({
     customer: { email: "ada@example.com" },
     subscriptions: [],

@@ -38,8 +38,7 @@ export function inboxItems(db: QuietDatabase): InboxItems {
         sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
           WHERE shop_id = ${shopId} AND number = ${number}`,
       );
-      if (retried === 0)
-        throw new SdsError("not_found", `there is no platform webhook with the id ${number} in the inbox`);
+      if (retried === 0) throw new SdsError("not_found", `there is no item with the id ${number} in the inbox`);
     },
 
     async merge(shopId, item, others) {
