@@ -108,7 +108,10 @@ interface Verdict {
 function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets): Verdict {
   const { load, trouble, uninstalledAt } = status;
   if (uninstalledAt !== null)
-    return { tone: "bad", text: "The app is uninstalled. Install it again, and the data is kept current again." };
+    return {
+      tone: "bad",
+      text: `The app is uninstalled. That was on ${isoUtc(uninstalledAt).slice(0, 10)}. Install it again to go on.`,
+    };
   if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/plan"] };
   if (load !== null)
     return { tone: "plain", text: `Loading your shop: ${load.text}.`, ...(load.done !== null && { done: load.done }) };
