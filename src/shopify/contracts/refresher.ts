@@ -97,7 +97,7 @@ interface Dependencies {
 }
 
 /** Tolerance for times of the platform: they are whole seconds, and its clock may differ a little. */
-const CLOCK_SLACK_MS = 2_000;
+export const CLOCK_SLACK_MS = 2_000;
 
 export function createContractRefresher(dependencies: Dependencies): ContractRefresher {
   const { source, mutex, mirror } = dependencies;

@@ -1,5 +1,6 @@
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
+import { CLOCK_SLACK_MS } from "../contracts/refresher.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { isLoading, loadExclusively } from "./exclusive-load.ts";
 import { createShopRuns, type ShopRunServices, type ShopRuns } from "./shop-runs.ts";
@@ -44,7 +45,8 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       await installations.read(connected);
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
-      const liveSince = Math.max(connection?.connectedAt ?? 0, now() - MAX_LIVE_MS);
+      const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
+      const liveSince = Math.max(connectedAt, now() - MAX_LIVE_MS);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });
       if (counts !== undefined) log.info("loaded the shop from the platform", { shop: shop.domain, ...counts });
     },
