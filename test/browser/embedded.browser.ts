@@ -135,7 +135,7 @@ test("links, back and forward, and the platform's menu show pages without loadin
   const heading = (name: string) => frame.getByRole("heading", { name, exact: true, level: 1 });
   const focused = () => inner?.evaluate<string>("document.activeElement.textContent");
 
-  await frame.getByRole("navigation", { name: "Settings" }).getByRole("link", { name: "Webhooks" }).click();
+  await frame.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Webhooks" }).click();
   await heading("Webhooks").waitFor();
   expect(placeOf(page)).toEqual({ path: "/app/webhooks", shop: SHOP, hasToken: false });
   expect([await focused(), await inner?.title()]).toEqual(["Webhooks", `Webhooks · ${SHOP}`]);

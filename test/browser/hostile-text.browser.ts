@@ -77,7 +77,7 @@ test("a script in a label, a URL, a body or an error is shown as text", async ()
   expect(await page.textContent("#body")).toContain("<script>window.hacked=1</script>");
   await isUnharmed();
 
-  await goto("/admin/triggers");
+  await goto("/admin/deliveries/workflows");
   await page.locator("#dead tbody tr").waitFor();
   expect(await page.textContent("#dead .error")).toBe(HOSTILE);
   await isUnharmed();

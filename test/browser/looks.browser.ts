@@ -99,7 +99,8 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("webhooks-none", "/admin/webhooks");
   await lookAt("deliveries-none", "/admin/deliveries");
   await lookAt("triggers-none", "/admin/triggers");
-  await lookAt("plan-none", "/admin/plan");
+  await lookAt("workflows-none", "/admin/deliveries/workflows");
+  await lookAt("data-none", "/admin/data");
   await lookAt("fields-none", "/admin/fields");
   await lookAt("style-none", "/admin/style");
 
@@ -151,9 +152,11 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
   await program.json(["shop", "set", DOMAIN, "--triggers", "all"]);
   await program.json(["import", "-", "--events"], { stdin: JSON.stringify(subscription(1)) });
-  await goto("/admin/triggers");
+  await goto("/admin/deliveries/workflows");
   await page.locator("#last .delivered").waitFor();
-  await looked("triggers");
+  await looked("workflows");
+  await lookAt("triggers", "/admin/triggers");
+  await lookAt("data", "/admin/data");
   await lookAt("plan", "/admin/plan");
 
   await lookAtFields(looked, page, goto);

@@ -26,7 +26,7 @@ test.each([true, false])(
       prepare: (program) => importContract({ program }),
       browser: { javaScriptEnabled },
     });
-    await page.getByRole("link", { name: "Custom fields" }).click();
+    await page.getByRole("link", { name: "Storefront" }).click();
     await page.locator("#no-fields").waitFor();
     await addField(page, "note", "Gift note", "text");
     await addField(page, "Weight", "Weight", "number");
@@ -73,7 +73,7 @@ test.each([true, false])(
     await page.click("#save-values");
     expect(await stored("size")).toBeNull();
 
-    await page.getByRole("link", { name: "Custom fields" }).click();
+    await page.getByRole("link", { name: "Storefront" }).click();
     await page.getByRole("link", { name: "Edit Size" }).click();
     await page.getByLabel("Label").fill("Box");
     await page.getByLabel("Subscribers may edit the value").check();

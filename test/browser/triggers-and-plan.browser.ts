@@ -17,12 +17,14 @@ test("triggers start workflows while they are switched on, and the numbers of th
     lastName: "Lovelace",
   });
 
-  await goto("/admin/triggers");
+  await goto("/admin/deliveries/workflows");
   await page.locator("#no-starts").waitFor();
+  await page.getByRole("link", { name: "Switch a trigger on" }).click();
   expect(await page.locator("#connection").count()).toBe(0);
   await page.getByLabel("Subscription created").check();
   await page.getByRole("button", { name: "Save" }).click();
   expect(await page.textContent("#notices")).toBe("Saved. On: Subscription created.");
+  await goto("/admin/deliveries/workflows");
   const isSamePage = await markPage(page);
   await platform.tell("createContract", { customer, lines: [LINE] });
   await page.locator("#last tbody tr", { hasText: "Delivered" }).waitFor();
@@ -30,14 +32,16 @@ test("triggers start workflows while they are switched on, and the numbers of th
   expect(await isSamePage()).toBe(true);
   expect((await platform.workflows()).map(({ handle }) => handle)).toEqual(["subscription-created"]);
 
+  await goto("/admin/triggers");
   await page.getByLabel("Subscription created").uncheck();
   await page.getByRole("button", { name: "Save" }).click();
   expect(await page.textContent("#notices")).toBe("Saved. All triggers are off.");
   expect(await page.getByLabel("Subscription created").isChecked()).toBe(false);
 
-  await page.getByRole("link", { name: "Plan & data" }).click();
+  await page.getByRole("link", { name: "Plan", exact: true }).click();
   expect(await page.textContent("#plan")).toBe("Pro");
   expect(await page.locator("#plan-facts dd").allTextContents()).toEqual(["included", "included", "included"]);
+  await page.getByRole("link", { name: "Data", exact: true }).click();
   const subscriptions = page.locator("#mirror-facts dt:text-is('Subscriptions') + dd");
   expect(await subscriptions.textContent()).toBe("1");
   expect(await page.locator("#mirror-facts dt:text-is('Platform') + dd").textContent()).toBe("connected");
@@ -70,6 +74,7 @@ test("a shop without access sees why, and its forms that need access are disable
     "not included",
     "not included",
   ]);
+  await goto("/admin/data");
   await page.locator("#empty-mirror").waitFor();
   expect(troubles).toEqual([]);
 });

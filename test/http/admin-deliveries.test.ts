@@ -159,13 +159,16 @@ describe("workflow triggers", () => {
     await apply(all.app, shop, [subscription(1)]);
     const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
     expect(queued?.kind).toBe("trigger");
-    const page = await html("/admin/triggers");
-    expect(page).not.toContain('id="connection"');
+    expect(await html("/admin/triggers")).not.toContain('id="connection"');
+    const page = await html("/admin/deliveries/workflows");
     expect(page).toContain(`id="last-${queued?.id}"`);
     expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
     const details = await html(`/admin/deliveries/${queued?.id}`);
     expect(details).toContain("Workflow start: subscription-created");
     expect(details).not.toContain("X-Service-Signature");
-    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { back: "log" }))).toEqual([303, "/admin/triggers"]);
+    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { back: "log" }))).toEqual([
+      303,
+      "/admin/deliveries/workflows",
+    ]);
   });
 });

@@ -8,8 +8,8 @@ const SAMPLES: [path: string, id: string, text: string][] = [
   ["/admin/keys", "no-keys", "/api/v1/subscriptions?limit=1"],
   ["/admin/webhooks", "no-endpoint", "&quot;topic&quot;: &quot;order.charged&quot;"],
   ["/admin/deliveries", "no-deliveries", "subscription.updated"],
-  ["/admin/triggers", "no-starts", "subscription-created"],
-  ["/admin/plan", "no-subscriptions", "&quot;status&quot;: &quot;ACTIVE&quot;"],
+  ["/admin/deliveries/workflows", "no-starts", "subscription-created"],
+  ["/admin/data", "no-subscriptions", "&quot;status&quot;: &quot;ACTIVE&quot;"],
   ["/admin/fields", "no-fields", "&quot;gift_note&quot;"],
 ];
 

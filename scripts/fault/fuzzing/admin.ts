@@ -4,8 +4,8 @@ import type { FuzzedShop, World } from "./world.ts";
 
 const PAGES = `
   /admin /admin/keys /admin/webhooks /admin/webhooks/secret /admin/webhooks/rotate /admin/webhooks/clear
-  /admin/webhooks/test /admin/deliveries /admin/deliveries/retry-dead /admin/triggers /admin/triggers/retry-dead
-  /admin/plan /admin/sign-in /assets/page.js
+  /admin/webhooks/test /admin/deliveries /admin/deliveries/retry-dead /admin/triggers
+  /admin/deliveries/workflows /admin/deliveries/workflows/retry-dead /admin/data /admin/plan /admin/sign-in /assets/page.js
 `
   .trim()
   .split(/\s+/);

@@ -25,20 +25,33 @@ export interface AdminDependencies {
   log: Log;
 }
 
-/** The pages of the navigation, by their paths below the root, with their names. */
+/** The sections of the navigation, with the paths of their tabs below the root. A section opens with its first tab. */
 export const SECTIONS = {
+  Overview: ["/overview"],
+  Deliveries: ["/deliveries", "/deliveries/workflows"],
+  Webhooks: ["/webhooks"],
+  "API keys": ["/keys"],
+  Data: ["/data"],
+  Storefront: ["/fields", "/style"],
+  Settings: ["/plan", "/triggers"],
+} as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
+
+/** The names of the tabs by their paths. */
+export const TABS = {
   "/overview": "Overview",
+  "/deliveries": "Webhooks",
+  "/deliveries/workflows": "Workflows",
+  "/webhooks": "Endpoint",
   "/keys": "API keys",
-  "/webhooks": "Webhooks",
-  "/deliveries": "Deliveries",
-  "/triggers": "Workflows",
-  "/plan": "Plan & data",
+  "/data": "Summary",
   "/fields": "Custom fields",
   "/style": "Widget style",
+  "/plan": "Plan",
+  "/triggers": "Workflow triggers",
 } as const;
-/** The section that opens first. */
+/** The tab that opens first. */
 export const HOME = "/overview";
-export type AdminSection = keyof typeof SECTIONS;
+export type AdminTab = keyof typeof TABS;
 
 /** A visitor's request. The shop is the visitor's shop: a request cannot name another shop. */
 export interface AdminRequest {
@@ -51,7 +64,7 @@ export interface AdminRequest {
 
 export interface AdminPage {
   title: string;
-  section: AdminSection;
+  tab: AdminTab;
   /** Default 200; 422 for a refused form. */
   status?: number;
   content: ComponentChildren;

@@ -5,19 +5,19 @@ import { type DeliveryKind, retentionText } from "../../domain/deliveries/delive
 import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
-import type { AdminSection, Handler } from "./admin-request.ts";
+import type { AdminTab, Handler } from "./admin-request.ts";
 import { Confirm, Empty, type Fact, Facts, Link, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
-import { EmptySection, SAMPLE_DELIVERIES } from "./samples.tsx";
+import { EmptySection, SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./samples.tsx";
 
-const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/deliveries", trigger: "/triggers" };
+const LOG_OF: Record<DeliveryKind, AdminTab> = { webhook: "/deliveries", trigger: "/deliveries/workflows" };
 
 export const showDeliveries: Handler = async (request, { store, keepDeliveredMs }) => {
-  const section = SECTION_OF.webhook;
+  const tab = LOG_OF.webhook;
   const live = await liveLog(
     store,
     request,
-    { kind: "webhook", section },
+    { kind: "webhook", tab },
     <EmptySection id="no-deliveries" sample={SAMPLE_DELIVERIES}>
       Nothing was sent yet. <Link to="/webhooks">Set an endpoint</Link>, choose topics, and send a test event.
     </EmptySection>,
@@ -31,18 +31,39 @@ export const showDeliveries: Handler = async (request, { store, keepDeliveredMs 
       {live}
     </>
   );
-  return { title: "Deliveries", section, content, live };
+  return { title: "Deliveries", tab, content, live };
+};
+
+/** Shows the workflows that were started. Their attempts are deliveries too. */
+export const showWorkflows: Handler = async (request, { store, keepDeliveredMs }) => {
+  const tab = LOG_OF.trigger;
+  const live = await liveLog(
+    store,
+    request,
+    { kind: "trigger", tab },
+    <EmptySection id="no-starts" sample={SAMPLE_STARTS}>
+      No workflow was started yet. <Link to="/triggers">Switch a trigger on</Link>, and create a workflow in the
+      platform's automation tool that starts with it.
+    </EmptySection>,
+  );
+  const content = (
+    <>
+      <p>The workflows that were started, newest first. {retentionText(keepDeliveredMs)}</p>
+      {live}
+    </>
+  );
+  return { title: "Deliveries", tab, content, live };
 };
 
 export const showDelivery: Handler = async (request, { store }) => {
   const { delivery, signature } = await findDelivery(store, request.shop, request.id);
   const { kind, topic } = delivery;
-  const section = SECTION_OF[kind];
+  const tab = LOG_OF[kind];
   const live = <DeliveryLive delivery={delivery} />;
   const content = (
     <>
       <p>
-        <Link to={section}>Back to the log</Link>
+        <Link to={tab}>Back to the log</Link>
       </p>
       {live}
       {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
@@ -56,31 +77,31 @@ export const showDelivery: Handler = async (request, { store }) => {
       </section>
     </>
   );
-  return { title: `${kind === "webhook" ? "Delivery" : "Workflow start"}: ${topic}`, section, content, live };
+  return { title: `${kind === "webhook" ? "Delivery" : "Workflow start"}: ${topic}`, tab, content, live };
 };
 
 export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, wake }) => {
   const { kind, topic } = (await retry(store, shop, id, now())).delivery;
   wake();
-  const to = form.get("back") === "log" ? SECTION_OF[kind] : `/deliveries/${id}`;
+  const to = form.get("back") === "log" ? LOG_OF[kind] : `/deliveries/${id}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 };
 
 export function askToRetryDead(kind: DeliveryKind): Handler {
-  const section = SECTION_OF[kind];
+  const tab = LOG_OF[kind];
   return async ({ shop }, { store }) => {
     const count = await store.deliveries.countDead(shop.id, 0, kind);
     const content =
       count === 0 ? (
         <Empty id="no-dead">
-          There are no dead deliveries. <Link to={section}>Back to the log</Link>
+          There are no dead deliveries. <Link to={tab}>Back to the log</Link>
         </Empty>
       ) : (
         <Confirm
           id="retry-all-dead"
-          action={`${section}/retry-dead`}
+          action={`${tab}/retry-dead`}
           button={`Retry ${counted(count, "delivery", "deliveries")}`}
-          back={section}
+          back={tab}
         >
           <p>
             <strong id="count">{counted(count, "delivery", "deliveries")}</strong>{" "}
@@ -90,7 +111,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           </p>
         </Confirm>
       );
-    return { title: "Retry all Dead", section, content };
+    return { title: "Retry all Dead", tab, content };
   };
 }
 
@@ -98,7 +119,7 @@ export function retryDead(kind: DeliveryKind): Handler {
   return async ({ shop }, { store, now, wake }) => {
     const count = await store.deliveries.retryDead(shop.id, 0, now(), kind);
     wake();
-    return { to: SECTION_OF[kind], notices: [{ text: retryResultText(count) }] };
+    return { to: LOG_OF[kind], notices: [{ text: retryResultText(count) }] };
   };
 }
 

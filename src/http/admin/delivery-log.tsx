@@ -5,7 +5,7 @@ import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
-import type { AdminRequest, AdminSection } from "./admin-request.ts";
+import type { AdminRequest, AdminTab } from "./admin-request.ts";
 import { ACTION, Empty, Form, Link, Table, Time } from "./components.tsx";
 
 const LAST_LISTED = 20;
@@ -21,7 +21,7 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 
 interface LogPage {
   kind: DeliveryKind;
-  section: AdminSection;
+  tab: AdminTab;
 }
 
 interface ShownLog extends LogPage {
@@ -115,7 +115,7 @@ function DeadList({ log, name }: { log: ShownLog; name: string }) {
   return (
     <>
       <p>
-        <Link id="retry-dead" to={`${log.section}/retry-dead`}>
+        <Link id="retry-dead" to={`${log.tab}/retry-dead`}>
           Retry all Dead
         </Link>
       </p>

@@ -121,7 +121,7 @@ function valuesPage(
       )}
     </>
   );
-  return { title: "Values of one subscription", section: FIELDS, status: refused === undefined ? 200 : 422, content };
+  return { title: "Values of one subscription", tab: FIELDS, status: refused === undefined ? 200 : 422, content };
 }
 
 /** Returns the text that a browser posts for an unchanged value. */

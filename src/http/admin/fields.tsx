@@ -145,7 +145,7 @@ async function fieldsPage(
     </>
   );
   const status = refused === undefined && refusedLookUp === undefined ? 200 : 422;
-  return { title: "Custom fields", section: FIELDS, status, content };
+  return { title: "Custom fields", tab: FIELDS, status, content };
 }
 
 async function fieldPage(
@@ -174,7 +174,7 @@ async function fieldPage(
       </fieldset>
     </Form>
   );
-  return { title: `Edit ${field.label}`, section: FIELDS, status: refused === undefined ? 200 : 422, content };
+  return { title: `Edit ${field.label}`, tab: FIELDS, status: refused === undefined ? 200 : 422, content };
 }
 
 function LookUpForm({ refused }: { refused: RefusedLookUp | undefined }) {

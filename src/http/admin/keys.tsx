@@ -45,7 +45,7 @@ export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
       </p>
     </Confirm>
   );
-  return { title: "Revoke an API key", section: KEYS, content };
+  return { title: "Revoke an API key", tab: KEYS, content };
 };
 
 export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
@@ -75,7 +75,7 @@ async function keysPage(
       <CreateForm request={request} refusal={refusal} />
     </>
   );
-  return { title: "API keys", section: KEYS, status: refusal === undefined ? 200 : 422, content };
+  return { title: "API keys", tab: KEYS, status: refusal === undefined ? 200 : 422, content };
 }
 
 function KeyTable({ keys }: { keys: readonly ApiKey[] }) {

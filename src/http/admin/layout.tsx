@@ -7,7 +7,7 @@ import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { Mark } from "../look/mark.tsx";
 import { newRequestId } from "../respond.ts";
-import { type AdminFrame, type AdminPage, type AdminSection, HOME, type Notice, SECTIONS } from "./admin-request.ts";
+import { type AdminFrame, type AdminPage, type AdminTab, HOME, type Notice, SECTIONS, TABS } from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
 import { Copyable, Form, Link, NewSecret, VisitorContext } from "./components.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
@@ -65,7 +65,7 @@ export function respondPage(
               <Mark /> <span id="shop">{shop.domain}</span>
             </p>
           ) : null}
-          <Navigation current={page.section} />
+          <Navigation current={page.tab} />
           {frame === null ? (
             <Form action="/sign-out">
               <button type="submit" id="sign-out" class="secondary outline">
@@ -83,6 +83,7 @@ export function respondPage(
           {hasAccess(shop.plan) ? null : <PlanNotice />}
           {load === null ? null : <LoadNotice load={load} />}
           <h1 tabIndex={-1}>{page.title}</h1>
+          <Tabs current={page.tab} />
           {page.content}
         </main>
       </Document>
@@ -198,20 +199,20 @@ function PlatformScript({ clientId }: Frame) {
 /** The sections in the menu of the platform's admin, which has its own elements. On a phone it is the only menu. */
 function PlatformNavigation() {
   return h("s-app-nav", null, [
-    h("s-link", { rel: "home", href: "/app" }, SECTIONS[HOME]),
+    h("s-link", { rel: "home", href: "/app" }, TABS[HOME]),
     ...Object.entries(SECTIONS)
-      .filter(([path]) => path !== HOME)
-      .map(([path, name]) => h("s-link", { href: `/app${path}` }, name)),
+      .filter(([, [path]]) => path !== HOME)
+      .map(([name, [path]]) => h("s-link", { href: `/app${path}` }, name)),
   ]);
 }
 
-function Navigation({ current }: { current: AdminSection }) {
+function Navigation({ current }: { current: AdminTab }) {
   return (
-    <nav aria-label="Settings">
+    <nav aria-label="Sections">
       <ul>
-        {Object.entries(SECTIONS).map(([path, name]) => (
+        {sections().map(([name, tabs]) => (
           <li>
-            <Link to={path} {...(path === current && { "aria-current": "page" as const })}>
+            <Link to={tabs[0]} {...(tabs.includes(current) && { "aria-current": "page" as const })}>
               {name}
             </Link>
           </li>
@@ -219,6 +220,29 @@ function Navigation({ current }: { current: AdminSection }) {
       </ul>
     </nav>
   );
+}
+
+/** The tabs of the current section. A section with one tab shows none. */
+function Tabs({ current }: { current: AdminTab }) {
+  const [name, tabs] = sections().find(([, each]) => each.includes(current)) ?? ["", []];
+  if (tabs.length < 2) return null;
+  return (
+    <nav class="tabs" aria-label={name}>
+      <ul>
+        {tabs.map((path) => (
+          <li>
+            <Link to={path} {...(path === current && { "aria-current": "page" as const })}>
+              {TABS[path]}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function sections(): [name: string, tabs: readonly [AdminTab, ...AdminTab[]]][] {
+  return Object.entries(SECTIONS);
 }
 
 function NoticeBox({ text, tone, secret, copy }: Notice) {
@@ -236,7 +260,7 @@ function LoadNotice({ load }: { load: UnfinishedLoad }) {
   return (
     <div id="load-notice" class="notice">
       <p>
-        {merchantLoadText(load)} <Link to="/plan">See how far it is</Link>
+        {merchantLoadText(load)} <Link to="/data">See how far it is</Link>
       </p>
     </div>
   );

@@ -12,7 +12,7 @@ import { Bars, type DayCounts } from "./bars.tsx";
 import { type Fact, Facts, Link, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 
-const SECTION = "/overview";
+const TAB = "/overview";
 const DAY_MS = 86_400_000;
 const DAYS = 30;
 
@@ -49,7 +49,7 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
       </div>
     </Live>
   );
-  return { title: "Overview", section: SECTION, content: live, live };
+  return { title: "Overview", tab: TAB, content: live, live };
 };
 
 async function readFacets(store: Store, shop: AdminRequest["shop"], now: number): Promise<Facets> {
@@ -112,7 +112,7 @@ function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets)
       tone: "bad",
       text: `The app is uninstalled. That was on ${isoUtc(uninstalledAt).slice(0, 10)}. Install it again to go on.`,
     };
-  if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/plan"] };
+  if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/data"] };
   if (load !== null)
     return { tone: "plain", text: `Loading your shop: ${load.text}.`, ...(load.done !== null && { done: load.done }) };
   if (dead > 0)
@@ -204,7 +204,7 @@ function Data({ rows, status, lastWebhookAt }: Facets) {
 /** Lists what to do next, until all is done. */
 function NextSteps({ rows, keys, endpoint, lastSuccess }: Facets) {
   const steps: [isDone: boolean, text: string, path: string][] = [
-    [Object.values(rows).some((count) => count > 0), "Load the shop's data", "/plan"],
+    [Object.values(rows).some((count) => count > 0), "Load the shop's data", "/data"],
     [keys > 0, "Create an API key", "/keys"],
     [endpoint !== null, "Set an endpoint for webhooks", "/webhooks"],
     [lastSuccess !== null, "Send a test event, and answer it with 200", "/webhooks"],

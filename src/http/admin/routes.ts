@@ -1,7 +1,15 @@
 import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
-import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
+import { showData } from "./data.tsx";
+import {
+  askToRetryDead,
+  retryDead,
+  retryDelivery,
+  showDeliveries,
+  showDelivery,
+  showWorkflows,
+} from "./deliveries.tsx";
 import { saveValues, showValues } from "./field-values.tsx";
 import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
@@ -11,10 +19,10 @@ import { createSessionDoor } from "./sessions.ts";
 import { askToRotate, rotateSecret } from "./signing-secret.tsx";
 import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./style.tsx";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import { orTryAgain, pageRoute, type Site, sectionRoute, sessionRoutes } from "./visits.tsx";
+import { orTryAgain, pageRoute, type Site, sessionRoutes, tabRoute } from "./visits.tsx";
 import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
-/** Pages and forms by their path below the root. If a path has only a form, a GET redirects to the section. */
+/** Pages and forms by their path below the root. If a path has only a form, a GET redirects to its tab. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/overview": { get: showOverview },
   "/keys": { get: showKeys, post: createKey },
@@ -26,10 +34,12 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/webhooks/test": { post: sendTestEvent },
   "/deliveries": { get: showDeliveries },
   "/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
+  "/deliveries/workflows": { get: showWorkflows },
+  "/deliveries/workflows/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
   "/deliveries/:id": { get: showDelivery },
   "/deliveries/:id/retry": { post: retryDelivery },
   "/triggers": { get: showTriggers, post: saveTriggers },
-  "/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
+  "/data": { get: showData },
   "/plan": { get: showPlan },
   "/style": { get: showStyle, post: saveStyle },
   "/style/clear": { get: askToClearStyle, post: clearStyle },
@@ -47,15 +57,15 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
   const door = createSessionDoor(dependencies);
   const site = { ...dependencies, door };
   const signing = Object.entries(sessionRoutes(site)).map(([path, methods]) => ({ path: `/admin${path}`, methods }));
-  const home = { path: "/admin", methods: { GET: sectionRoute(site) } };
+  const home = { path: "/admin", methods: { GET: tabRoute(site) } };
   return [...assetRoutes(), ...guarded(site, [home, ...signing]), ...pageRoutes(site)];
 }
 
 /** Makes the routes of all pages and forms behind a door. */
 export function pageRoutes(site: Site): Route[] {
-  const toSection = sectionRoute(site);
+  const toTab = tabRoute(site);
   const routes = Object.entries(PAGES).map(([path, { get, post }]): Route => {
-    const methods = { GET: get === undefined ? toSection : pageRoute(site, get) };
+    const methods = { GET: get === undefined ? toTab : pageRoute(site, get) };
     return {
       path: `${site.door.root}${path}`,
       methods: post === undefined ? methods : { ...methods, POST: pageRoute(site, post) },

@@ -34,7 +34,7 @@ export const askToRotate: Handler = async () => {
       </small>
     </Confirm>
   );
-  return { title: "Rotate the signing secret", section: WEBHOOKS, content };
+  return { title: "Rotate the signing secret", tab: WEBHOOKS, content };
 };
 
 export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {

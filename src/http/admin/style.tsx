@@ -39,7 +39,7 @@ export const askToClearStyle: Handler = async () => {
       <p>Remove the style of the widget? Its CSS is deleted. This can't be undone.</p>
     </Confirm>
   );
-  return { title: "Remove the widget's style", section: STYLE, content };
+  return { title: "Remove the widget's style", tab: STYLE, content };
 };
 
 export const clearStyle: Handler = async ({ shop }, { store }) => {
@@ -114,7 +114,7 @@ async function stylePage(
       <PreviewFrame name={PREVIEW} title="A sample widget" from={`${STYLE}/preview`} />
     </>
   );
-  return { title: "Widget style", section: STYLE, status: refused === undefined ? 200 : 422, content };
+  return { title: "Widget style", tab: STYLE, status: refused === undefined ? 200 : 422, content };
 }
 
 /** Style of the page around the widget. If the merchant's style leaves the widget, this page shows it. */

@@ -1,28 +1,18 @@
 /** @jsxImportSource preact */
 import { changeShop } from "../../actions/shop.ts";
-import { retentionText } from "../../domain/deliveries/delivery.ts";
 import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Form } from "./components.tsx";
-import { liveLog } from "./delivery-log.tsx";
-import { EmptySection, SAMPLE_STARTS } from "./samples.tsx";
 
-const SECTION = "/triggers";
+const TAB = "/triggers";
 
-export const showTriggers: Handler = async (request, { store, keepDeliveredMs }) => {
+export const showTriggers: Handler = async (request, { store }) => {
   const { shop } = request;
-  const empty = (
-    <EmptySection id="no-starts" sample={SAMPLE_STARTS}>
-      No workflow was started yet. Switch a trigger on above, and create a workflow in the platform's automation tool
-      that starts with it.
-    </EmptySection>
-  );
-  const [{ triggers }, connection, live] = await Promise.all([
+  const [{ triggers }, connection] = await Promise.all([
     store.shops.settings(shop.id),
     store.connections.find(shop.id),
-    liveLog(store, request, { kind: "trigger", section: SECTION }, empty),
   ]);
   const content = (
     <>
@@ -32,11 +22,9 @@ export const showTriggers: Handler = async (request, { store, keepDeliveredMs })
       </p>
       <Connection trouble={connection?.trouble} domain={shop.domain} />
       <TriggerForm request={request} on={triggers} />
-      <p>Below are the workflows that were started, newest first. {retentionText(keepDeliveredMs)}</p>
-      {live}
     </>
   );
-  return { title: "Workflows", section: SECTION, content, live };
+  return { title: "Workflow triggers", tab: TAB, content };
 };
 
 export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
@@ -46,7 +34,7 @@ export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
   const triggers = parseTriggers(chosen.length === 0 ? "none" : chosen.join(","));
   await changeShop(store, { shop, change: { triggers }, actor: "merchant" });
   const names = triggers.map((handle) => TRIGGERS[handle].name).join(", ");
-  return { to: SECTION, notices: [{ text: names === "" ? "Saved. All triggers are off." : `Saved. On: ${names}.` }] };
+  return { to: TAB, notices: [{ text: names === "" ? "Saved. All triggers are off." : `Saved. On: ${names}.` }] };
 };
 
 /**
@@ -71,7 +59,7 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
 
 function TriggerForm({ request, on }: { request: AdminRequest; on: readonly TriggerHandle[] }) {
   return (
-    <Form id="triggers" action={SECTION}>
+    <Form id="triggers" action={TAB}>
       <fieldset disabled={!hasAccess(request.shop.plan)}>
         <legend>Triggers</legend>
         {TRIGGER_HANDLES.map((handle) => (

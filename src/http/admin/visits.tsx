@@ -10,12 +10,12 @@ import { queryOf, type Route, type RouteContext, type RouteHandler, urlPathOf } 
 import {
   type AdminDependencies,
   type AdminPage,
-  type AdminSection,
+  type AdminTab,
   type Handler,
   HOME,
   type Notice,
-  SECTIONS,
   type SeeOther,
+  TABS,
 } from "./admin-request.ts";
 import { Link } from "./components.tsx";
 import { readForm, readOwnForm } from "./form.ts";
@@ -65,7 +65,7 @@ function visited(site: Site, visit: (visit: Visit) => Response | Promise<Respons
       if (isRefused(thrown) && (await door.keep(visitor)) === undefined) return door.refuse();
       const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
       if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
-      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), visitor, []);
+      return respondPage(refusal(status, sentence(thrown.message), tabOf(path)), visitor, []);
     }
   };
 }
@@ -78,7 +78,7 @@ export function sessionRoutes(site: Site & { door: SessionDoor }): Record<string
       POST: (request, context) => signIn(site, request, context),
     },
     "/sign-out": {
-      GET: sectionRoute(site),
+      GET: tabRoute(site),
       POST: visited(site, async ({ request, visitor, path }) => {
         if ((await readForm(site.bodies, request, visitor)) === undefined) return refuseForm(site, visitor, path);
         return signedOut(await site.door.signOut(visitor));
@@ -111,9 +111,9 @@ export function pageRoute(site: Site, handler: Handler): RouteHandler {
   return visited(site, (visit) => respondToVisit(site, handler, visit));
 }
 
-/** Makes the route for a GET of a path that has only a form: it redirects to the path's section. */
-export function sectionRoute(site: Site): RouteHandler {
-  return visited(site, ({ visitor, path }) => seeOther(site, { to: sectionOf(path) }, visitor));
+/** Makes the route for a GET of a path that has only a form: it redirects to the path's tab. */
+export function tabRoute(site: Site): RouteHandler {
+  return visited(site, ({ visitor, path }) => seeOther(site, { to: tabOf(path) }, visitor));
 }
 
 /** Makes a handler respond with a page if the database is unavailable or a form took too long to arrive. */
@@ -154,7 +154,7 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
     site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });
   if (accepted) return seeOther(site, result, kept);
   if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live, kept);
-  const load = result.section === "/plan" ? null : await unfinishedLoad(site.store, shop.id, site.now());
+  const load = result.tab === "/data" ? null : await unfinishedLoad(site.store, shop.id, site.now());
   return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path), load);
 }
 
@@ -195,18 +195,19 @@ const REFUSALS: Partial<Record<ErrorCode, number>> = {
   too_large: 413,
 };
 
-function sectionOf(path: string): AdminSection {
-  return (Object.keys(SECTIONS) as AdminSection[]).find((section) => path.startsWith(section)) ?? HOME;
+function tabOf(path: string): AdminTab {
+  const tabs = (Object.keys(TABS) as AdminTab[]).filter((tab) => path === tab || path.startsWith(`${tab}/`));
+  return tabs.sort((a, b) => b.length - a.length)[0] ?? HOME;
 }
 
-function refusal(status: number, message: string, section: AdminSection): AdminPage {
+function refusal(status: number, message: string, tab: AdminTab): AdminPage {
   const content = (
     <>
       <p id="refusal">{message}</p>
       <p>
-        <Link to={section}>Back</Link>
+        <Link to={tab}>Back</Link>
       </p>
     </>
   );
-  return { title: status === 404 ? "There is nothing here" : "This can't be done", section, status, content };
+  return { title: status === 404 ? "There is nothing here" : "This can't be done", tab, status, content };
 }

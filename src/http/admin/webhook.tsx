@@ -50,7 +50,7 @@ export const askToClear: Handler = async ({ shop }, { store }) => {
       </p>
     </Confirm>
   );
-  return { title: "Remove the endpoint", section: WEBHOOKS, content };
+  return { title: "Remove the endpoint", tab: WEBHOOKS, content };
 };
 
 export const clearWebhooks: Handler = async ({ shop }, { store }) => {
@@ -98,7 +98,7 @@ async function webhooksPage(
       <TestForm request={request} settings={settings} shown={shown} />
     </>
   );
-  return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
+  return { title: "Webhooks", tab: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
 interface EndpointProps {
