@@ -14,6 +14,8 @@ import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
 const BEGINNING = "2026-02-02T09:00:00.000Z";
 const PLATFORM_SECRET = "a-made-up-client-secret";
 const ZSTD = { level: 19 };
+/** A row of this table reserves a token exchange for seconds, and only a killed process leaves one. */
+const SHORT_LIVED = "token_exchanges";
 
 const { values } = parseArgs({
   options: {
@@ -91,7 +93,7 @@ async function storeOnPostgres({ data }: OldProgram) {
 }
 
 /**
- * Checks that every table has a row, because an empty table would not be tested.
+ * Checks that every other table has a row, because an empty table would not be tested.
  * @throws Error that names the empty tables
  */
 function checkFilled(data: string): void {
@@ -101,7 +103,8 @@ function checkFilled(data: string): void {
   const tables = db
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     .all();
-  const empty = tables.filter(({ name }) => db.query(`SELECT 1 FROM "${name}" LIMIT 1`).get() === null);
+  const isEmpty = (name: string) => db.query(`SELECT 1 FROM "${name}" LIMIT 1`).get() === null;
+  const empty = tables.filter(({ name }) => name !== SHORT_LIVED && isEmpty(name));
   db.close();
   if (empty.length > 0)
     throw new Error(

@@ -42,8 +42,19 @@ export async function live(world: World): Promise<Remembered> {
   await serveAndCrash(world, remembered);
   await leaveForm(world, remembered);
   await leaveWaiting(world);
+  await leaveStaged(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   return { ...remembered, signInPath: pathOf(url) };
+}
+
+/** Leaves an interrupted run, the orders that it staged, and the connection's trouble. `serve` would finish the run. */
+async function leaveStaged({ program, platform }: World): Promise<void> {
+  platform.fault = ({ operation }) => {
+    if (operation === "OrdersCount") return { status: 200, body: MANY_ORDERS };
+    return operation === "AllContracts" ? { status: 401 } : undefined;
+  };
+  await program.fail(["sync", BETA]);
+  platform.fault = () => undefined;
 }
 
 /** Makes shops, connections, keys and endpoints, and imports records while `serve` does not run. */
@@ -61,13 +72,6 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
   await program.run(["sync", ALPHA]);
   await program.run(["sync", ALPHA, "--since", "1h"]);
-  // The interrupted run, the orders that it staged and the connection's trouble stay in the database.
-  platform.fault = ({ operation }) => {
-    if (operation === "OrdersCount") return { status: 200, body: MANY_ORDERS };
-    return operation === "AllContracts" ? { status: 401 } : undefined;
-  };
-  await program.fail(["sync", BETA]);
-  platform.fault = () => undefined;
   await importHistory(program);
   await setUpStorefront(program);
   return await openAccess(program, receiver);
