@@ -13,7 +13,8 @@ describe.each(engines())("$name: inbox items", (engine) => {
       topic: "orders/edited",
     });
     const [d] = await receive(store, other, ["d"]);
-    const item = { shopId: shop.id, topic: "orders/edited", body: '{"n":1}', triggeredAt: START - 9, attempts: 0 };
+    const stored = { shopId: shop.id, topic: "orders/edited", body: '{"n":1}', triggeredAt: START - 9 };
+    const item = { ...stored, attempts: 0, error: null };
     expect(await store.inbox.read(shop.id, [b, d, a, 9_999].map(Number))).toEqual([
       { number: a ?? 0, subject: "a", ...item },
       { number: b ?? 0, subject: "b", ...item },
@@ -111,10 +112,13 @@ describe.each(engines())("$name: retrying inbox items by hand", (engine) => {
   test("notes why the waiting items about a subject are there", async () => {
     const { store, shop } = await storeWithTwoShops(engine);
     const [, failed] = await receive(store, shop, ["a", "a", "b"]);
+    const [own = 0] = await receive(store, shop, ["c"], { error: "no title" });
+    expect(await store.inbox.read(shop.id, [own])).toMatchObject([{ error: "no title", attempts: 0 }]);
     await store.inbox.postpone(shop.id, [Number(failed)], "no", null);
     await store.inbox.noteError(shop.id, "a", "no field");
     const entries = await store.inbox.list(shop.id, { limit: 9 });
     expect(entries.map(({ subject, error, attempts }) => [subject, error, attempts])).toEqual([
+      ["c", "no title", 0],
       ["b", null, 0],
       ["a", "no", 1],
       ["a", "no field", 0],

@@ -133,6 +133,68 @@ test("a contract with bad data has one item in the inbox after many webhooks abo
   );
 });
 
+describe("a change that a reconciliation could not read is read after a new connection", () => {
+  const LEAVES = {
+    "an uninstallation": async (all: ConnectedShop) => {
+      all.remote.uninstall();
+      await all.deliverAll();
+    },
+    "a disconnection": async ({ test, shop }: ConnectedShop) => {
+      await test.app.store.connections.disconnect(shop.shop.id, Number.MAX_SAFE_INTEGER);
+    },
+  };
+  type Leave = (typeof LEAVES)[keyof typeof LEAVES];
+
+  /** Reconciles, ends the connection for hours, mends all fields, and connects the shop again. */
+  async function reconnect(all: ConnectedShop, leave: Leave): Promise<void> {
+    const { app, clock } = all.test;
+    clock.ms += HOUR_MS;
+    expect((await reconcile(all)).skipped).toBeGreaterThan(0);
+    await leave(all);
+    expect(await app.store.connections.find(all.shop.shop.id)).toBeUndefined();
+    for (let hour = 0; hour < 3; hour += 1) await all.processedAfter(HOUR_MS);
+    all.remote.mendFields();
+    all.remote.install();
+    await app.platform.connect(DOMAIN, { kind: "client_credentials" });
+    await app.reconciler.runOnce();
+    all.remote.outgoing.length = 0;
+    clock.ms += HOUR_MS;
+    await all.processedAfter(HOUR_MS);
+    expect(await all.inbox()).toEqual([]);
+  }
+
+  /** A contract that cannot be read, and whose checkout and status have changed. */
+  async function withChanges() {
+    const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const bad = breakContract(all, "SubscriptionContract.status");
+    all.test.clock.ms += HOUR_MS;
+    all.remote.pause(bad);
+    all.remote.updateOrder(all.remote.originOrder(bad) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
+    return all;
+  }
+
+  async function expectChanges(all: ConnectedShop): Promise<void> {
+    expect(await all.shop.all("subscriptions")).toContainEqual(expect.objectContaining({ status: "PAUSED" }));
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
+  }
+
+  describe.each(Object.entries(LEAVES))("after %s", (_, leave) => {
+    test("if its webhooks were lost", async () => {
+      const all = await withChanges();
+      all.remote.outgoing.length = 0;
+      await reconnect(all, leave);
+      await expectChanges(all);
+    });
+
+    test("if its webhooks waited in the inbox", async () => {
+      const all = await withChanges();
+      await all.deliverAll();
+      await reconnect(all, leave);
+      await expectChanges(all);
+    });
+  });
+});
+
 test("a contract of which only the page fails is read by its id", async () => {
   const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
   breakContract(all, "SubscriptionContract.billingAttempts");

@@ -20,6 +20,8 @@ import { isBadData } from "../contracts/values.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { changeWebhook, type Intent, readWebhook } from "./payload.ts";
 
+const NOT_CONNECTED = "the shop is not connected to the platform; the object is read when it is connected again";
+
 /** Processes webhooks of one subject, oldest first, and removes them. @throws PlatformError; SdsError `bad_record` */
 export type WebhookHandler = (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
 
@@ -64,7 +66,8 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
       return;
     }
     if (records.length > 0) await submit(services, shop, records, []);
-    for (const intent of others) await carryOut(services, shop, intent);
+    const hasFailed = items.some(({ error }) => error !== null);
+    for (const intent of others) await carryOut(services, shop, intent, hasFailed);
     await submit(services, shop, [], inboxNumbers, others.flatMap(dataRequestOf));
   };
 }
@@ -159,7 +162,8 @@ async function isConnected({ connections }: Dependencies, shop: Shop): Promise<b
   return (await connections.find(shop.id)) !== undefined;
 }
 
-async function carryOut(services: HandlerServices, shop: Shop, intent: OpenIntent): Promise<void> {
+/** @param hasFailed whether a webhook or a run has tried to carry out the intent before */
+async function carryOut(services: HandlerServices, shop: Shop, intent: OpenIntent, hasFailed: boolean): Promise<void> {
   const { shops, connections, contracts, installations, log } = services;
   const fields = { shop: shop.domain, topic: intent.topic };
   switch (intent.do) {
@@ -167,8 +171,10 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_order":
     case "read_customer":
     case "merge_customers":
-      // Without a connection, nothing is lost: when the shop is connected again, a load reads everything.
       if (!(await isConnected(services, shop))) {
+        // A complete reconciliation may have left the object to this item. Then no later run finds its change.
+        if (hasFailed) throw new PlatformError("unauthorized", NOT_CONNECTED, { needsMerchant: true });
+        // The load or the reconciliation after the next connection finds the change.
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
       if (intent.do === "read_contract") await contracts.refreshUnlessKnown(shop, intent.contract, hintOf(intent));

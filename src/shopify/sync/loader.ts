@@ -192,7 +192,7 @@ async function skip(
   else log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
   const { subject, ...webhook } = changeWebhook(of, gid, { orders, evidence });
   const own = { webhookId: null, triggeredAt: now(), waitMs: isOutdated ? OUTDATED_WAIT_MS : 0 };
-  const receipt = { shopId: shop.id, subject, needsPlatform: true, ...own, ...webhook };
+  const receipt = { shopId: shop.id, subject, needsPlatform: true, error: fields.error, ...own, ...webhook };
   // An object that always fails has one item in the inbox, not one for each run that finds it. A further item is added
   // if it names orders; both are merged when the inbox retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());

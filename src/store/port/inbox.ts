@@ -14,6 +14,8 @@ export interface Receipt {
   waitMs?: number;
   /** Whether the webhook goes before all items of its queue that are not urgent. */
   isUrgent?: boolean;
+  /** Why the object must be read again; undefined for a webhook of the platform. */
+  error?: string;
 }
 
 /** Due time of urgent items. It puts them before all other items. */
@@ -39,6 +41,8 @@ export interface InboxItem {
   triggeredAt: number;
   /** Failed attempts so far. */
   attempts: number;
+  /** Why the last attempt failed, or why a load or a reconciliation added the item. */
+  error: string | null;
 }
 
 /** The new content of an item that stands for several items. */

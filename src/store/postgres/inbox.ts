@@ -21,7 +21,7 @@ const FIRST_WAITING = `WITH RECURSIVE waiting AS (
 
 /** Selects the columns of an `InboxItem`. */
 const ITEM = `number::float8 AS number, shop_id::float8 AS "shopId", topic, subject, body,
-  triggered_at::float8 AS "triggeredAt", attempts::float8 AS attempts`;
+  triggered_at::float8 AS "triggeredAt", attempts::float8 AS attempts, error`;
 
 export function inboxQueues(db: Database): InboxQueues {
   return {

@@ -93,7 +93,8 @@ function inboxReads(
 
     async read(shopId, numbers) {
       return db.all<InboxItem>(
-        sql`SELECT number, shop_id AS "shopId", topic, subject, body, triggered_at AS "triggeredAt", attempts FROM inbox
+        sql`SELECT number, shop_id AS "shopId", topic, subject, body, triggered_at AS "triggeredAt", attempts, error
+          FROM inbox
           WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numberTable(db, numbers)}) ORDER BY number`,
       );
     },

@@ -28,7 +28,7 @@ export function inboxQueues(db: Database): InboxQueues {
      )`,
   );
   const about = db.prepare<InboxItem, [number, string, boolean, number]>(
-    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts
+    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts, error
      FROM inbox INDEXED BY inbox_of_subject
      WHERE shop_id = +? AND subject = +? AND next_attempt_at IS NOT NULL AND needs_platform = +?
      ORDER BY next_attempt_at, number LIMIT +?`,
@@ -88,15 +88,15 @@ function webhookReceiver(db: Database): (receipts: readonly Receipt[], now: numb
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
     `INSERT INTO inbox
-       (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
+       (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at, error)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)`,
   );
   const isServed = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
 
   function receive(receipt: Receipt, now: number): boolean {
-    const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt } = receipt;
+    const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, error = null } = receipt;
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
-    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAtOf(receipt, now));
+    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAtOf(receipt, now), error);
     return true;
   }
 
