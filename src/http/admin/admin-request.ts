@@ -58,6 +58,8 @@ export interface AdminRequest {
   shop: Shop;
   /** The value of `:id` in the path. */
   id: string;
+  /** The parameters of the address. Anyone can have written them: they are parsed before they are used. */
+  query: URLSearchParams;
   /** The posted fields; empty for a GET. */
   form: URLSearchParams;
 }

@@ -143,7 +143,8 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
   const { shop, key } = kept;
   const once = form.get("once");
   if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
-  const result = await handler({ shop, id, form }, site);
+  const query = new URLSearchParams(queryOf(request.url));
+  const result = await handler({ shop, id, query, form }, site);
   if ("frame" in result) {
     const html = renderFrame(result);
     if (kept.frame === null) return respondFrame(html, null);
