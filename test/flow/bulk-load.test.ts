@@ -7,12 +7,45 @@ import { Program } from "../support/program.ts";
 const DOMAIN = "alpha.myshopify.com";
 const CONTRACTS = 2_600;
 
-/** When the load is killed. */
-const KILLS: [where: string, isThere: (run: SyncRun) => boolean][] = [
-  ["while the platform prepares the files", ({ bulk }) => bulk?.orders?.operation != null],
-  ["in the file of customers", ({ bulk }) => (bulk?.customers?.offset ?? 0) > 0],
-  ["in the file of orders", ({ bulk }) => (bulk?.orders?.offset ?? 0) > 0],
-  ["in the pages of contracts", ({ stage, cursor }) => stage === "subscriptions" && cursor !== null],
+/** A state of the load in which it is killed. */
+interface Kill {
+  isThere: (run: SyncRun) => boolean;
+  /** Lets the stand-in hold the load there, however slow the test is. */
+  hold: (platform: PlatformProcess) => Promise<unknown>;
+  release: (platform: PlatformProcess) => Promise<unknown>;
+}
+
+const downloadsHeldAt = (holdAt: number) => ({
+  hold: (platform: PlatformProcess) => platform.tell("setDownloads", { holdAt }),
+  release: (platform: PlatformProcess) => platform.tell("setDownloads", { holdAt: null }),
+});
+
+const KILLS: Kill[] = [
+  // While the platform prepares the files.
+  {
+    isThere: ({ bulk }) => bulk?.orders?.operation != null,
+    hold: (platform) => platform.tell("setBulk", { bulk: { delayMs: null } }),
+    async release(platform) {
+      await platform.tell("setBulk", { bulk: { delayMs: 0 } });
+      await platform.tell("finishBulkOperations");
+    },
+  },
+  // In the file of customers.
+  {
+    isThere: ({ bulk }) => (bulk?.customers?.offset ?? 0) > 0,
+    ...downloadsHeldAt(200_000),
+  },
+  // In the file of orders.
+  {
+    isThere: ({ bulk }) => (bulk?.orders?.offset ?? 0) > 0,
+    ...downloadsHeldAt(1_000_000),
+  },
+  // In the pages of contracts.
+  {
+    isThere: ({ stage, cursor }) => stage === "subscriptions" && cursor !== null,
+    hold: (platform) => platform.tell("hold", { held: { operation: "AllContracts", after: 3 } }),
+    release: (platform) => platform.tell("hold", { held: null }),
+  },
 ];
 
 /** The stored progress of the interrupted run. */
@@ -23,13 +56,13 @@ async function unfinished(program: Program): Promise<SyncRun | undefined> {
 
 test("a large shop is loaded from files despite kills, and then follows the platform", async () => {
   const platform = await new PlatformProcess().start("--maximum-available", "100000", "--restore-rate", "100000");
-  await platform.tell("addShop", { bulk: { delayMs: 400 } });
+  await platform.tell("addShop");
   await platform.tell("seed", { contracts: CONTRACTS, renewals: 1, linesEach: 1 });
-  await platform.tell("setDownloads", { bytesPerSecond: 2_000_000 });
   const program = new Program(undefined, platform.env);
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
 
-  for (const [, isThere] of KILLS) {
+  for (const { isThere, hold, release } of KILLS) {
+    await hold(platform);
     const { pid, exited } = await program.start(["sync"]);
     await eventually(async () => {
       const run = await unfinished(program);
@@ -37,6 +70,7 @@ test("a large shop is loaded from files despite kills, and then follows the plat
     });
     process.kill(pid, "SIGKILL");
     await exited;
+    await release(platform);
   }
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });

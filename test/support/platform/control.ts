@@ -116,10 +116,30 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
   if (what === "renameShop") return void standIn.renameShop(domain, given["name"] as string);
   if (what === "setVersions") return void Object.assign(standIn.versions, given);
   if (what === "removeFields") return void Object.assign(standIn, { removedFields: new Set(given["fields"] as []) });
+  if (what === "hold") return void hold(standIn, given as unknown as Hold);
   if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);
   return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
+}
+
+/** Answers the next requests of an operation, and holds the later ones until `held` is null. */
+interface Hold {
+  held: { operation: string; after: number } | null;
+}
+
+const releases = new WeakMap<StandIn, () => void>();
+
+function hold(standIn: StandIn, { held }: Hold): void {
+  releases.get(standIn)?.();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  releases.set(standIn, resolve);
+  let answered = 0;
+  standIn.fault = ({ operation }) => {
+    if (held === null || operation !== held.operation) return undefined;
+    answered += 1;
+    return answered > held.after ? { until: promise } : undefined;
+  };
 }
 
 /** Reads a part of the state that another process can see. */

@@ -10,6 +10,8 @@ export interface DownloadBehaviour {
   /** How many of the next downloads are cut, and after how many bytes. */
   cuts: { downloads: number; afterBytes: number };
   bytesPerSecond: number | null;
+  /** The position in a file at which downloads stop until a test changes it; null: they do not stop. */
+  holdAt: number | null;
   /** Whether the host ignores ranges and sends the whole file. */
   ignoresRanges: boolean;
 }
@@ -38,6 +40,7 @@ export class FileHost {
     status: null,
     cuts: { downloads: 0, afterBytes: 0 },
     bytesPerSecond: null,
+    holdAt: null,
     ignoresRanges: false,
   };
   /** The requests: their range, and the number of bytes that were sent. */
@@ -141,6 +144,8 @@ export class FileHost {
     const { bytesPerSecond } = this.behaviour;
     const most = bytesPerSecond === null ? CHUNK_BYTES : Math.max(1, Math.floor(bytesPerSecond / STEPS_PER_SECOND));
     for (let position = from; position < end; ) {
+      while (this.behaviour.holdAt !== null && position >= this.behaviour.holdAt && !response.destroyed)
+        await Bun.sleep(1000 / STEPS_PER_SECOND);
       const chunk = Buffer.alloc(Math.min(most, end - position));
       readSync(file.descriptor, chunk, 0, chunk.length, position);
       await new Promise<void>((sent, failed) => response.write(chunk, (error) => (error ? failed(error) : sent())));
