@@ -4,7 +4,7 @@ import type { LineInput } from "../../../test/support/platform/lines.ts";
 import type { ContractRow, OrderRow } from "../../../test/support/platform/rows.ts";
 import type { PlatformShop } from "../../../test/support/platform/shop.ts";
 import type { Random } from "../fuzzing/random.ts";
-import { contractsOf, nextCycle } from "./expected.ts";
+import { contractsOf, hasCycle, nextCycle } from "./expected.ts";
 
 /** The shop whose data change, and what its app and merchant did so far. */
 export interface ChangingShop {
@@ -60,6 +60,7 @@ function contractInput(shop: ChangingShop, customer: string): ContractInput {
     lines: lines(shop, currency),
     interval,
     intervalCount: interval === "YEAR" ? 1 : 1 + random.below(3),
+    maxCycles: random.chance(0.15) ? 1 + random.below(4) : null,
     setsNextBillingDate: random.chance(0.5),
   };
 }
@@ -115,12 +116,12 @@ function hasEnded({ status }: ContractRow): boolean {
   return status === "CANCELLED" || status === "EXPIRED";
 }
 
-/** @throws Unlikely if the contract has ended, or if the cycle is far ahead */
+/** @throws Unlikely if the contract has ended, or if the cycle is far ahead or after the last one */
 function attempt(shop: ChangingShop, contract: ContractRow): string {
   const { remote, now } = shop;
   const cycle = cycleToBill(shop, contract);
   const isFar = cycleOf(contract, Math.max(1, cycle - MOST_CYCLES_AHEAD)).startAt > now();
-  if (isFar || hasEnded(contract)) throw new Unlikely();
+  if (isFar || hasEnded(contract) || !hasCycle(contract, cycle)) throw new Unlikely();
   const open = contract.attempts.find(
     ({ state, cycleIndex }) => cycleIndex === cycle && (state === "pending" || state === "challenged"),
   );
@@ -155,7 +156,10 @@ function cancel({ remote, cancellations }: ChangingShop, contract: ContractRow):
 function skip(shop: ChangingShop, contract: ContractRow): void {
   const { remote, random, late, now } = shop;
   if (late.has(remote.gid(contract)) || hasEnded(contract)) return;
-  const cycle = Math.max(nextCycle(contract, now()).index, cycleToBill(shop, contract)) + random.below(2);
+  const next = nextCycle(contract, now());
+  if (next === undefined) return;
+  const cycle = Math.max(next.index, cycleToBill(shop, contract)) + random.below(2);
+  if (!hasCycle(contract, cycle)) return;
   if (contract.attempts.every(({ cycleIndex }) => cycleIndex < cycle)) remote.skipCycle(remote.gid(contract), cycle);
 }
 
@@ -235,7 +239,7 @@ function editCycle(shop: ChangingShop, contract: ContractRow): void {
   const { remote, random } = shop;
   const gid = remote.gid(contract);
   const cycle = cycleToBill(shop, contract);
-  if (hasEnded(contract)) return;
+  if (hasEnded(contract) || !hasCycle(contract, cycle)) return;
   if (contract.edits?.has(cycle) === true && random.chance(0.3)) remote.deleteCycleEdit(gid, cycle);
   else if (random.chance(0.5)) remote.editCycle(gid, cycle, lines(shop, contract.currency));
   else remote.editCycle(gid, cycle, undefined, dateAhead(shop));

@@ -71,12 +71,17 @@ function itemOf({ title, variant, product }: LineRow, quantity: number, unitPric
   return [{ variantId: variant, productId: product, title, quantity, unitPriceCents }];
 }
 
-/** The cycle that is billed next. */
+/** Whether a contract has a cycle. A contract with an end has no cycles after the last one. */
+export function hasCycle({ maxCycles }: ContractRow, index: number): boolean {
+  return maxCycles === null || index <= maxCycles;
+}
+
+/** The cycle that is billed next; undefined after the last cycle. */
 export function nextCycle(contract: ContractRow, now: number) {
   const billed = contract.attempts.flatMap(({ state, cycleIndex }) => (state === "succeeded" ? [cycleIndex] : []));
   let cycle = cycleOf(contract, Math.max(0, ...billed) + 1);
   while (cycle.skipped || cycle.expectedAt < now - SETTLED_DAYS * DAY_MS) cycle = cycleOf(contract, cycle.index + 1);
-  return cycle;
+  return hasCycle(contract, cycle.index) ? cycle : undefined;
 }
 
 export function expectedSubscription(
@@ -87,7 +92,7 @@ export function expectedSubscription(
 ): Rows<Subscription> {
   const { status, interval, intervalCount, lines, nextBillingDate: written, createdAt } = contract;
   const next = nextCycle(contract, now);
-  const date = written !== null && written > next.startAt ? written : next.expectedAt;
+  const date = next && (written !== null && written > next.startAt ? written : next.expectedAt);
   const charged = new Set(
     contract.attempts.filter(({ state }) => state === "succeeded").map((each) => each.cycleIndex),
   );
@@ -98,7 +103,7 @@ export function expectedSubscription(
     intervalCount: interval === "YEAR" ? 12 * intervalCount : intervalCount,
     sellingPlanId: lines.find(({ sellingPlan }) => sellingPlan !== null)?.sellingPlan ?? null,
     lines: lines.flatMap((line) => itemOf(line, line.quantity, converted(line.price, rate))),
-    nextBillingDate: status === "CANCELLED" || status === "EXPIRED" ? null : iso(date),
+    nextBillingDate: status === "CANCELLED" || status === "EXPIRED" || date === undefined ? null : iso(date),
     cyclesCompleted: charged.size,
     startedAt: iso(createdAt),
   };
@@ -135,7 +140,10 @@ export function expectedOrders(
     const wasSkipped = skips?.has(index) === true;
     const billedAt = first !== undefined && !wasSkipped ? { billedAt: iso(first.createdAt) } : {};
     const status = statusOf(contract, cycle.attempts, cycle.skipped);
-    const isAhead = index > next.index + 1 || contract.status === "CANCELLED" || contract.status === "EXPIRED";
+    const isAhead =
+      (next !== undefined && index > next.index + 1) ||
+      contract.status === "CANCELLED" ||
+      contract.status === "EXPIRED";
     const optional = first === undefined && (!cycle.skipped || isAhead);
     orders.set(index, { order: { ...money, source: "recurring", status, ...billedAt }, optional });
   }

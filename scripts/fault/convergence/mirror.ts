@@ -2,7 +2,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { Customer, Order, Subscription } from "../../../src/domain/resources.ts";
 import type { ConnectedShop } from "../../../test/support/connected.ts";
 import type { ContractRow } from "../../../test/support/platform/rows.ts";
-import { contractsOf, type ExpectedOrder, expectedOrders, expectedSubscription, iso, ratesOf } from "./expected.ts";
+import {
+  contractsOf,
+  type ExpectedOrder,
+  expectedOrders,
+  expectedSubscription,
+  iso,
+  type Rows,
+  ratesOf,
+} from "./expected.ts";
 
 /** The objects whose mirrored state is not checked, by gid. */
 export type Unchecked = ReadonlySet<string>;
@@ -70,28 +78,28 @@ function summaryOf({
   return `${terms}; attempts ${tried.join(", ")}; skips ${JSON.stringify([...(skips ?? [])])}; edits ${[...(edits?.keys() ?? [])]}`;
 }
 
-/** Renewals are compared in their order, because an app may leave cycles out. */
+/** An order is found by its gid, or else by its number. The number is lower than the cycle if the app left cycles out. */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];
-  const rows = new Map(
-    orders.toSorted((a, b) => a.cycleNumber - b.cycleNumber).map((order) => [order.cycleNumber, order]),
-  );
-  if (rows.size < orders.length) found.push("two orders have the same number");
-  const unmatched: [number, ExpectedOrder][] = [];
-  for (const [cycle, each] of [...expected].toSorted(([a], [b]) => a - b)) {
-    const row = rows.get(cycle);
-    if (row === undefined || (row.shopifyId ?? null) !== (each.order.shopifyId ?? null)) unmatched.push([cycle, each]);
-    else found.push(...unequal(`order ${cycle} `, each.order, row));
-    if (unmatched.at(-1)?.[0] !== cycle) rows.delete(cycle);
+  const left = new Set(orders.toSorted((a, b) => a.cycleNumber - b.cycleNumber));
+  if (new Set(orders.map(({ cycleNumber }) => cycleNumber)).size < orders.length)
+    found.push("two orders have the same number");
+  const open = new Map([...expected].toSorted(([a], [b]) => a - b));
+  function match(isOf: (row: Order, cycle: number, order: Rows<Order>) => boolean): void {
+    for (const [cycle, { order }] of open) {
+      const row = [...left].find((each) => isOf(each, cycle, order));
+      if (row === undefined) continue;
+      left.delete(row);
+      open.delete(cycle);
+      found.push(...unequal(`order ${row.cycleNumber} of cycle ${cycle} `, order, row));
+    }
   }
-  // The app left cycles out, so the number is lower than the cycle.
-  for (const [cycle, { order, optional }] of unmatched) {
-    const row = [...rows.values()].find(({ cycleNumber }) => cycleNumber > 0 && cycleNumber < cycle);
-    if (row !== undefined) rows.delete(row.cycleNumber);
-    if (row === undefined && !optional) found.push(`order ${cycle} is missing: ${JSON.stringify(order)}`);
-    if (row !== undefined) found.push(...unequal(`order of cycle ${cycle} `, order, row));
-  }
-  for (const row of rows.values()) found.push(`order ${row.cycleNumber} is not the platform's: ${JSON.stringify(row)}`);
+  match((row, cycle, { shopifyId }) => shopifyId != null && row.shopifyId === shopifyId && row.cycleNumber <= cycle);
+  match((row, cycle, { shopifyId }) => row.cycleNumber === cycle && shopifyId == null && row.shopifyId === null);
+  match(({ cycleNumber }, cycle) => cycleNumber > 0 && cycleNumber < cycle);
+  for (const [cycle, { order, optional }] of open)
+    if (!optional) found.push(`order ${cycle} is missing: ${JSON.stringify(order)}`);
+  for (const row of left) found.push(`order ${row.cycleNumber} is not the platform's: ${JSON.stringify(row)}`);
   return found;
 }
 

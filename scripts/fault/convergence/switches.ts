@@ -223,6 +223,12 @@ export const SWITCHES: readonly Switch[] = [
     name: "attempts without ids",
     begin: ({ remote }) => void Object.assign(remote, { attemptIds: false }),
   },
+  {
+    name: "cycles after the last one",
+    step({ random, remote }) {
+      if (random.chance(0.05)) remote.cyclesAfterEnd = random.pick(["listed", "cut", "refused", "null"]);
+    },
+  },
   healing,
   neverAnswering,
   refusedFields,
