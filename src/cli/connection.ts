@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { type Config, readTextFile, secretFileWarnings } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
-import { parseNewDomain } from "../domain/shop.ts";
-import { createLog } from "../lib/log.ts";
+import { parseNewDomain, type Shop } from "../domain/shop.ts";
+import { createLog, type LogLevel } from "../lib/log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import { readAppKey } from "../shopify/api/app-key.ts";
 import type { Credentials } from "../shopify/install/connect.ts";
@@ -75,7 +75,7 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
     const platform = platformOf(config, store);
     const connection = await platform.connect(domain, credentials);
     const hasContracts = await platform.hasContracts(connection.shop);
-    return { ...connection, hasContracts, missing: await platform.missingLevels(connection.shop) };
+    return { ...connection, hasContracts, missing: await missingLevels(config, store, connection.shop) };
   });
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
   else {
@@ -87,12 +87,21 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
 }
 
 /** Opens the platform's adapter for one command. It logs warnings and errors, unless SDS_LOG sets another level. */
-export function platformOf(config: Config, store: Store): Platform {
-  const log = createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now);
+export function platformOf(
+  config: Config,
+  store: Store,
+  level: LogLevel = config.logLevel === "info" ? "warn" : config.logLevel,
+): Platform {
+  const log = createLog(level, process.stderr, Date.now);
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), {
     ...dependencies(config.logLevel),
     log,
   });
+}
+
+/** Returns warnings about protected data that the app may not read. The command prints them, so no log repeats them. */
+export function missingLevels(config: Config, store: Store, shop: Shop): Promise<string[]> {
+  return platformOf(config, store, "error").missingLevels(shop);
 }
 
 /** Reads the app's own private key, and warns if others can read the file. @throws SdsError `invalid` */

@@ -11,7 +11,7 @@ import type { OnProgress } from "../shopify/sync/progress.ts";
 import type { Synchronizer } from "../shopify/sync/synchronizer.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { NO_CONTRACTS, platformOf } from "./connection.ts";
+import { missingLevels, NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
 import { sleep } from "./dependencies.ts";
 import { EVENTS_OPTION, parseSince } from "./options.ts";
@@ -58,8 +58,8 @@ async function sync(
         `${shop.domain} is not connected: connect it with \`sds shop connect ${shop.domain}\``,
       );
     }
-    const { synchronizer, missingLevels } = platformOf(config, store);
-    warn(await missingLevels(shop));
+    const { synchronizer } = platformOf(config, store);
+    warn(await missingLevels(config, store, shop));
     const step = ({ stage }: Pick<SyncProgress, "stage">) => (since === undefined ? ` (${stepText({ stage })})` : "");
     const show = (update: SyncProgress) => progress.update(update.done, `${progressText(update)}${step(update)}`);
     try {
