@@ -18,6 +18,8 @@ interface ReceiverSettings {
   onReceived: (received: ReceivedWebhook) => void;
   /** URL to which genuine webhooks are forwarded. Its answer becomes the receiver's answer. */
   forwardTo?: string | undefined;
+  /** Answers a genuine webhook; undefined for 200. */
+  answer?: (received: ReceivedWebhook) => Response | undefined;
 }
 
 export interface Receiver {
@@ -25,16 +27,18 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** Answers genuine webhooks with 200 or the answer of `forwardTo`, others with 401. @throws SdsError `failed` */
-export function startReceiver({ port, secrets, onReceived, forwardTo }: ReceiverSettings): Receiver {
+/** Answers genuine webhooks with 200 or the answer of `forwardTo` or `answer`, others with 401. @throws SdsError */
+export function startReceiver({ port, secrets, onReceived, forwardTo, answer }: ReceiverSettings): Receiver {
   const server = listenOn(port, async (request) => {
     const body = await request.text();
     const header = request.headers.get("x-service-signature");
     const checks = (await secrets()).map((secret) => verifySignature(secret, body, header));
     const genuine = (await Promise.all(checks)).includes(true);
-    onReceived({ genuine, topic: request.headers.get("x-service-topic") ?? "", id: idOf(body), body });
+    const received = { genuine, topic: request.headers.get("x-service-topic") ?? "", id: idOf(body), body };
+    onReceived(received);
     if (!genuine) return new Response("The signature is wrong.\n", { status: 401 });
-    return forwardTo === undefined ? new Response("ok\n") : forward(forwardTo, request.headers, body);
+    if (forwardTo !== undefined) return forward(forwardTo, request.headers, body);
+    return answer?.(received) ?? new Response("ok\n");
   });
   return { url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
 }

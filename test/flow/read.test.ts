@@ -163,7 +163,7 @@ test("a second program on the same port does not start, and says why", async () 
   expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 
-test("the demo prints a key and command lines that work, and cleans up", async () => {
+test("the demo prints a key, a sign-in link and command lines that work, and cleans up", async () => {
   const program = new Program();
   const server = await program.serve(["demo", "--port", "0"]);
   const { output } = server;
@@ -178,6 +178,8 @@ test("the demo prints a key and command lines that work, and cleans up", async (
   const [keys, link] = commands.map((line) => Bun.spawnSync(["sh", "-c", line]).stdout.toString());
   expect(keys).toContain(key.slice(0, 15));
   expect(link).toStartWith(`${server.url}/admin/sign-in?token=`);
+  const page = await fetch(/Settings page: (\S+)/.exec(output)?.[1] ?? "");
+  expect(await page.text()).toContain('id="open"');
   const statuses = async (resource: string) =>
     new Set((await readRows(server.url, key, resource)).map(({ status }) => status));
   expect((await statuses("subscriptions")).size).toBe(5);

@@ -139,9 +139,10 @@ test("serve warns that SDS_EGRESS_ALLOW is set, and the variable counts only for
   expect(entry?.error).toBe("The endpoint's address is not allowed: only https:// URLs are accepted.");
 });
 
-test("the demo's deliveries arrive and are verified", async () => {
+test("the demo's deliveries arrive, are verified, and are retried", async () => {
   const server = await new Program().serve(["demo", "--port", "0"]);
-  await eventually(() => /→ received \S+, signature verified \(whd_/.test(server.output));
+  // The receiver refuses the webhook of a declined order once.
+  await eventually(() => /received order.failed, signature verified \((whd_\w+)\)[\s\S]*\1/.test(server.output));
   expect(server.output).not.toContain("SIGNATURE WRONG");
   await server.stop("SIGINT");
 });

@@ -9,6 +9,7 @@ import { type Config, readConfig } from "../../config.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
 import { MAX_INTAKE_RECORDS } from "../../http/refusals.ts";
+import { createSignInLink } from "../admin.ts";
 import type { SdsCommand } from "../command.ts";
 import { dependencies, programCommand, randomBytes, resolveName } from "../dependencies.ts";
 import { printLine, tell } from "../print.ts";
@@ -21,6 +22,8 @@ const CUSTOMERS = 150;
 /** Milliseconds between two events of the demo shop. */
 const EVENT_INTERVAL_MS = 3_000;
 const ACTOR = "operator";
+/** Short, so that deliveries are retried and die while somebody watches. */
+const SDS_RETRY_WAITS = "5s,10s,20s,40s";
 
 export function addDemoCommand(program: SdsCommand): void {
   program
@@ -62,6 +65,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
       port: 0,
       secrets: () => store.webhooks.secrets(shop.id),
       onReceived: printReceived,
+      answer: sometimesFails(),
     });
     const change = { url: receiver.url, topics: TOPIC_NAMES };
     await saveEndpoint(
@@ -69,7 +73,9 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
       { shop, change, actor: ACTOR },
       Date.now(),
     );
-    printLine(introduction(folder, address, key, receiver.url));
+    const addresses = { shop, publicUrl: null, configuredUrl: address };
+    const { url: link } = await createSignInLink({ store, random: randomBytes }, addresses, Date.now());
+    printLine(introduction({ folder, address, key, link, receiver: receiver.url }));
     const timer = setInterval(async () => {
       const { title, records } = simulation.next(Date.now());
       const failure = await post(records).then(
@@ -91,7 +97,7 @@ async function startApp(folder: string, port: string | undefined) {
   // The demo ignores the environment. It allows deliveries to its own receiver on this machine.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
-    { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
+    { SDS_LOG: "error", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64", SDS_RETRY_WAITS },
   );
   const open = (each: Config) => openApp(each, dependencies(each.logLevel));
   const app = await open(config);
@@ -135,11 +141,41 @@ function quoted(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function introduction(folder: string, address: string, key: string, receiver: string): string {
+/**
+ * Makes answers for the log: webhooks of declined orders fail once and are then delivered, those of rewards are never
+ * delivered.
+ */
+function sometimesFails(): (received: ReceivedWebhook) => Response | undefined {
+  const failed = new Set<string>();
+  return ({ topic, id }) => {
+    if (topic === "loyalty.reward_earned") return refuse(501, "The loyalty program is not set up.");
+    if (topic !== "order.failed" || failed.has(id)) return undefined;
+    failed.add(id);
+    return refuse(503, "Restarting, please try again.");
+  };
+}
+
+function refuse(status: number, text: string): Response {
+  tell(`          ← answered ${status}`);
+  return new Response(`${text}\n`, { status });
+}
+
+interface Introduction {
+  folder: string;
+  address: string;
+  key: string;
+  /** Opens the settings page once. */
+  link: string;
+  /** Address of the demo's receiver. */
+  receiver: string;
+}
+
+function introduction({ folder, address, key, link, receiver }: Introduction): string {
   const sds = [...ownCommand(), "--data", folder].map(quoted).join(" ");
   return `
 A demo shop, ${SHOP}, is at ${address} with ${CUSTOMERS} customers and their subscriptions and orders.
 API key: ${key}
+Settings page: ${link}
 
 Try this in another terminal:
 
@@ -151,11 +187,12 @@ Its data is in ${folder}. Every command works on it, for instance:
 
   ${sds} key list
 
-To open its settings page, run this and open the link that it prints:
+The link to the settings page works once, within ten minutes. This prints another one:
 
   ${sds} admin link
 
 Every few seconds something happens in the shop. The signed webhooks go to a receiver at ${receiver}.
+It refuses some: webhooks of declined orders arrive at the second attempt, webhooks of rewards never do.
 Press Ctrl-C to stop the demo and remove its data.
 `;
 }

@@ -30,6 +30,7 @@ export class ShopSimulation {
   private readonly startedAt: number;
   private readonly contracts: DemoContract[] = [];
   private lastNumber = 1000;
+  private events = 0;
 
   /** @param startedAt epoch milliseconds */
   constructor(startedAt: number) {
@@ -45,9 +46,12 @@ export class ShopSimulation {
     }).flat();
   }
 
-  /** The next event. @param now epoch milliseconds */
+  /** The next event. The first two are a declined order and a reward. @param now epoch milliseconds */
   next(now: number): DemoEvent {
-    const contract = pick(this.contracts);
+    this.events += 1;
+    const contract = pick(this.events < 3 ? this.contracts.filter(isDue) : this.contracts);
+    if (this.events === 1) return this.decline(contract, now);
+    if (this.events === 2) return this.reward(contract);
     const { status } = contract.record;
     const chance = Math.random();
     if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED")
@@ -157,4 +161,8 @@ export class ShopSimulation {
     const earned = sampleReward(this.nextNumber(), record.customer, cycle);
     return { title: `a ${earned.source} reward is earned`, records: [earned] };
   }
+}
+
+function isDue({ record: { status }, unpaid }: DemoContract): boolean {
+  return status === "ACTIVE" && unpaid === undefined;
 }
