@@ -42,6 +42,7 @@ describe.each(engines())("$name: the delivery log", (engine) => {
       attempts: 1,
       nextAttemptAt: null,
       lastStatusCode: 500,
+      lastDuration: 7,
       error: "The endpoint responded with HTTP 500.",
       createdAt: START + 1,
       subject: {

@@ -118,6 +118,29 @@ describe.each(engines())("$name: a search of the delivery log", (engine) => {
       expect(await search(typed)).toEqual([]);
   });
 
+  test("picks deliveries by their ids, with the time that the last attempt took", async () => {
+    const { store, shop } = await storeWithEvents(engine);
+    await fillLog(store, shop);
+    const other = await shopWithEvents(store, "other");
+    await fillLog(store, other);
+    const all = await store.deliveries.list(shop.id, { limit: 100 });
+    const [newest, second, oldest] = [all[0], all[1], all.at(-1)];
+    const [foreign] = await store.deliveries.list(other.id, { limit: 1 });
+    const wanted = [oldest, newest, second].map((each) => each?.id ?? "");
+    expect(await store.deliveries.pick(shop.id, [...wanted, foreign?.id ?? "", "whd_x"])).toEqual(
+      [newest, second, oldest].flatMap((each) => each ?? []),
+    );
+    expect(await store.deliveries.pick(shop.id, [])).toEqual([]);
+    expect(newest?.lastDuration).toBeNull();
+    const retrying = all.find(({ status }) => status === "retrying");
+    expect(retrying?.lastDuration).toBe(7);
+    await end(store, shop, "delivered", START + 20 * HOUR);
+    expect((await store.deliveries.pick(shop.id, [retrying?.id ?? ""]))[0]).toMatchObject({
+      attempts: 2,
+      lastDuration: 5,
+    });
+  });
+
   test("shows what each delivery is about", async () => {
     const { store, shop } = await storeWithEvents(engine);
     await fillLog(store, shop);

@@ -201,6 +201,7 @@ async function deliver(store: Store, shop: Shop): Promise<void> {
   ] as const) {
     await deliveries.list(shop.id, { limit: 5, ...filter });
   }
+  await deliveries.pick(shop.id, [first.id]);
   await deliveries.show(shop.id, first.id);
   await deliveries.retry(shop.id, first.id, START);
   await deliveries.countWaiting(shop.id);

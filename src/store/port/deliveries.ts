@@ -22,6 +22,8 @@ export interface Delivery {
   attempts: number;
   nextAttemptAt: number | null;
   lastStatusCode: number | null;
+  /** How long the last attempt took, in milliseconds; null without an attempt. */
+  lastDuration: number | null;
   error: string | null;
   createdAt: number;
   subject: DeliverySubject;
@@ -202,6 +204,8 @@ export interface DeliveryLog extends DeliveryCounts {
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** Returns a page of the log. Looks at a limited number of deliveries, so an older page may follow an empty one. */
   page(shopId: number, filter: DeliveryFilter): Promise<DeliveryPage>;
+  /** Returns the deliveries with these ids, newest first. Leaves out unknown ids. */
+  pick(shopId: number, ids: readonly string[]): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */

@@ -7,7 +7,7 @@ import { nextTurn } from "../../lib/waits.ts";
 import { type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
 import { deliveryCounts } from "./delivery-counts.ts";
-import { KINDS, LISTED, searchDeliveries } from "./delivery-search.ts";
+import { KINDS, LISTED, pickDeliveries, searchDeliveries } from "./delivery-search.ts";
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
@@ -71,7 +71,9 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
   };
 }
 
-function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "page" | "show" | "countWaiting" | "countDead"> {
+type DeliveryReads = Pick<DeliveryLog, "list" | "page" | "pick" | "show" | "countWaiting" | "countDead">;
+
+function deliveryReads(db: QuietDatabase): DeliveryReads {
   return {
     async list(shopId, filter) {
       const { limit } = filter;
@@ -85,6 +87,8 @@ function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "page" | "
     },
 
     page: (shopId, filter) => searchDeliveries(db, shopId, filter),
+
+    pick: (shopId, ids) => pickDeliveries(db, shopId, ids),
 
     show: (shopId, id) => showDelivery(db, shopId, id),
 

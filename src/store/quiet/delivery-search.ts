@@ -2,7 +2,7 @@ import { type SQL, sql as template } from "drizzle-orm";
 import type { DeliveryKind } from "../../domain/deliveries/delivery.ts";
 import { SUBJECT_CHARACTERS, type SubjectSearch, subjectOf } from "../../domain/deliveries/subject.ts";
 import { type Delivery, type DeliveryFilter, type DeliveryPage, kindsOf } from "../port/deliveries.ts";
-import { either, type QuietDatabase, sql } from "./quiet-database.ts";
+import { either, type QuietDatabase, sql, tableOf } from "./quiet-database.ts";
 
 /** The most deliveries that a page looks at, in each range: milliseconds, in which SQLite blocks the program. */
 const SCANNED = 5_000;
@@ -10,7 +10,10 @@ const SCANNED = 5_000;
 const CLOCK_MARGIN_MS = 3_600_000;
 
 export const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
-  last_status_code AS "lastStatusCode", error, created_at AS "createdAt"`;
+  last_status_code AS "lastStatusCode", error, created_at AS "createdAt", (
+    SELECT duration FROM attempts WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number
+    ORDER BY attempts.number DESC LIMIT 1
+  ) AS "lastDuration"`;
 /** A literal: PostgreSQL has no such function with a bigint. */
 const BODY_START = template.raw(String(SUBJECT_CHARACTERS));
 /** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
@@ -93,6 +96,21 @@ export async function searchDeliveries(
   return isNewer
     ? { deliveries, newer: last, older: deliveries.at(-1)?.id ?? cursor.id }
     : { deliveries, newer: cursor === undefined ? null : (deliveries[0]?.id ?? cursor.id), older: last };
+}
+
+/** Reads the deliveries with these ids, newest first. */
+export async function pickDeliveries(db: QuietDatabase, shopId: number, ids: readonly string[]): Promise<Delivery[]> {
+  const picked = tableOf(
+    db,
+    "picked",
+    { id: "text" },
+    ids.map((id) => ({ id })),
+  );
+  const rows = await db.all<LogRow>(
+    sql`SELECT number, ${LISTED}, substr(body, 1, ${BODY_START}) AS "bodyStart" FROM deliveries
+      WHERE shop_id = ${shopId} AND id IN (SELECT id FROM ${picked}) ORDER BY number DESC`,
+  );
+  return rows.map(shownDelivery);
 }
 
 function shownDelivery({ number: _, bodyStart, ...row }: LogRow): Delivery {
