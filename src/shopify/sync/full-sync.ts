@@ -22,6 +22,7 @@ import {
   loadCustomers,
   logSkippedCustomers,
   lostCounts,
+  type RunInbox,
   refreshUnconverted,
   unlessWithoutApproval,
 } from "./loader.ts";
@@ -37,7 +38,7 @@ const MAX_AHEAD_MS = 60_000;
 export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
   orderStages: OrderStageStore;
-  inbox: Pick<InboxStore, "receive" | "retryAbout" | "noteError" | "waitingSubjects">;
+  inbox: RunInbox & Pick<InboxStore, "waitingSubjects">;
 }
 
 export interface LoadOptions {

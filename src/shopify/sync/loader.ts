@@ -11,7 +11,7 @@ import { isPlatformError, lacksApproval } from "../api/platform-error.ts";
 import type { ChangeHint, ContractPage, ContractRefresher, EventScope } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { isBadData } from "../contracts/values.ts";
-import { changeWebhook } from "../inbox/payload.ts";
+import { changeWebhook, mergedWebhook } from "../inbox/payload.ts";
 import type { PageSource, UnreadObject } from "./pages.ts";
 import { addCounts } from "./progress.ts";
 
@@ -23,9 +23,14 @@ export function unlessWithoutApproval(thrown: unknown): undefined {
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and the sync goes on. */
 export interface Loader extends PageSource {
   contracts: ContractRefresher;
-  inbox: Pick<InboxStore, "receive" | "retryAbout" | "noteError">;
+  inbox: RunInbox;
   log: Log;
+  /** Gids of the objects that the run has skipped. Several lists may have the same object. */
+  skipped: Set<string>;
 }
+
+/** The part of the inbox that a run uses. */
+export type RunInbox = Pick<InboxStore, "receive" | "retryAbout" | "waitingAbout" | "noteError">;
 
 /** How many skipped customers a run logs one by one. A single cause can affect all customers of a shop. */
 const MAX_CUSTOMER_WARNINGS = 5;
@@ -102,7 +107,7 @@ export async function loadContracts(
   for (const { gid } of page.unread) {
     // Another query may work: the query of the page asks for all attempts, but this one for the contract's last cycles.
     const more = await refreshContract(loader, shop, gid, hintNow("contract", loader.now()));
-    counts = addCounts(counts, { subscriptions: 1 - (more.skipped ?? 0), ...more });
+    counts = addCounts(counts, { subscriptions: more.skipped === undefined ? 1 : 0, ...more });
   }
   return counts;
 }
@@ -170,6 +175,9 @@ export async function contractsOfOrder(
 /** How soon an object is read again that does not show its change yet. */
 const OUTDATED_WAIT_MS = 5_000;
 
+/** Limit for the waiting items that a webhook is compared with. */
+const MAX_COMPARED = 100;
+
 const NAMES = { contract: "a contract", order: "an order", customer: "a customer" };
 
 /**
@@ -177,28 +185,41 @@ const NAMES = { contract: "a contract", order: "an order", customer: "a customer
  * @throws errors with another cause
  */
 async function skip(
-  { inbox, now, log }: Loader,
+  { inbox, now, log, skipped }: Loader,
   shop: Shop,
   of: keyof typeof NAMES,
   gid: string,
   thrown: unknown,
   { orders = [], evidence = {} }: Partial<ChangeHint> = {},
-): Promise<Partial<SyncCounts>> {
+): Promise<{ skipped: number }> {
   const isOutdated = isPlatformError(thrown, "outdated");
   if (!isOutdated && !isBadData(thrown)) throw thrown;
-  const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
+  const error = reasonOf(thrown);
+  const fields = { shop: shop.domain, id: gid, error };
+  const isFirst = !isOutdated && !skipped.has(gid);
   if (isOutdated)
     log.debug(`${NAMES[of]} of the platform does not show its change yet; the inbox reads it again`, fields);
-  else log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
-  const { subject, ...webhook } = changeWebhook(of, gid, { orders, evidence });
-  const own = { webhookId: null, triggeredAt: now(), waitMs: isOutdated ? OUTDATED_WAIT_MS : 0 };
-  const receipt = { shopId: shop.id, subject, needsPlatform: true, error: fields.error, ...own, ...webhook };
+  else if (isFirst) log.warn(`${NAMES[of]} of the platform cannot be mirrored now; the inbox will retry it`, fields);
+  if (isFirst) skipped.add(gid);
+  const webhook = changeWebhook(of, gid, { orders, evidence });
+  const { subject } = webhook;
   // An object that always fails has one item in the inbox, not one for each run that finds it. A further item is added
-  // if it names orders; both are merged when the inbox retries them.
+  // if it names further orders; both are merged when the inbox retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
-  if (!isKnown || orders.length > 0 || isOutdated) await inbox.receive([receipt], now());
-  await inbox.noteError(shop.id, subject, fields.error);
-  return { skipped: isOutdated ? 0 : 1 };
+  const mayAdd = !isKnown || orders.length > 0 || isOutdated;
+  if (mayAdd && (await saysMore(inbox, shop, webhook))) {
+    const own = { webhookId: null, triggeredAt: now(), waitMs: isOutdated ? OUTDATED_WAIT_MS : 0, error };
+    await inbox.receive([{ shopId: shop.id, needsPlatform: true, ...own, ...webhook }], now());
+  }
+  await inbox.noteError(shop.id, subject, error);
+  return { skipped: Number(isFirst) };
+}
+
+/** Whether a webhook says more than the waiting items about its subject. */
+async function saysMore(inbox: RunInbox, shop: Shop, webhook: ReturnType<typeof changeWebhook>): Promise<boolean> {
+  const queue = { shopId: shop.id, needsPlatform: true };
+  const waiting = await inbox.waitingAbout(queue, webhook.subject, MAX_COMPARED);
+  return waiting.length === 0 || mergedWebhook(waiting)?.body !== mergedWebhook([...waiting, webhook])?.body;
 }
 
 /** Explains why data cannot be mirrored. A missing part that no check finds causes a TypeError. */

@@ -25,7 +25,7 @@ interface SyncSource {
   contracts: ContractRefresher;
 }
 
-interface Dependencies extends Omit<LoadServices, keyof SyncSource> {
+interface Dependencies extends Omit<LoadServices, keyof SyncSource | "skipped"> {
   forLoads: SyncSource;
   forReconciling: SyncSource;
   installations: Pick<InstallationReader, "read">;
@@ -36,12 +36,12 @@ const ignoreProgress: OnProgress = () => {};
 export function createSynchronizer({ forLoads, forReconciling, ...services }: Dependencies): Synchronizer {
   return {
     load: (shop, options, onProgress = ignoreProgress) =>
-      runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
+      runFullSync({ ...services, ...forLoads, skipped: new Set() }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
       // Read in each run, because webhooks about the app can be lost. If the platform manages a plan's prices, it sends
       // no webhook.
       await services.installations.read(shop);
-      return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
+      return reconcile({ ...services, ...forReconciling, skipped: new Set() }, shop, since, onProgress);
     },
   };
 }
