@@ -123,7 +123,7 @@ export function openPlatform(
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
     handleWebhooks: openWebhookHandler(services),
     connect: (domain, credentials) =>
-      connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
+      connect({ shops, connections, endpoint, fetch, baseUrl, now: platformClock.sinceAnswer }, domain, credentials),
     async hasContracts(shop) {
       return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
     },

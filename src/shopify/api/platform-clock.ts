@@ -4,11 +4,13 @@ const RESOLUTION_MS = 1_000;
 /**
  * The platform's time, to decide whether a reading began after a change and so has shown it. With a clock that is
  * ahead, a reading would seem to have begun later, and a change would be missed. So the platform's answers correct a
- * clock that is ahead. A clock that is behind is harmless: a change is only read once more.
+ * clock that is ahead. A clock that is behind is harmless for this: a change is only read once more.
  */
 export interface PlatformClock {
   /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */
   now(): number;
+  /** Like `now`, but not before the platform's last answer, even if our clock is behind. */
+  sinceAnswer(): number;
   /** Notes the current time. Call the result after the next answer: it estimates the platform's time at this mark. */
   mark(): () => number;
   /** A fetch that reads the platform's time from each answer. */
@@ -19,10 +21,13 @@ export interface PlatformClock {
 export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => number): PlatformClock {
   /** Upper bound of how far our clock is ahead. */
   let aheadMs = 0;
+  /** The time in the last answer. */
+  let answeredAt = 0;
 
   function noteAnswer({ headers }: Response, sentAt: number): void {
     const date = Date.parse(headers.get("date") ?? "");
     if (Number.isNaN(date)) return;
+    answeredAt = date;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
     // A slow answer has wide bounds. So a known value within the bounds is better, and is kept.
@@ -38,6 +43,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
 
   return {
     now: () => now() - aheadMs,
+    sinceAnswer: () => Math.max(now() - aheadMs, answeredAt),
     mark() {
       const at = now();
       const believed = at - aheadMs;

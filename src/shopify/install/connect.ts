@@ -33,7 +33,10 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
-  /** The platform's time, noted as the time of the connection. Events are queued only for later changes. */
+  /**
+   * The platform's time, not before its last answer. It is noted as the time of the connection. Only later changes
+   * queue events, and only a later uninstallation ends the connection.
+   */
   now: () => number;
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { START } from "../../support/app.ts";
 import { type ConnectedShop, connected, DOMAIN, HOUR_MS } from "../../support/connected.ts";
 import { Installing } from "../../support/installing.ts";
 import type { Webhook } from "../../support/platform/webhook.ts";
@@ -69,6 +70,26 @@ test("a webhook of the old installation that comes late, and twice, ends nothing
   expect(await all.staff.connection()).toBeUndefined();
   expect(await all.staff.tokens()).toBeUndefined();
 });
+
+test.each([-HOUR_MS, HOUR_MS])(
+  "a late webhook of the old installation ends no connection by a command, with a clock %p ms ahead",
+  async (aheadMs) => {
+    let now = () => START - aheadMs;
+    const all = await connected({}, { now: () => now() });
+    now = () => all.test.clock.ms - aheadMs;
+    const { store, platform } = all.test.app;
+    const gone = uninstall(all);
+    all.remote.install();
+    all.test.clock.ms += 60_000;
+    await platform.connect(DOMAIN, { kind: "client_credentials" });
+    await all.send(gone);
+    await all.processed();
+    expect(await store.connections.find(all.shop.shop.id)).toBeDefined();
+    await all.send(uninstall(all));
+    await all.processed();
+    expect(await store.connections.find(all.shop.shop.id)).toBeUndefined();
+  },
+);
 
 test("scopes that the shop grants later are read when the platform says so", async () => {
   const all = await loaded();
