@@ -5,7 +5,7 @@ import { outline } from "../../src/docs/outline.ts";
 import { API_ERROR_CODES } from "../../src/domain/error.ts";
 import { highlight } from "../../src/http/docs/highlighter.tsx";
 import { renderMarkdown } from "../../src/http/docs/markdown.tsx";
-import { linkTo, PAGES, TOPICS, titleOf } from "../../src/http/docs/site.ts";
+import { linkTo, PAGES, pictureAt, TOPICS, titleOf } from "../../src/http/docs/site.ts";
 import { createDocument, respondDocument } from "../../src/http/documents.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { testApp } from "../support/app.ts";
@@ -101,11 +101,14 @@ test("no link and no text of a guide is lost", async () => {
     const page = await html(request, path);
     const main = page.slice(page.indexOf("<h1"), page.indexOf("<footer"));
     const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
-    expect([topic, values(main, "href").length]).toEqual([topic, [...prose.matchAll(/\]\(/g)].length]);
+    // Each picture is there for both themes.
+    const targets = values(main, "href").length + values(main, "src").length / 2;
+    expect([topic, targets]).toEqual([topic, [...prose.matchAll(/\]\(/g)].length]);
     expect([topic, values(main, "id")]).toEqual([topic, outline(text).map(({ anchor }) => anchor)]);
     const shown = wordsIn(
       main
         .replaceAll(/<\/?span[^>]*>/g, "")
+        .replaceAll(/<img [^>]*alt="([^"]*)"[^>]*>/g, " $1 ")
         .replaceAll(/<[^>]*>/g, " ")
         .replaceAll(/&\w+;|&#\w+;/g, " "),
     );
@@ -180,8 +183,19 @@ test("browsers cache the style for ever under its version, and request a new ver
   expect(await caching("/docs/docs.css?v=older")).toEqual([200, css, "no-cache"]);
 });
 
+test("the pictures of the guides are served", async () => {
+  const { request } = await testApp();
+  const pictures = values(await html(request, "/docs/operating"), "src").filter((src) => src.endsWith(".webp"));
+  expect(pictures).toHaveLength(6);
+  for (const path of pictures) {
+    const response = await request(path);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/webp"]);
+    expect(Buffer.from(await response.bytes()).toString("latin1", 8, 12)).toBe("WEBP");
+  }
+});
+
 describe("Markdown", () => {
-  const rendered = (text: string) => render(renderMarkdown(text, { linkTo, titleOf, highlight }) as never);
+  const rendered = (text: string) => render(renderMarkdown(text, { linkTo, pictureAt, titleOf, highlight }) as never);
 
   test.each([
     ["<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"],
@@ -196,7 +210,13 @@ describe("Markdown", () => {
     ["[a](api.md#errors)", '<p><a href="/docs/api#errors">a</a></p>'],
     ["[api.md](api.md#errors)", '<p><a href="/docs/api#errors">The API</a></p>'],
     ["[a](https://www.rfc-editor.org/rfc/rfc9110)", '<p><a href="https://www.rfc-editor.org/rfc/rfc9110">a</a></p>'],
-    ["![a](x.png)", "<p></p>"],
+    ["![a](x.png)", "<p>a</p>"],
+    ["![a](pictures/constructor-light.webp)", "<p>a</p>"],
+    [
+      "![a](pictures/overview-light.webp)",
+      '<img class="in-light" src="/docs/pictures/overview-light.webp" alt="a" loading="lazy" width="1280" height="800"/>' +
+        '<img class="in-dark" src="/docs/pictures/overview-dark.webp" alt="a" loading="lazy" width="1280" height="800"/>',
+    ],
     ["# A & `b`", '<h1 id="a--b">A &amp; <code>b</code></h1>'],
   ])("%j becomes %j", (text, expected) => {
     expect(rendered(text).trim()).toContain(expected);
@@ -229,7 +249,7 @@ describe("Markdown", () => {
   });
 
   test("the results are preact's elements, because preact does not render other elements", () => {
-    const [heading] = [renderMarkdown("# A", { linkTo, titleOf, highlight })].flat(9);
+    const [heading] = [renderMarkdown("# A", { linkTo, pictureAt, titleOf, highlight })].flat(9);
     expect(isValidElement(heading)).toBe(true);
   });
 });

@@ -6,6 +6,8 @@ import { createAnchors } from "../../docs/outline.ts";
 export interface Rendering {
   /** Returns the address of a link on this site; undefined for a forbidden link. */
   linkTo: (target: string) => string | undefined;
+  /** Returns the addresses of a picture in a light and a dark theme; undefined if there is no such picture. */
+  pictureAt: (target: string) => { light: string; dark: string } | undefined;
   /** Returns the title of the linked page; undefined for other targets. */
   titleOf: (target: string) => string | undefined;
   highlight: (code: string, language: string | undefined) => ComponentChildren;
@@ -14,7 +16,7 @@ export interface Rendering {
 /** An element of `Bun.markdown.react()`. Preact cannot render it, so `convert` makes Preact's own element. */
 interface ReactElement {
   type: unknown;
-  props: { children?: unknown; href?: string; language?: string; start?: number };
+  props: { children?: unknown; href?: string; src?: string; alt?: string; language?: string; start?: number };
 }
 
 /** Elements that `convert` keeps, without attributes. */
@@ -60,6 +62,8 @@ function convert(page: PageContext, node: unknown): ComponentChildren {
       return h(type, { id: page.anchorOf(page.heading) }, convert(page, props.children));
     case "a":
       return link(page, props.href ?? "", convert(page, props.children));
+    case "img":
+      return picture(page, props.src ?? "", props.alt ?? "");
     case "ol":
       return <ol start={props.start}>{convert(page, props.children)}</ol>;
     case "table":
@@ -76,6 +80,15 @@ function link({ linkTo, titleOf }: PageContext, target: string, children: Compon
   // Markdown pages link to each other by file name; the site shows the page's title instead.
   const text = textOf(children) === target.replace(/#.*/, "") ? (titleOf(target) ?? children) : children;
   return href === undefined ? text : <a href={href}>{text}</a>;
+}
+
+/** Renders a picture for both themes. docs.css shows one of them, and the browser loads only that one. */
+function picture({ pictureAt }: PageContext, target: string, description: string): ComponentChildren {
+  const addresses = pictureAt(target);
+  if (addresses === undefined) return description;
+  return Object.entries(addresses).map(([theme, src]) => (
+    <img class={`in-${theme}`} src={src} alt={description} loading="lazy" width={1280} height={800} />
+  ));
 }
 
 /**

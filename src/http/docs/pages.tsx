@@ -3,12 +3,12 @@ import { outline } from "../../docs/outline.ts";
 import { renderPage } from "./layout.tsx";
 import { renderMarkdown } from "./markdown.tsx";
 import { search, wordsOf } from "./search.ts";
-import { type Entry, linkTo, SITE, titleOf } from "./site.ts";
+import { type Entry, linkTo, pictureAt, SITE, titleOf } from "./site.ts";
 
 export async function renderTopic({ topic, name, text }: Entry): Promise<string> {
   const { highlight } = await import("./highlighter.tsx");
   const markdown = text();
-  const content = renderMarkdown(markdown, { linkTo, titleOf, highlight });
+  const content = renderMarkdown(markdown, { linkTo, pictureAt, titleOf, highlight });
   return renderPage({ title: name, topic, sections: outline(markdown), content });
 }
 

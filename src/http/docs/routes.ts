@@ -1,5 +1,6 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
+import { PICTURES } from "../../docs/pictures.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, READABLE_ANYWHERE, respondDocument, respondVersioned } from "../documents.ts";
 import { newRequestId, respondNotFound } from "../respond.ts";
@@ -48,6 +49,9 @@ export function docsRoutes(): Route[] {
     file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
     ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),
     ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
+    ...Object.entries(PICTURES).map(([name, path]) =>
+      file(`/docs/pictures/${name}`, "image/webp", () => Bun.file(path).bytes()),
+    ),
     file("/docs/llms.txt", TEXT, listOfPages),
   ];
 }

@@ -1,5 +1,6 @@
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { sectionText } from "../../docs/outline.ts";
+import { PICTURES } from "../../docs/pictures.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import type { OpenApiDocument } from "../openapi/parts.ts";
 import { referencePage } from "./reference.ts";
@@ -90,6 +91,13 @@ export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;
   const { page, anchor } = pageOf(target);
   return page === undefined ? undefined : `${page.path}${anchor}`;
+}
+
+/** Returns the addresses of a picture that the guides name as `pictures/NAME-light.webp`. */
+export function pictureAt(target: string): { light: string; dark: string } | undefined {
+  const [, name] = /^pictures\/(\w+)-light\.webp$/.exec(target) ?? [];
+  if (name === undefined || !(`${name}-light.webp` in PICTURES)) return undefined;
+  return { light: `/docs/pictures/${name}-light.webp`, dark: `/docs/pictures/${name}-dark.webp` };
 }
 
 /** Returns the name of the linked page; undefined for other targets. */
