@@ -22,7 +22,7 @@ export interface ShopStatus extends ShopSettings {
   reconciledAt: number | null;
   /** Number of rows that the last reconciliation changed. */
   reconciledRows: number | null;
-  /** Numbers of waiting and of failed platform webhooks. */
+  /** Numbers of waiting and of failed items. */
   inbox: { waiting: number; failed: number };
   /** Open requests of customers for their data, ordered by their due time. */
   dataRequests: DataRequest[];

@@ -307,8 +307,8 @@ describe("the pages of plan and data", () => {
     expect(page).toContain(`<dt>Last platform webhook</dt><dd>${TIME}</dd>`);
     expect(page).toContain(`<dt>Last reconciliation</dt><dd>${TIME}</dd>`);
     expect(page).toContain("<dt>Rows changed by the last reconciliation</dt><dd>7</dd>");
-    expect(page).toContain("<dt>Platform webhooks waiting to be processed</dt><dd>1</dd>");
-    expect(page).toContain("<dt>Platform webhooks that could not be processed</dt><dd>0</dd>");
+    expect(page).toContain("<dt>Waiting in the inbox</dt><dd>1</dd>");
+    expect(page).toContain("<dt>Failed in the inbox</dt><dd>0</dd>");
   });
 
   test("without access every page says so, and a form that needs access is refused", async () => {

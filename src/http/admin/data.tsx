@@ -67,8 +67,8 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
     ["Last full load", loadedAt === null ? "never" : <Time ms={loadedAt} />],
     ["Last reconciliation", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
     ["Rows changed by the last reconciliation", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
-    ["Platform webhooks waiting to be processed", inbox.waiting.toLocaleString("en")],
-    ["Platform webhooks that could not be processed", inbox.failed.toLocaleString("en")],
+    ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
+    ["Failed in the inbox", inbox.failed.toLocaleString("en")],
   ];
   return (
     <Live poll announce="">
@@ -87,7 +87,7 @@ function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) 
       {counts.subscriptions === 0 ? <NoSubscriptions mirror={mirror} counts={counts} /> : null}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
-          Some platform webhooks could not be processed. The operator of this service can see why with{" "}
+          Some changes at the platform could not be processed. The operator of this service can see why with{" "}
           <code>sds inbox list --status failed</code>.
         </p>
       ) : null}
