@@ -197,6 +197,60 @@ test.each(engines())("$name: an uninstallation ends the connection, and is kept 
   expect(await connections.uninstallation(shop.id)).toBeUndefined();
 });
 
+describe.each(engines())("$name: a shop that is connected again after an uninstallation", (engine) => {
+  const HOUR_MS = 3_600_000;
+
+  /** A shop that was loaded and uninstalled the app. */
+  async function uninstalled() {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const { connections, syncs } = store;
+    for (const { id } of [shop, other]) {
+      await connections.connect(id, "token", TOKENS, [], START);
+      await syncs.complete(id, "full", START + 1, 7, START + 2);
+    }
+    await connections.uninstall(shop.id, START + 3);
+    const unloaded = async () => (await syncs.unloaded()).map(({ shopId }) => shopId);
+    const connectAt = (at: number) => connections.connect(shop.id, "token", TOKENS, [], at);
+    return { connections, syncs, shop, other, unloaded, connectAt };
+  }
+
+  test("stays loaded if its contracts are mirrored as before", async () => {
+    const { syncs, shop, unloaded, connectAt } = await uninstalled();
+    await connectAt(START + 46 * HOUR_MS);
+    expect(await unloaded()).toEqual([]);
+    expect(await syncs.lastComplete(shop.id, "changes")).toBeUndefined();
+  });
+
+  test("counts as reconciled and not as loaded if its contracts may have ended", async () => {
+    const { syncs, shop, other, unloaded, connectAt } = await uninstalled();
+    await connectAt(START + 48 * HOUR_MS);
+    expect(await unloaded()).toEqual([shop.id]);
+    expect(await syncs.lastComplete(shop.id, "full")).toBeUndefined();
+    expect(await syncs.lastComplete(shop.id, "changes")).toEqual({
+      startedAt: START + 1,
+      endedAt: START + 2,
+      changed: 0,
+    });
+    expect(await syncs.lastComplete(other.id, "full")).toMatchObject({ startedAt: START + 1 });
+  });
+
+  test("is loaded from the start, and keeps the time of its last reconciliation", async () => {
+    const { connections, syncs, shop, unloaded, connectAt } = await uninstalled();
+    await syncs.complete(shop.id, "changes", START + 2, 3, START + 3);
+    const counts = { customers: 0, subscriptions: 9, orders: 0, changed: 0, events: 0, skipped: 0 };
+    await syncs.save(shop.id, "full", { startedAt: START, stage: "subscriptions", cursor: "c", events: false, counts });
+    await connections.noteContractsEnded(shop.id, START + 3);
+    await connectAt(START + 4);
+    expect(await unloaded()).toEqual([shop.id]);
+    expect(await syncs.unfinished(shop.id, "full")).toBeUndefined();
+    expect(await syncs.lastComplete(shop.id, "changes")).toEqual({
+      startedAt: START + 2,
+      endedAt: START + 3,
+      changed: 3,
+    });
+  });
+});
+
 test.each(engines())("$name: disconnecting deletes the tokens, unless the shop was connected again", async (engine) => {
   const { store, rows, shop, other } = await storeWithTwoShops(engine);
   for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);

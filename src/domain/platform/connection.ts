@@ -15,6 +15,9 @@ export interface Tokens {
   appKey?: string;
 }
 
+/** How long after an uninstallation the platform cancels the app's contracts that have not ended. */
+export const CONTRACTS_END_AFTER_MS = 48 * 3_600_000;
+
 /** Scopes that must be granted: contracts with their billing, customers, orders. */
 export const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 /** Scopes that include another scope. A write scope always includes its read scope. */

@@ -46,7 +46,9 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
       const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
-      const liveSince = Math.max(connectedAt, now() - MAX_LIVE_MS);
+      // A shop that was reconciled before is loaded again after an uninstallation. Events were queued up to then.
+      const reconciled = (await syncs.lastComplete(id, "changes"))?.startedAt ?? Number.POSITIVE_INFINITY;
+      const liveSince = Math.min(Math.max(connectedAt, now() - MAX_LIVE_MS), reconciled);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });
       if (counts !== undefined) log.info("loaded the shop from the platform", { shop: shop.domain, ...counts });
     },

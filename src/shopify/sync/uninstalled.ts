@@ -1,3 +1,4 @@
+import { CONTRACTS_END_AFTER_MS } from "../../domain/platform/connection.ts";
 import type { SubscriptionRecord } from "../../domain/records/record-schemas.ts";
 import type { Subscription } from "../../domain/resources.ts";
 import type { MirroredShop } from "../../domain/shop.ts";
@@ -19,8 +20,6 @@ interface Services {
   log: Log;
 }
 
-/** How long after an uninstallation the platform cancels the app's contracts that have not ended. */
-const CANCELLED_AFTER_MS = 48 * 3_600_000;
 const NOT_ENDED = ["ACTIVE", "PAUSED", "PAYMENT_FAILED"];
 /** Contracts in one commit. */
 const PAGE_SIZE = 100;
@@ -31,7 +30,7 @@ const PAGE_SIZE = 100;
  */
 export async function cancelUninstalled(services: Services): Promise<void> {
   const { connections, shops, now, log } = services;
-  const uninstalled = await connections.uninstalledBefore(now() - CANCELLED_AFTER_MS);
+  const uninstalled = await connections.uninstalledBefore(now() - CONTRACTS_END_AFTER_MS);
   if (uninstalled.length === 0) return;
   const shopsById = new Map((await shops.list()).map((shop) => [shop.id, shop]));
   for (const { shopId, uninstalledAt } of uninstalled) {
@@ -49,7 +48,7 @@ export async function cancelUninstalled(services: Services): Promise<void> {
 /** @returns how many contracts were cancelled */
 async function cancelContracts(services: Services, shop: MirroredShop, uninstalledAt: number): Promise<number> {
   const { connections, pages, mirror, recordWriter } = services;
-  const cancelledAt = isoUtc(uninstalledAt + CANCELLED_AFTER_MS);
+  const cancelledAt = isoUtc(uninstalledAt + CONTRACTS_END_AFTER_MS);
   let cancelled = 0;
   let after: Parameters<PageStore["listFiltered"]>[4] = null;
   do {

@@ -58,7 +58,10 @@ export interface ConnectionStore {
   /** The connected shops, ordered by their ids. */
   list(): Promise<ConnectedShop[]>;
   tokens(shopId: number): Promise<Tokens | undefined>;
-  /** Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. */
+  /**
+   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. If
+   * the mirror may have the contracts as ended, the shop is listed in `SyncStore.unloaded` again.
+   */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
    * Reserves the exchange of an ID token of a shop for one process, until a time. The shop may be new.

@@ -1,4 +1,4 @@
-import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
+import { CONTRACTS_END_AFTER_MS, type ConnectionKind, type Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
 import type { ConnectedShop, ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
@@ -19,6 +19,9 @@ type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
 /** A warning that stays is logged once in this time. */
 const LOGGED_EVERY_MS = 86_400_000;
+
+/** The clock that ends mirrored contracts, and the platform's clock, differ by less. */
+const CLOCK_DIFFERENCE_MS = 3_600_000;
 
 /** Returns the purpose to seal a shop's tokens for (see `Vault`). */
 const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
@@ -92,7 +95,10 @@ interface SealedConnection {
   connectedAt: number;
 }
 
-/** Stores a connection. After an uninstallation, `events_since` is that of the connection before. */
+/**
+ * Stores a connection. After an uninstallation, `events_since` is that of the connection before. If the mirror may have
+ * the contracts as ended, the shop counts as not loaded: the platform may have ended none of them.
+ */
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;
   yield* tx.run(
@@ -103,8 +109,29 @@ function* storeConnection(connection: SealedConnection): TransactionWork<void> {
         expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
         renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
   );
+  const mayHaveEnded = yield* tx.run(
+    sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}
+      AND (contracts_ended OR uninstalled_at <= ${connectedAt - CONTRACTS_END_AFTER_MS + CLOCK_DIFFERENCE_MS})`,
+  );
+  if (mayHaveEnded > 0) yield* forgetLoad(shopId);
   yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
+}
+
+/** Makes a shop count as not loaded. What its load has read counts as reconciled, so no change since is lost. */
+function* forgetLoad(shopId: number): TransactionWork<void> {
+  yield* tx.run(
+    sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)
+      SELECT shop_id, 'changes', last_started_at, 0, last_ended_at FROM syncs
+      WHERE shop_id = ${shopId} AND kind = 'full' AND last_ended_at IS NOT NULL
+      ON CONFLICT (shop_id, kind) DO UPDATE SET
+        last_started_at = coalesce(syncs.last_started_at, excluded.last_started_at),
+        last_ended_at = coalesce(syncs.last_ended_at, excluded.last_ended_at)`,
+  );
+  yield* tx.run(
+    sql`UPDATE syncs SET run = NULL, last_started_at = NULL, last_ended_at = NULL
+      WHERE shop_id = ${shopId} AND kind = 'full'`,
+  );
 }
 
 function exchanges(

@@ -110,3 +110,26 @@ test("an app that is installed again after two days queues each event once", asy
   const topics = (await all.queuedTopics()).slice(queued.length);
   expect(topics.filter((topic) => topic === "subscription.created")).toHaveLength(1);
 });
+
+test("a shop that is connected again after two days is loaded, because the platform may have cancelled nothing", async () => {
+  const all = await loadedShop();
+  const { app, clock } = all.test;
+  await all.uninstall();
+  clock.ms += HOUR_MS;
+  all.remote.install();
+  clock.ms += HOUR_MS;
+  all.createContract();
+  all.remote.outgoing.length = 0;
+  clock.ms += 48 * HOUR_MS;
+  await all.cancel();
+  expect(await all.statuses()).toEqual(AFTER);
+  const queued = await all.queuedTopics();
+  await all.installAgain();
+  for (let run = 0; run < 2; run += 1) {
+    await app.reconciler.runOnce();
+    await app.firstLoader.runOnce();
+    clock.ms += HOUR_MS;
+  }
+  expect(await all.statuses()).toEqual(["ACTIVE", ...BEFORE]);
+  expect((await all.queuedTopics()).slice(queued.length)).toEqual(["subscription.created", "order.charged"]);
+});
