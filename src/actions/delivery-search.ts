@@ -1,17 +1,30 @@
 import { customerSubjects, numberOf, type SubjectSearch } from "../domain/deliveries/subject.ts";
-import { type NamedRow, namedRow } from "../domain/pages/row-filter.ts";
-import type { Resource } from "../domain/resources.ts";
+import { isRowName, type NamedRow, namedRow } from "../domain/pages/row-filter.ts";
+import { RESOURCES, type Resource } from "../domain/resources.ts";
 import type { MirroredShop } from "../domain/shop.ts";
 import type { PageStore } from "../store/port/pages.ts";
 
 /** The contracts of a customer whose deliveries a search finds: the newest ones. */
 const CONTRACTS_OF_CUSTOMER = 20;
 
+/** The number of a gid. */
+const NUMBER = /^[1-9][0-9]{0,19}$/;
+
 /** Fields of rows of the mirror, as the API serves them. */
 interface FoundRow {
   shopifyId: string | null;
   contractId: string;
   cycleNumber: number;
+}
+
+/** Whether a text can name what deliveries are about. */
+export function isSubject(typed: string): boolean {
+  const text = subjectText(typed);
+  return NUMBER.test(text) || RESOURCES.some((resource) => isRowName(resource, text));
+}
+
+function subjectText(typed: string): string {
+  return typed.trim().replace(/^#/, "");
 }
 
 /**
@@ -21,8 +34,8 @@ interface FoundRow {
  * @returns an empty list if the text names nothing
  */
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
-  const text = typed.trim().replace(/^#/, "");
-  const isNumber = /^[1-9][0-9]{0,19}$/.test(text);
+  const text = subjectText(typed);
+  const isNumber = NUMBER.test(text);
   const named = (resource: Resource, object: string) =>
     namedRow(resource, isNumber ? `gid://shopify/${object}/${text}` : text, shop.firstDomain);
   const contract = named("subscriptions", "SubscriptionContract");

@@ -1,3 +1,5 @@
+import { counted } from "./text.ts";
+
 const UTC_DATE = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+00:00)$/;
 
 /**
@@ -33,6 +35,18 @@ export const DAY_MS = 86_400_000;
 /** Returns the start of a time's day in UTC, epoch milliseconds. */
 export function startOfDay(ms: number): number {
   return ms - (ms % DAY_MS);
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** Writes a time span in its largest whole unit: "0 s", "12 s", "3 min", "5 h", "2 days". */
+export function spanText(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / SECOND_MS))} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
+  return counted(Math.floor(ms / DAY_MS), "day", "days");
 }
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

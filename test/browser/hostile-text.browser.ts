@@ -78,11 +78,17 @@ test("a script in a label, a URL, a body or an error is shown as text", async ()
   await isUnharmed();
 
   await goto("/admin/deliveries/workflows");
-  await page.locator("#dead tbody tr").waitFor();
-  expect(await page.textContent("#dead .error")).toBe(HOSTILE);
+  await page.locator("#last .dead").first().waitFor();
+  await goto("/admin/deliveries/workflows?status=dead");
+  expect(await page.textContent("#last tbody tr:first-child td:nth-of-type(3)")).toContain(HOSTILE);
   await isUnharmed();
-  await page.click("#dead th a");
-  expect(await page.textContent("#error")).toBe(HOSTILE);
+  await page.click("#last tbody tr:first-child th a");
+  expect(await page.textContent("#verdict")).toContain(HOSTILE);
+  expect(await page.textContent("#attempts")).toContain(HOSTILE);
+  await isUnharmed();
+  await goto(`/admin/deliveries?${new URLSearchParams({ subject: HOSTILE, status: HOSTILE })}`);
+  expect(await page.inputValue("#subject")).toBe(HOSTILE);
+  expect(await page.textContent("#subject-error")).toContain("<script>window.hacked=1</script>");
   await isUnharmed();
 
   await page.goto(`${url}/admin/deliveries/${encodeURIComponent(HOSTILE)}`);

@@ -145,8 +145,10 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("overview", "/admin/overview");
   await lookAt("deliveries", "/admin/deliveries");
   await lookAt("deliveries-retry-dead", "/admin/deliveries/retry-dead");
-  await goto("/admin/deliveries");
-  await page.click("#dead th a");
+  await lookAt("deliveries-none-found", "/admin/deliveries?subject=999");
+  await lookAt("deliveries-refused", "/admin/deliveries?status=x&topic=x&from=x&to=x&subject=x");
+  await lookAt("deliveries-dead", "/admin/deliveries?status=dead");
+  await page.click("#last th a");
   await looked("delivery");
 
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);

@@ -85,7 +85,7 @@ test("a test event is sent, and its result replaces the notice without a reload"
   expect(await page.textContent("h1")).toBe("Delivery: order.failed");
   const notice = page.locator("#on-its-way");
   expect(await notice.textContent()).toBe("The test event is on its way. The result will appear here.");
-  expect(await page.textContent("#status")).toBe("Pending test");
+  expect(await page.textContent("#status")).toBe("○ Pending · test event");
   const [sent] = await receiver.gets(1);
   expect(sent?.topic).toBe("order.failed");
   const isSamePage = await markPage(page);
@@ -93,7 +93,8 @@ test("a test event is sent, and its result replaces the notice without a reload"
   await page.locator("#status", { hasText: "Delivered" }).waitFor();
   expect(await notice.count()).toBe(0);
   expect(await page.textContent("#notices")).toBe("");
-  expect(await page.textContent("#last-status-code")).toBe("200");
+  expect(await page.textContent("#verdict")).toMatch(/^Delivered in \d+ ms at the first attempt\.$/);
+  expect(await page.textContent("#attempts summary")).toMatch(/^● 200 · \d+ ms · /);
   expect(await page.textContent("#said")).toBe("Delivered, attempts: 1");
   expect(await isSamePage()).toBe(true);
   expect(troubles).toEqual([]);

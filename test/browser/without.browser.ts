@@ -48,7 +48,7 @@ test("without scripts everything works except copying and updates of the page", 
   await receiver.gets(2);
   await eventually(async () => {
     await page.reload();
-    return (await page.textContent("#status"))?.startsWith("Dead");
+    return (await page.textContent("#status"))?.startsWith("✕ Dead");
   });
   expect(await page.locator("#on-its-way").count()).toBe(0);
   receiver.answer = () => new Response();

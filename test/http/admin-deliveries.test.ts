@@ -1,50 +1,245 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { httpError, type Outcome } from "../../src/domain/deliveries/delivery.ts";
+import type { Topic } from "../../src/domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import type { Shop } from "../../src/domain/shop.ts";
+import { isoUtc } from "../../src/lib/time.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
-import { subscription } from "../support/records.ts";
+import { order, reward, subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
+import { visit } from "../support/visitor.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
 const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
 const HOOK = "https://hooks.example.com/in?a=1";
 
+/** Queues test events, a millisecond apart. @returns their ids, newest first */
+async function queueTests({ deliveries }: Store, shop: Shop, topics: readonly Topic[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const [index, topic] of topics.entries())
+    ids.unshift(await deliveries.queueTest(shop, { topic, data: {} }, START + 1 + index));
+  return ids;
+}
+
+/** The ids of the rows of a log, in their order. */
+function rowsOf(page: string): string[] {
+  return [...page.matchAll(/<tr id="last-(whd_\w+)"/g)].map(([, id = ""]) => id);
+}
+
+/** The address of a link, below the host. */
+function linkOf(page: string, id: string): string {
+  const href = new RegExp(`<a id="${id}"[^>]* href="([^"]*)"`).exec(page)?.[1] ?? "";
+  return href.replaceAll("&amp;", "&");
+}
+
 describe("the delivery log", () => {
-  test("lists the last 20 deliveries, and all dead ones in a second list with their number", async () => {
+  test("has pages of 20, newest first, and leads to older and newer pages", async () => {
     const { html, shop, store } = await signedIn();
     expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
-    const old = await deadDelivery(store, shop);
-    for (let index = 0; index < 25; index += 1)
-      await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START + 1 + index);
-    const page = await html("/admin/deliveries");
-    expect(page.match(/<tr id="last-/g)?.length).toBe(20);
-    expect(page).not.toContain(`id="last-${old}"`);
-    expect(page).toContain(`id="dead-${old}"`);
-    expect(page).toContain('<span id="dead-count">(1)</span>');
-    expect(page).toContain("The endpoint responded with HTTP 500.");
+    const ids = await queueTests(store, shop, Array<Topic>(45).fill("order.charged"));
+    const first = await html("/admin/deliveries");
+    expect(rowsOf(first)).toEqual(ids.slice(0, 20));
+    expect(linkOf(first, "newer")).toBe("");
+    const second = await html(linkOf(first, "older"));
+    expect(rowsOf(second)).toEqual(ids.slice(20, 40));
+    const last = await html(linkOf(second, "older"));
+    expect(rowsOf(last)).toEqual(ids.slice(40));
+    expect(linkOf(last, "older")).toBe("");
+    const back = await html(linkOf(last, "newer"));
+    expect(rowsOf(back)).toEqual(ids.slice(20, 40));
+    expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
+    // The way back ends on a full page, also if fewer newer ones are left.
+    expect(rowsOf(await html(`/admin/deliveries?after=${ids[3]}`))).toEqual(ids.slice(0, 20));
+    // An unknown place, as of a delivery that was removed, is the newest page.
+    for (const place of [`before=whd_${"a".repeat(24)}`, "before=x", "after=%00", "rows=x"])
+      expect(rowsOf(await html(`/admin/deliveries?${place}`))).toEqual(ids.slice(0, 20));
   });
 
-  test("sends one delivery again, from the list or from its page", async () => {
-    const { html, post, shop, store } = await signedIn();
-    const [one, two] = [await deadDelivery(store, shop), await deadDelivery(store, shop)];
-    expect(led(await post(`/admin/deliveries/${one}/retry`, { back: "log" }))).toEqual([303, "/admin/deliveries"]);
-    expect(await html("/admin/deliveries")).toContain(`order.failed (${one}) is sent again now.`);
-    expect(led(await post(`/admin/deliveries/${two}/retry`, { back: "details" }))).toEqual([
-      303,
-      `/admin/deliveries/${two}`,
+  test("finds deliveries by what the address says, and its pages keep that", async () => {
+    const { all, html, shop, store } = await signedIn();
+    await chooseAllEvents(store, shop);
+    await apply(all.app, shop, [subscription(1), subscription(2), order(1, 3)]);
+    const found = async (query: string) =>
+      [...(await html(`/admin/deliveries?${query}`)).matchAll(/<th scope="row"[^>]*><a [^>]*>([^<]*)/g)].map(
+        ([, topic]) => topic,
+      );
+    expect(await found("")).toEqual(["order.charged", "subscription.created", "subscription.created"]);
+    expect(await found("topic=order.charged")).toEqual(["order.charged"]);
+    expect(await found("subject=1")).toEqual(["order.charged", "subscription.created"]);
+    expect(await found("subject=gid://shopify/SubscriptionContract/2")).toEqual(["subscription.created"]);
+    expect(await found("subject=999")).toEqual([]);
+    expect(await found("status=pending&topic=subscription.created&subject=2")).toEqual(["subscription.created"]);
+    expect(await found("status=dead")).toEqual([]);
+    const today = isoUtc(START).slice(0, 10);
+    expect(await found(`from=${today}&to=${today}`)).toHaveLength(3);
+    expect(await found("to=2026-02-28")).toEqual([]);
+    expect(await found("from=2026-03-02")).toEqual([]);
+    const page = await html("/admin/deliveries?status=&topic=&from=&to=&subject=999");
+    expect(page).toContain("No delivery matches.");
+    expect(page).toContain('value="999"');
+    expect(linkOf(page, "clear")).toBe("/admin/deliveries");
+
+    await queueTests(store, shop, Array<Topic>(21).fill("order.failed"));
+    const search = `status=pending&topic=order.failed&from=${today}`;
+    const first = await html(`/admin/deliveries?${search}`);
+    expect(linkOf(first, "older")).toStartWith(`/admin/deliveries?${search}&before=whd_`);
+    const second = await html(linkOf(first, "older"));
+    expect(rowsOf(second)).toHaveLength(1);
+    expect(second).toContain('<option value="order.failed" selected>');
+    expect(linkOf(second, "newer")).toStartWith(`/admin/deliveries?${search}&after=whd_`);
+  });
+
+  test.each([
+    ["status", "late", "“late” is not a status."],
+    ["topic", SCRIPT, `“${SHOWN_SCRIPT}” is not a topic.`],
+    ["topic", "subscription-created", "“subscription-created” is not a topic."],
+    ["from", "2026-02-30", "“2026-02-30” is not a date like 2026-01-31."],
+    ["to", "yesterday", "“yesterday” is not a date like 2026-01-31."],
+    ["subject", "Jane", "“Jane” is not an id or number of a contract, an order or a customer."],
+    ["subject", "\0", "“&lt;U+0000>” is not an id or number of a contract, an order or a customer."],
+  ])("refuses %s=%s, and names the field", async (name, value, error) => {
+    const { get, shop, store } = await signedIn();
+    await queueTests(store, shop, ["order.failed"]);
+    const answer = await get(`/admin/deliveries?${new URLSearchParams({ [name]: value })}`);
+    expect(answer.status).toBe(422);
+    const page = await answer.text();
+    expect(page).toContain(`<small id="${name}-error" class="field-error" role="alert">${error}</small>`);
+    expect(page).toContain('id="refused"');
+    expect(page).not.toContain('id="last"');
+  });
+
+  test("refuses a last day before the first day", async () => {
+    const { get } = await signedIn();
+    const answer = await get("/admin/deliveries?from=2026-03-02&to=2026-03-01");
+    expect(answer.status).toBe(422);
+    expect(await answer.text()).toContain("This day is before the first day.");
+    expect((await get("/admin/deliveries?from=2026-03-01&to=2026-03-01")).status).toBe(200);
+  });
+
+  test("says of what each delivery is, how it went and how old it is", async () => {
+    const { all, html, shop, store } = await signedIn();
+    await chooseAllEvents(store, shop);
+    await apply(all.app, shop, [
+      subscription(1),
+      order(1, 3),
+      order(1, 4, { status: "FAILED", shopifyId: null }),
+      reward("r1"),
     ]);
+    const rows = async (path: string) =>
+      [...(await html(path)).matchAll(/<tr id="last-.*?<\/tr>/gs)].map(([row]) =>
+        [...row.matchAll(/<t[hd] .*?<\/t[hd]>/gs)].map(([cell]) => cell.replaceAll(/<[^>]*>/g, "").trim()),
+      );
+    all.clock.ms = START + 12_000;
+    const first = "first attempt now";
+    expect(await rows("/admin/deliveries")).toEqual([
+      ["○ Pending", "loyalty.reward_earned", expect.stringMatching(/^Customer cus_/), first, "12 s ago"],
+      ["○ Pending", "order.failed", "Renewal 4 · subscription 1", first, "12 s ago"],
+      ["○ Pending", "order.charged", "Order 1003 · subscription 1", first, "12 s ago"],
+      ["○ Pending", "subscription.created", "Subscription 1", first, "12 s ago"],
+    ]);
+    const { claimed } = await store.deliveries.recordAndClaim(
+      [],
+      [{ shopId: shop.id, kind: "webhook", count: 4 }],
+      START,
+      START + 60_000,
+      [],
+    );
+    const outcomes: Outcome[] = [
+      { statusCode: 200, error: null },
+      { statusCode: 503, error: httpError(503) },
+      { statusCode: null, error: "Could not connect to the endpoint: it refused the connection." },
+    ];
+    for (const [index, outcome] of outcomes.entries()) {
+      const [claim] = claimed.slice(index);
+      if (claim === undefined) throw new Error("too few were claimed");
+      const result = { claim, outcome, startedAt: START, duration: 48 };
+      await store.deliveries.recordAndClaim([result], [], START, START, index === 1 ? [192_000] : []);
+    }
+    const results = (await rows("/admin/deliveries")).map(([status, , , result]) => `${status}: ${result}`);
+    expect(results).toEqual([
+      "○ Pending: first attempt now",
+      "✕ Dead: Could not connect to the endpoint: it refused the connection. 1 attemptResend",
+      "◐ Retrying: 503 attempt 1, next in 3 min",
+      "● Delivered: 200 · 48 ms",
+    ]);
+    await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START - 86_400_000);
+    expect((await rows("/admin/deliveries"))[0]?.slice(2)).toEqual([
+      "Test event",
+      "first attempt now",
+      "2026-02-28 12:00 UTC",
+    ]);
+  });
+
+  test("offers to resend only what is dead, and returns to the search", async () => {
+    const { html, post, shop, store } = await signedIn();
+    const id = await deadDelivery(store, shop);
+    await queueTests(store, shop, ["order.charged"]);
+    const page = await html("/admin/deliveries?status=dead&topic=order.failed");
+    expect(page).toContain(`id="retry-last-${id}"`);
+    expect((await html("/admin/deliveries")).match(/id="retry-last-/g)).toHaveLength(1);
+    const log = /name="log" value="([^"]*)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect(log).toBe("?status=dead&topic=order.failed");
+    expect(led(await post(`/admin/deliveries/${id}/retry`, { log }))).toEqual([303, `/admin/deliveries${log}`]);
+    const next = await html(`/admin/deliveries${log}`);
+    expect(next).toContain(`order.failed (${id}) is sent again now.`);
+    // A form of somebody else's making leads to the log too.
+    expect(led(await post(`/admin/deliveries/${id}/retry`, { log: "//evil.example/?status=dead&x=1" }))).toEqual([
+      303,
+      "/admin/deliveries",
+    ]);
+  });
+
+  test("counts newer deliveries for the script, and leaves the rows on screen where they are", async () => {
+    const { all, html, shop, store } = await signedIn();
+    const dead = await deadDelivery(store, shop);
+    const [second = "", first = ""] = await queueTests(store, shop, ["order.charged", "order.charged"]);
+    const live = async (query: string) => html(`/admin/deliveries${query}`, { "X-Part": "live" });
+    const queryIn = (part: string) => /data-query="([^"]*)"/.exec(part)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const page = await html("/admin/deliveries");
+    expect(page).not.toContain('id="news"');
+    const onScreen = queryIn(page);
+    expect(await live(onScreen)).not.toContain('id="news"');
+    await queueTests(store, shop, ["order.charged", "order.failed", "order.charged"]);
+    await store.deliveries.retry(shop.id, dead, START);
+    const next = await live(onScreen);
+    expect(next).toContain('<a id="news" class="pill" href="/admin/deliveries">3 new</a>');
+    expect(next).toContain('data-announce="3 new"');
+    expect(rowsOf(next)).toEqual([second, first, dead]);
+    expect(next).not.toContain("Dead");
+    expect(queryIn(next)).toBe(onScreen);
+
+    // A search counts what it would find, and keeps rows that it would not find any more.
+    const search = queryIn(await html("/admin/deliveries?topic=order.failed"));
+    await queueTests(store, shop, ["order.failed", "order.charged"]);
+    expect(await live(search)).toContain('href="/admin/deliveries?topic=order.failed">1 new</a>');
+    // Older pages count nothing.
+    const older = queryIn(await html(`/admin/deliveries?before=${second}`));
+    expect(rowsOf(await live(older))).toEqual([first, dead]);
+    expect(await live(older)).not.toContain('id="news"');
+    // Another shop's rows are not shown.
+    const { shop: neighbour } = await all.addShop("beta.myshopify.com");
+    expect(rowsOf(await (await visit(all, neighbour)).html(`/admin/deliveries${onScreen}`))).toEqual([]);
+  });
+
+  test("sends one delivery again from its page", async () => {
+    const { html, post, shop, store } = await signedIn();
+    const id = await deadDelivery(store, shop);
+    expect(led(await post(`/admin/deliveries/${id}/retry`))).toEqual([303, `/admin/deliveries/${id}`]);
+    expect(await html(`/admin/deliveries/${id}`)).toContain(`order.failed (${id}) is sent again now.`);
     // Without an endpoint the second attempt fails too.
-    for (const id of [one, two])
-      await eventually(async () => (await store.deliveries.show(shop.id, id)).history.length === 2);
+    await eventually(async () => (await store.deliveries.show(shop.id, id)).history.length === 2);
   });
 
   test("sends all dead deliveries again, after a question that says how many", async () => {
     const { html, post, shop, store } = await signedIn();
     expect(await html("/admin/deliveries/retry-dead")).toContain("There are no dead deliveries.");
+    expect(await html("/admin/deliveries")).not.toContain('id="retry-dead"');
     await deadDelivery(store, shop);
+    expect(await html("/admin/deliveries")).toContain("Resend 1 dead…");
     expect(await html("/admin/deliveries/retry-dead")).toContain(
       '<strong id="count">1 delivery</strong> is dead. Send it again now?',
     );
@@ -57,49 +252,20 @@ describe("the delivery log", () => {
     expect(await store.deliveries.countDead(shop.id, 0)).toBe(0);
     expect(await html("/admin/deliveries")).toContain("3 deliveries are sent again now.");
   });
+});
 
-  test("lists 100 dead deliveries, and counts the rest", async () => {
-    const { all, html, shop, store } = await signedIn();
-    await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: TOPIC_NAMES }, START);
-    const die = async (from: number, to: number) => {
-      const records = Array.from({ length: to - from + 1 }, (_, index) => subscription(from + index));
-      await apply(all.app, shop, records);
-      const { claimed } = await store.deliveries.recordAndClaim(
-        [],
-        [{ shopId: shop.id, kind: "webhook", count: records.length }],
-        START,
-        START + 60_000,
-        [],
-      );
-      const outcome = { statusCode: 500, error: "It failed." };
-      await store.deliveries.recordAndClaim(
-        claimed.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 })),
-        [],
-        START,
-        START,
-        [],
-      );
-      return html("/admin/deliveries");
-    };
-    expect(await die(1, 100)).not.toContain('id="dead-hidden"');
-    expect(await die(101, 101)).toContain(
-      '<p id="dead-hidden">1 older delivery is dead too. &quot;Retry all Dead&quot; also sends it again.</p>',
-    );
-    expect(await die(102, 102)).toContain(
-      '<p id="dead-hidden">2 older deliveries are dead too. &quot;Retry all Dead&quot; also sends them again.</p>',
-    );
-  });
-
+describe("the page of a delivery", () => {
   test("pretty-prints a body, unless that would change a value", async () => {
     const { all, html, shop, store } = await signedIn();
     const id = await deadDelivery(store, shop);
-    expect(await html(`/admin/deliveries/${id}`)).toContain(
+    const text = async (path: string) => (await html(path)).replaceAll(/<\/?span[^>]*>/g, "");
+    expect(await text(`/admin/deliveries/${id}`)).toContain(
       "  &quot;data&quot;: {\n    &quot;a&quot;: 1\n  }\n}</code>",
     );
     await chooseAllEvents(store, shop);
     await apply(all.app, shop, [subscription(1, { customer: "gid://shopify/Customer/12345678901234567891" })]);
     const [queued] = await store.deliveries.list(shop.id, { limit: 1, kind: "trigger" });
-    expect(await html(`/admin/deliveries/${queued?.id}`)).toContain("&quot;customer_id&quot;:12345678901234567891,");
+    expect(await text(`/admin/deliveries/${queued?.id}`)).toContain("&quot;customer_id&quot;:12345678901234567891,");
   });
 
   test("shows a script in an error or a body as text", async () => {
@@ -117,7 +283,7 @@ describe("the delivery log", () => {
     }
     const details = await html(`/admin/deliveries/${id}`);
     expect(details).toContain(`<code class="body">${SHOWN_SCRIPT}, as answer</code>`);
-    expect(details).toContain(`<td class="error">${HOOK}</td>`);
+    expect(details).toContain(`<code>POST ${HOOK}</code>`);
   });
 
   test("answers the script with the live part of the same page", async () => {
@@ -166,9 +332,9 @@ describe("workflow triggers", () => {
     const details = await html(`/admin/deliveries/${queued?.id}`);
     expect(details).toContain("Workflow start: subscription-created");
     expect(details).not.toContain("X-Service-Signature");
-    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { back: "log" }))).toEqual([
+    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { log: "?status=dead" }))).toEqual([
       303,
-      "/admin/deliveries/workflows",
+      "/admin/deliveries/workflows?status=dead",
     ]);
   });
 });

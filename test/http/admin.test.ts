@@ -213,15 +213,14 @@ describe("webhooks", () => {
     expect(path).toMatch(/^\/admin\/deliveries\/whd_[a-z2-7]{24}$/);
     // The form itself woke the sender: the test app runs no jobs that could.
     const [delivered] = await receiver.gets(1);
-    const onItsWay =
-      '<div id="on-its-way" class="notice"><p>The test event is on its way. The result will appear here.</p></div>';
+    const onItsWay = '<p id="on-its-way">The test event is on its way. The result will appear here.</p>';
     for (const waiting of [await html(path), await html(path), await html(path, { "X-Part": "live" })])
       expect(waiting).toContain(onItsWay);
     release();
     await eventually(async () => (await html(path)).includes('data-poll="off"'));
     const page = await html(path);
     expect(page).not.toContain("on-its-way");
-    expect(page).toContain('<span class="badge delivered">Delivered</span>');
+    expect(page).toContain('<span class="status delivered"><span aria-hidden="true">●</span> Delivered</span>');
     expect(page).toContain("X-Service-Signature");
     expect(page).toContain(delivered?.signature ?? "?");
     expect(await receiver.allGenuine(await store.webhooks.secret(shop.id, START))).toBe(true);

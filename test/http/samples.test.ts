@@ -24,7 +24,7 @@ test.each(SAMPLES)(
     const sample = new RegExp(`<figure class="sample" id="${id}-sample">(.*?)</figure>`, "s").exec(page)?.[1] ?? "";
     expect(page).toContain(`id="${id}"`);
     expect(sample).toStartWith('<figcaption><span class="badge">Sample</span> ');
-    expect(sample).toContain(text);
+    expect(sample.replaceAll(/<\/?span[^>]*>/g, "")).toContain(text);
     // Nothing in a sample can be used, and it names no shop.
     expect(sample).not.toMatch(/<a |<form|<button|href=|myshopify/);
   },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSteadyTime, isoUtc, parseUtc } from "../../src/lib/time.ts";
+import { createSteadyTime, isoUtc, parseUtc, spanText } from "../../src/lib/time.ts";
 
 test.each([
   ["2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"],
@@ -26,6 +26,20 @@ test.each([
   ["", "empty"],
 ])("%p is not a date: %s", (text) => {
   expect(parseUtc(text)).toBeUndefined();
+});
+
+test.each([
+  [-1, "0 s"],
+  [999, "0 s"],
+  [59_999, "59 s"],
+  [60_000, "1 min"],
+  [3_599_999, "59 min"],
+  [3_600_000, "1 h"],
+  [86_399_999, "23 h"],
+  [86_400_000, "1 day"],
+  [172_800_000, "2 days"],
+])("a span of %d ms is written as %s", (ms, text) => {
+  expect(spanText(ms)).toBe(text);
 });
 
 test("a steady time ignores changes of the clock", () => {

@@ -67,6 +67,10 @@ export interface AdminRequest {
 export interface AdminPage {
   title: string;
   tab: AdminTab;
+  /** The page above, for a page that no tab leads to. */
+  trail?: { to: string; name: string };
+  /** Buttons and links beside the title. */
+  actions?: ComponentChildren;
   /** Default 200; 422 for a refused form. */
   status?: number;
   content: ComponentChildren;

@@ -11,7 +11,7 @@ const isFramed = document.body.classList.contains("framed");
 
 function showLocalTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  for (const time of root.querySelectorAll("time[datetime]")) time.textContent = format.format(new Date(time.dateTime));
+  for (const time of root.querySelectorAll("time:not(.age)")) time.textContent = format.format(new Date(time.dateTime));
 }
 
 /**
@@ -69,12 +69,14 @@ function say(text) {
 function replace(live, next) {
   const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
+  const opened = [...live.querySelectorAll("details[open][id]")].map(({ id }) => id);
   const { announce } = live.dataset;
   const { scrollX, scrollY } = window;
   showLocalTimes(next);
   live.replaceChildren(...next.childNodes);
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
+  for (const each of live.querySelectorAll("details")) each.open ||= opened.includes(each.id);
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
   // The focused element may be gone, for example the button of a retried delivery. Then the live part gets the focus.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
@@ -99,7 +101,7 @@ function isSelecting(live) {
 const shownTexts = new WeakMap();
 
 async function refresh(live) {
-  const response = await fetch(location.pathname, {
+  const response = await fetch(`${location.pathname}${live.dataset.query ?? location.search}`, {
     headers: { "X-Part": "live" },
     credentials: "same-origin",
     cache: "no-store",

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { isoUtc } from "../../lib/time.ts";
+import { DAY_MS, isoUtc, spanText } from "../../lib/time.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** What links and forms need to know of the visitor. The layout provides it. */
@@ -48,6 +48,25 @@ export function Form({ action, children, ...attributes }: FormProps) {
   );
 }
 
+interface SearchFormProps {
+  id: string;
+  /** What it searches, for screen readers. */
+  label: string;
+  action: string;
+  children: ComponentChildren;
+}
+
+/** A form whose fields become parameters of the address of a path below the root. */
+export function SearchForm({ id, label, action, children }: SearchFormProps) {
+  return (
+    <search aria-label={label}>
+      <form id={id} class="filters" method="get" action={useAddress(action)}>
+        {children}
+      </form>
+    </search>
+  );
+}
+
 interface PreviewFrameProps {
   name: string;
   title: string;
@@ -87,22 +106,43 @@ export function PreviewButton({ id, frame, from, children }: PreviewButtonProps)
 /** Renders a time in UTC. The script shows it in the viewer's time zone; the title has the exact time in UTC. */
 export function Time({ ms }: { ms: number }) {
   const iso = isoUtc(ms);
-  const exact = `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
   return (
-    <time dateTime={iso} title={exact}>
+    <time dateTime={iso} title={exactTime(ms)}>
       {iso.slice(0, 10)} {iso.slice(11, 16)} UTC
     </time>
   );
 }
 
-/** Renders a value with a button that copies it. Without scripts the button is hidden. */
+function exactTime(ms: number): string {
+  const iso = isoUtc(ms);
+  return `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
+}
+
+/** Renders a time of the last day as its distance from now, such as "3 min ago". Other times are rendered by `Time`. */
+export function Age({ ms, now }: { ms: number; now: number }) {
+  if (now - ms >= DAY_MS || ms > now) return <Time ms={ms} />;
+  return (
+    <time class="age" dateTime={isoUtc(ms)} title={exactTime(ms)}>
+      {spanText(now - ms)} ago
+    </time>
+  );
+}
+
+/** A button that copies the text of an element. Without scripts it is hidden. @param name what it copies */
+export function CopyButton({ of, name }: { of: string; name: string }) {
+  return (
+    <button type="button" class="outline small" data-copy={of} aria-label={`Copy ${name}`} hidden>
+      Copy
+    </button>
+  );
+}
+
+/** Renders a value with a button that copies it. */
 export function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
   return (
     <span class="copyable">
       <code id={id}>{value}</code>
-      <button type="button" class="outline" data-copy={id} aria-label={`Copy ${name}`} hidden>
-        Copy
-      </button>
+      <CopyButton of={id} name={name} />
     </span>
   );
 }

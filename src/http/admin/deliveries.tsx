@@ -1,90 +1,189 @@
 /** @jsxImportSource preact */
-import { findDelivery, retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
-import { webhookHeaders } from "../../delivery/deliverer.ts";
+import type { VNode } from "preact";
+import { retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
 import { type DeliveryKind, retentionText } from "../../domain/deliveries/delivery.ts";
-import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
-import type { DeliveryDetails } from "../../store/port/deliveries.ts";
+import type { Delivery, DeliveryLog, DeliveryPage } from "../../store/port/deliveries.ts";
 import type { AdminTab, Handler } from "./admin-request.ts";
-import { Confirm, Empty, type Fact, Facts, Link, Table, Time } from "./components.tsx";
-import { Live, liveLog, RetryForm, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
+import { Confirm, Empty, Link } from "./components.tsx";
+import { Filters, isNarrowed, type LogSearch, queryOf, readSearch } from "./delivery-filters.tsx";
+import { Live, LogTable } from "./delivery-log.tsx";
 import { EmptySection, SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./samples.tsx";
 
-const LOG_OF: Record<DeliveryKind, AdminTab> = { webhook: "/deliveries", trigger: "/deliveries/workflows" };
+const PAGE_ROWS = 20;
+/** The most newer deliveries that are counted. */
+const COUNTED = 99;
 
-export const showDeliveries: Handler = async (request, { store, keepDeliveredMs }) => {
-  const tab = LOG_OF.webhook;
-  const live = await liveLog(
-    store,
-    request,
-    { kind: "webhook", tab },
+export const LOG_OF: Record<DeliveryKind, AdminTab> = { webhook: "/deliveries", trigger: "/deliveries/workflows" };
+const NAMES: Record<DeliveryKind, string> = { webhook: "Deliveries", trigger: "Workflow starts" };
+
+/** Makes the handler of the log of webhooks, or of started workflows: their attempts are deliveries too. */
+export function showLog(kind: DeliveryKind): Handler {
+  const tab = LOG_OF[kind];
+  return async ({ shop, query }, { store, now, keepDeliveredMs }) => {
+    const search = await readSearch(store.pages, shop, kind, query);
+    const filters = <Filters kind={kind} tab={tab} search={search} />;
+    if (Object.keys(search.refusals).length > 0) {
+      const content = (
+        <>
+          {filters}
+          <Empty id="refused">Correct the search to see deliveries.</Empty>
+        </>
+      );
+      return { title: "Deliveries", tab, status: 422, content };
+    }
+    const [shown, dead] = await Promise.all([
+      readLog(store.deliveries, shop.id, search),
+      store.deliveries.countDead(shop.id, 0, kind),
+    ]);
+    const live = <LogLive kind={kind} search={search} shown={shown} now={now()} />;
+    const content = (
+      <>
+        {filters}
+        <p class="muted">
+          Newest first. {retentionText(keepDeliveredMs)}
+          {dead === 0 || search.filter.status === "dead" ? null : (
+            <>
+              {" "}
+              <Link id="show-dead" to={`${tab}?status=dead`}>
+                Show the dead ones
+              </Link>
+            </>
+          )}
+        </p>
+        {live}
+        <Pager tab={tab} search={search} shown={shown} />
+      </>
+    );
+    return { title: "Deliveries", tab, content, live, ...(dead > 0 && { actions: <ResendDead {...{ tab, dead }} /> }) };
+  };
+}
+
+/** The deliveries that are shown, and how many came since. */
+interface ShownLog extends DeliveryPage {
+  /** Whether newer deliveries may come to this page. */
+  isNewest: boolean;
+  /** Matching deliveries above the first one, counted up to COUNTED. */
+  added: number;
+}
+
+async function readLog(deliveries: DeliveryLog, shopId: number, search: LogSearch): Promise<ShownLog> {
+  const { filter, place, onScreen } = search;
+  const [top] = onScreen;
+  const isNewest = place.before === undefined && place.after === undefined;
+  if (top !== undefined) {
+    // The rows on screen stay where they are, also those that the search would not find any more.
+    const [rows, newer] = await Promise.all([
+      deliveries.pick(shopId, onScreen),
+      isNewest ? deliveries.page(shopId, { ...filter, limit: COUNTED, after: top }) : undefined,
+    ]);
+    return { deliveries: rows, older: null, newer: null, isNewest, added: newer?.deliveries.length ?? 0 };
+  }
+  const page = await deliveries.page(shopId, { ...filter, ...place, limit: PAGE_ROWS });
+  // The way back ends with the same page as the log begins with.
+  if (place.after !== undefined && page.newer === null) return readLog(deliveries, shopId, { ...search, place: {} });
+  return { ...page, isNewest, added: 0 };
+}
+
+interface LogLiveProps {
+  kind: DeliveryKind;
+  search: LogSearch;
+  shown: ShownLog;
+  now: number;
+}
+
+function LogLive({ kind, search, shown: { deliveries, isNewest, added, older }, now }: LogLiveProps) {
+  const rows = deliveries.map(({ id }) => id).join(",");
+  const query = queryOf(search, { ...search.place, rows });
+  const news = added === 0 ? "" : `${added}${added === COUNTED ? " or more" : ""} new`;
+  return (
+    <Live poll={isNewest || deliveries.some(isUnderWay)} announce={news} {...(deliveries.length > 0 && { query })}>
+      {news === "" ? null : (
+        <Link id="news" class="pill" to={`${LOG_OF[kind]}${queryOf(search)}`}>
+          {news}
+        </Link>
+      )}
+      {deliveries.length === 0 ? (
+        <NoRows kind={kind} search={search} hasOlder={older !== null} />
+      ) : (
+        <LogTable
+          id="last"
+          name={NAMES[kind]}
+          kind={kind}
+          deliveries={deliveries}
+          now={now}
+          query={queryOf(search, search.place)}
+        />
+      )}
+    </Live>
+  );
+}
+
+function isUnderWay({ status }: Delivery): boolean {
+  return status === "pending" || status === "retrying";
+}
+
+function NoRows({ kind, search, hasOlder }: { kind: DeliveryKind; search: LogSearch; hasOlder: boolean }): VNode {
+  if (hasOlder)
+    return <Empty id="no-matches">None of the deliveries that were looked at match. Search older ones.</Empty>;
+  if (isNarrowed(search) || search.place.before !== undefined)
+    return (
+      <Empty id="no-matches">
+        No delivery matches. <Link to={LOG_OF[kind]}>Show all deliveries</Link>
+      </Empty>
+    );
+  return kind === "webhook" ? (
     <EmptySection id="no-deliveries" sample={SAMPLE_DELIVERIES}>
       Nothing was sent yet. <Link to="/webhooks">Set an endpoint</Link>, choose topics, and send a test event.
-    </EmptySection>,
-  );
-  const content = (
-    <>
-      <p>
-        The webhooks that were sent to this shop's endpoint, newest first. {retentionText(keepDeliveredMs)} This page
-        updates by itself.
-      </p>
-      {live}
-    </>
-  );
-  return { title: "Deliveries", tab, content, live };
-};
-
-/** Shows the workflows that were started. Their attempts are deliveries too. */
-export const showWorkflows: Handler = async (request, { store, keepDeliveredMs }) => {
-  const tab = LOG_OF.trigger;
-  const live = await liveLog(
-    store,
-    request,
-    { kind: "trigger", tab },
+    </EmptySection>
+  ) : (
     <EmptySection id="no-starts" sample={SAMPLE_STARTS}>
       No workflow was started yet. <Link to="/triggers">Switch a trigger on</Link>, and create a workflow in the
       platform's automation tool that starts with it.
-    </EmptySection>,
+    </EmptySection>
   );
-  const content = (
-    <>
-      <p>The workflows that were started, newest first. {retentionText(keepDeliveredMs)}</p>
-      {live}
-    </>
-  );
-  return { title: "Deliveries", tab, content, live };
-};
+}
 
-export const showDelivery: Handler = async (request, { store }) => {
-  const { delivery, signature } = await findDelivery(store, request.shop, request.id);
-  const { kind, topic } = delivery;
-  const tab = LOG_OF[kind];
-  const live = <DeliveryLive delivery={delivery} />;
-  const content = (
-    <>
-      <p>
-        <Link to={tab}>Back to the log</Link>
-      </p>
-      {live}
-      {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
-      <h2 id="body-heading">Body</h2>
-      <section class="overflow-auto" aria-labelledby="body-heading" tabIndex={0}>
-        <pre>
-          <code id="body" class="body">
-            {printable(readable(delivery.body))}
-          </code>
-        </pre>
-      </section>
-    </>
+function Pager({ tab, search, shown: { newer, older } }: { tab: string; search: LogSearch; shown: ShownLog }) {
+  if (newer === null && older === null) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      {newer === null ? (
+        <span />
+      ) : (
+        <Link id="newer" to={`${tab}${queryOf(search, { after: newer })}`}>
+          ‹ Newer
+        </Link>
+      )}
+      {older === null ? null : (
+        <Link id="older" to={`${tab}${queryOf(search, { before: older })}`}>
+          Older ›
+        </Link>
+      )}
+    </nav>
   );
-  return { title: `${kind === "webhook" ? "Delivery" : "Workflow start"}: ${topic}`, tab, content, live };
-};
+}
+
+function ResendDead({ tab, dead }: { tab: string; dead: number }) {
+  return (
+    <Link id="retry-dead" class="button outline" to={`${tab}/retry-dead`}>
+      Resend {dead.toLocaleString("en")} dead…
+    </Link>
+  );
+}
 
 export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, wake }) => {
   const { kind, topic } = (await retry(store, shop, id, now())).delivery;
   wake();
-  const to = form.get("back") === "log" ? LOG_OF[kind] : `/deliveries/${id}`;
+  const log = form.get("log");
+  const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
+
+  /** The form can have any text: only a search is kept. */
+  async function ownQuery(text: string): Promise<string> {
+    const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
+    return queryOf(search, search.place);
+  }
 };
 
 export function askToRetryDead(kind: DeliveryKind): Handler {
@@ -100,7 +199,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
         <Confirm
           id="retry-all-dead"
           action={`${tab}/retry-dead`}
-          button={`Retry ${counted(count, "delivery", "deliveries")}`}
+          button={`Resend ${counted(count, "delivery", "deliveries")}`}
           back={tab}
         >
           <p>
@@ -111,7 +210,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           </p>
         </Confirm>
       );
-    return { title: "Retry all Dead", tab, content };
+    return { title: "Resend dead deliveries", tab, trail: { to: tab, name: "Deliveries" }, content };
   };
 }
 
@@ -121,93 +220,4 @@ export function retryDead(kind: DeliveryKind): Handler {
     wake();
     return { to: LOG_OF[kind], notices: [{ text: retryResultText(count) }] };
   };
-}
-
-/** Indents JSON. Leaves a body unchanged if it has a number that JSON.parse would round. */
-function readable(body: string): string {
-  try {
-    const laidOut = JSON.stringify(JSON.parse(body), null, 2);
-    return JSON.stringify(JSON.parse(laidOut)) === body ? laidOut : body;
-  } catch {
-    return body;
-  }
-}
-
-function DeliveryLive({ delivery }: { delivery: DeliveryDetails }) {
-  const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history, test, topic } = delivery;
-  const ended = status === "delivered" || status === "dead";
-  const facts: Fact[] = [
-    ["Status", [<StatusBadge status={status} />, test ? <TestBadge /> : null], "status"],
-    ["Id", <code>{id}</code>],
-    ["Queued", <Time ms={createdAt} />],
-    ["Attempts", attempts],
-    ["Next attempt", nextAttemptAt === null ? "none" : <Time ms={nextAttemptAt} />],
-    ["Last HTTP status", lastStatusCode ?? "none", "last-status-code"],
-    ["Error", error ?? "none", "error"],
-  ];
-  return (
-    <Live poll={!ended} announce={`${STATUS_NAMES[status]}, attempts: ${attempts}`}>
-      {status === "pending" ? <OnItsWay delivery={delivery} /> : null}
-      <Facts id="facts" facts={facts} />
-      <RetryForm id={id} label={`Retry ${topic}`} back="details" list="this" />
-      <h2>Attempts</h2>
-      {history.length === 0 ? <Empty id="no-attempts">None yet.</Empty> : <AttemptTable history={history} />}
-    </Live>
-  );
-}
-
-/** This text is live content, so it disappears when the status changes. */
-function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
-  const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
-  return (
-    <div id="on-its-way" class="notice">
-      <p>{what} is on its way. The result will appear here.</p>
-    </div>
-  );
-}
-
-function AttemptTable({ history }: { history: DeliveryDetails["history"] }) {
-  return (
-    <Table id="attempts" name="Attempts" headings={["Attempt", "Began", "Took", "HTTP", "Error", "URL", "Answer"]}>
-      {history.map(({ number, startedAt, duration, statusCode, error, url, answer }) => (
-        <tr>
-          <th scope="row">{number}</th>
-          <td>
-            <Time ms={startedAt} />
-          </td>
-          <td class="nowrap">{duration} ms</td>
-          <td>{statusCode ?? "–"}</td>
-          <td class="error">{printable(error ?? "–")}</td>
-          <td class="error">{printable(url ?? "–")}</td>
-          <td>{answer === null ? "–" : <Answer number={number} text={answer} />}</td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function Answer({ number, text }: { number: number; text: string }) {
-  return text === "" ? (
-    "empty"
-  ) : (
-    <details>
-      <summary>Answer {number}</summary>
-      <pre>
-        <code class="body">{printable(text)}</code>
-      </pre>
-    </details>
-  );
-}
-
-function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signature: string }) {
-  const headers = Object.entries(webhookHeaders(delivery, signature));
-  return (
-    <>
-      <h2>Headers as sent</h2>
-      <Facts id="headers" facts={headers.map(([name, value]) => [name, <code>{value}</code>])} />
-      <p>
-        Each attempt also has its own <code>webhook-timestamp</code> and <code>webhook-signature</code>.
-      </p>
-    </>
-  );
 }

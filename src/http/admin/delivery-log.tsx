@@ -1,68 +1,37 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
-import type { DeliveryKind, DeliveryStatus } from "../../domain/deliveries/delivery.ts";
+import type { ComponentChildren } from "preact";
+import { type DeliveryKind, type DeliveryStatus, httpError } from "../../domain/deliveries/delivery.ts";
+import { numberOf } from "../../domain/deliveries/subject.ts";
 import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
+import { spanText } from "../../lib/time.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
-import type { Store } from "../../store/port/store.ts";
-import type { AdminRequest, AdminTab } from "./admin-request.ts";
-import { ACTION, Empty, Form, Link, Table, Time } from "./components.tsx";
+import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
+import { Age, Form, Link } from "./components.tsx";
+import { STATUS_NAMES } from "./delivery-filters.tsx";
 
-const LAST_LISTED = 20;
-/** This many dead deliveries are listed; the others are only counted. */
-const DEAD_LISTED = 100;
+/** Each status has a shape, because colour is never alone. */
+const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };
 
-export const STATUS_NAMES: Record<DeliveryStatus, string> = {
-  pending: "Pending",
-  retrying: "Retrying",
-  delivered: "Delivered",
-  dead: "Dead",
-};
-
-interface LogPage {
-  kind: DeliveryKind;
-  tab: AdminTab;
+interface LiveProps {
+  /** Whether the part can still change. */
+  poll: boolean;
+  announce: string;
+  /** The query with which the script asks for this part; by default the query of the page. */
+  query?: string;
+  children: ComponentChildren;
 }
 
-interface ShownLog extends LogPage {
-  dead: Delivery[];
-  deadCount: number;
-}
-
-/**
- * Renders the live part of a log page: the last deliveries, and the deliveries that are dead now.
- * @param empty shown in place of an empty log
- */
-export async function liveLog(store: Store, request: AdminRequest, page: LogPage, empty: VNode): Promise<VNode> {
-  const { kind } = page;
-  const shopId = request.shop.id;
-  const [last, dead, deadCount] = await Promise.all([
-    store.deliveries.list(shopId, { limit: LAST_LISTED, kind }),
-    store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
-    store.deliveries.countDead(shopId, 0, kind),
-  ]);
-  const log = { ...page, dead, deadCount };
-  const name = kind === "webhook" ? "deliveries" : "workflow starts";
+/** The part of a page that the script keeps current. */
+export function Live({ poll, announce, query, children }: LiveProps) {
   return (
-    <Live poll announce={announcement(last[0], deadCount)}>
-      <h2>Last {LAST_LISTED}</h2>
-      {last.length === 0 ? empty : <LogTable id="last" name={`The last ${name}`} log={log} deliveries={last} />}
-      <h2>
-        Dead <span id="dead-count">({deadCount.toLocaleString("en")})</span>
-      </h2>
-      {deadCount === 0 ? (
-        <Empty id="no-dead">None. A delivery that fails five times is listed here until it is sent again.</Empty>
-      ) : (
-        <DeadList log={log} name={name} />
-      )}
-    </Live>
-  );
-}
-
-/** The part of a page that the script keeps current. @param poll whether the part can still change */
-export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: ComponentChildren }) {
-  return (
-    <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
+    <section
+      id="live"
+      data-poll={poll ? "on" : "off"}
+      data-announce={announce}
+      tabIndex={-1}
+      {...(query !== undefined && { "data-query": query })}
+    >
       {children}
       {poll ? (
         <noscript>
@@ -74,95 +43,125 @@ export function Live({ poll, announce, children }: { poll: boolean; announce: st
 }
 
 export function StatusBadge({ status }: { status: DeliveryStatus }) {
-  return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
-}
-
-/** A badge. The space before it lets a narrow table break the line. */
-export function TestBadge() {
   return (
-    <>
-      {" "}
-      <span class="badge">test</span>
-    </>
+    <span class={`status ${status}`}>
+      <span aria-hidden="true">{SHAPES[status]}</span> {STATUS_NAMES[status]}
+    </span>
   );
 }
 
-interface RetryFormProps {
+interface ResendFormProps {
   id: string;
+  buttonId: string;
   label: string;
-  /** The page to return to. */
-  back: "log" | "details";
-  list: string;
+  /** Of the log to return to; without it, the delivery's page is next. */
+  query?: string;
 }
 
-export function RetryForm({ id, label, back, list }: RetryFormProps) {
+export function ResendForm({ id, buttonId, label, query }: ResendFormProps) {
   return (
     <Form class="inline" action={`/deliveries/${id}/retry`}>
-      <input type="hidden" name="back" value={back} />
-      <button type="submit" id={`retry-${list}-${id}`} class="outline" aria-label={label}>
-        Retry
+      {query === undefined ? null : <input type="hidden" name="log" value={query} />}
+      <button type="submit" id={buttonId} class={query === undefined ? undefined : "outline"} aria-label={label}>
+        Resend
       </button>
     </Form>
   );
 }
 
-function announcement(newest: Delivery | undefined, deadCount: number): string {
-  return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
-}
-
-function DeadList({ log, name }: { log: ShownLog; name: string }) {
-  const hidden = log.deadCount - log.dead.length;
-  return (
-    <>
-      <p>
-        <Link id="retry-dead" to={`${log.tab}/retry-dead`}>
-          Retry all Dead
-        </Link>
-      </p>
-      <LogTable id="dead" name={`Dead ${name}`} log={log} deliveries={log.dead} />
-      {hidden > 0 ? (
-        <p id="dead-hidden">
-          {counted(hidden, "older delivery is", "older deliveries are")} dead too. "Retry all Dead" also sends{" "}
-          {hidden === 1 ? "it" : "them"} again.
-        </p>
-      ) : null}
-    </>
-  );
-}
-
-interface LogTableProps {
+export interface LogTableProps {
   id: string;
   name: string;
-  log: ShownLog;
+  kind: DeliveryKind;
   deliveries: readonly Delivery[];
+  now: number;
+  /** Of the log, to return to it; undefined for a sample, which has no links and no buttons. */
+  query: string | undefined;
 }
 
-function LogTable({ id, name, log: { kind }, deliveries }: LogTableProps) {
-  const topic = kind === "webhook" ? "Topic" : "Trigger";
+export function LogTable({ id, name, kind, deliveries, now, query }: LogTableProps) {
+  const headings = ["Status", kind === "webhook" ? "Topic" : "Trigger", "About", "Result", "Queued"];
   return (
-    <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>
+    <CardTable id={id} name={name} headings={headings}>
       {deliveries.map((each) => (
-        <tr id={`${id}-${each.id}`}>
-          <th scope="row">
-            <Link id={`open-${id}-${each.id}`} to={`/deliveries/${each.id}`}>
-              {each.topic}
-            </Link>
-            {each.test ? <TestBadge /> : null}
-          </th>
-          <td>
+        <Row id={`${id}-${each.id}`}>
+          <Cell>
             <StatusBadge status={each.status} />
-          </td>
-          <td>{each.attempts}</td>
-          <td>{each.lastStatusCode ?? "–"}</td>
-          <td class="error">{printable(each.error ?? "–")}</td>
-          <td>
-            <Time ms={each.createdAt} />
-          </td>
-          <td class="action">
-            <RetryForm id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
-          </td>
-        </tr>
+          </Cell>
+          <NameCell>
+            {query === undefined ? (
+              each.topic
+            ) : (
+              <Link id={`open-${id}-${each.id}`} to={`/deliveries/${each.id}`}>
+                {each.topic}
+              </Link>
+            )}
+          </NameCell>
+          <Cell>{aboutText(each)}</Cell>
+          <Cell>
+            <Result delivery={each} now={now} />
+            {query === undefined || each.status !== "dead" ? null : (
+              <ResendForm
+                id={each.id}
+                buttonId={`retry-${id}-${each.id}`}
+                label={`Resend ${each.topic}, ${aboutText(each)}`}
+                query={query}
+              />
+            )}
+          </Cell>
+          <Cell class="corner">
+            <Age ms={each.createdAt} now={now} />
+          </Cell>
+        </Row>
       ))}
-    </Table>
+    </CardTable>
   );
+}
+
+/** Says what a delivery is about: "Order 1042 · subscription 5003". */
+export function aboutText({ subject: { contract, customer, order, cycle }, test }: Pick<Delivery, "subject" | "test">) {
+  if (test) return "Test event";
+  const charge = order === null ? chargeText(cycle) : [`Order ${numberOf(order)}`];
+  const subscription = contract === null ? [] : [`subscription ${numberOf(contract)}`];
+  const named = [...charge, ...subscription];
+  if (named.length === 0) return customer === null ? "A customer" : `Customer ${customer}`;
+  const text = named.join(" · ");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+/** A declined charge has no order yet. */
+function chargeText(cycle: number | null): string[] {
+  if (cycle === null) return [];
+  return [cycle === 0 ? "Checkout" : `Renewal ${cycle}`];
+}
+
+function Result({ delivery, now }: { delivery: Delivery; now: number }) {
+  const { status, attempts, lastDuration, nextAttemptAt } = delivery;
+  const took = lastDuration === null || status !== "delivered" ? "" : ` · ${lastDuration} ms`;
+  const next = nextAttemptAt === null ? "" : nextText(nextAttemptAt, now);
+  const waiting = attempts === 0 ? `first attempt ${next}` : `attempt ${attempts}, next ${next}`;
+  const hints: Record<DeliveryStatus, string> = {
+    pending: waiting,
+    retrying: waiting,
+    delivered: attempts > 1 ? `attempt ${attempts}` : "",
+    dead: counted(attempts, "attempt", "attempts"),
+  };
+  return (
+    <span>
+      {answerText(delivery)}
+      {took} <span class="muted nowrap">{hints[status]}</span>
+    </span>
+  );
+}
+
+/** Says when the next attempt is made: "in 3 min", or "now". */
+export function nextText(nextAttemptAt: number, now: number): string {
+  return nextAttemptAt - now < 1_000 ? "now" : `in ${spanText(nextAttemptAt - now)}`;
+}
+
+/** The last answer: its HTTP status, or why no answer came. Empty without an attempt. */
+function answerText({ lastStatusCode, error }: Delivery): string {
+  if (error === null || (lastStatusCode !== null && error === httpError(lastStatusCode)))
+    return String(lastStatusCode ?? "");
+  return printable(error);
 }

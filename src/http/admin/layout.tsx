@@ -82,7 +82,7 @@ export function respondPage(
           </div>
           {hasAccess(shop.plan) ? null : <PlanNotice />}
           {load === null ? null : <LoadNotice load={load} />}
-          <h1 tabIndex={-1}>{page.title}</h1>
+          <TitleRow {...page} />
           <Tabs current={page.tab} />
           {page.content}
         </main>
@@ -204,6 +204,22 @@ function PlatformNavigation() {
       .filter(([, [path]]) => path !== HOME)
       .map(([name, [path]]) => h("s-link", { href: `/app${path}` }, name)),
   ]);
+}
+
+function TitleRow({ title, trail, actions }: AdminPage) {
+  return (
+    <>
+      {trail === undefined ? null : (
+        <p class="trail">
+          <Link to={trail.to}>{trail.name}</Link> /
+        </p>
+      )}
+      <div class="title">
+        <h1 tabIndex={-1}>{title}</h1>
+        {actions === undefined ? null : <div class="actions">{actions}</div>}
+      </div>
+    </>
+  );
 }
 
 function Navigation({ current }: { current: AdminTab }) {

@@ -2,14 +2,8 @@ import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { showData } from "./data.tsx";
-import {
-  askToRetryDead,
-  retryDead,
-  retryDelivery,
-  showDeliveries,
-  showDelivery,
-  showWorkflows,
-} from "./deliveries.tsx";
+import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries.tsx";
+import { showDelivery } from "./delivery.tsx";
 import { saveValues, showValues } from "./field-values.tsx";
 import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
@@ -32,9 +26,9 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/webhooks/rotate": { get: askToRotate, post: rotateSecret },
   "/webhooks/clear": { get: askToClear, post: clearWebhooks },
   "/webhooks/test": { post: sendTestEvent },
-  "/deliveries": { get: showDeliveries },
+  "/deliveries": { get: showLog("webhook") },
   "/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
-  "/deliveries/workflows": { get: showWorkflows },
+  "/deliveries/workflows": { get: showLog("trigger") },
   "/deliveries/workflows/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
   "/deliveries/:id": { get: showDelivery },
   "/deliveries/:id/retry": { post: retryDelivery },

@@ -165,7 +165,9 @@ async function seeOther(
   { key, root }: Visitor,
 ): Promise<Response> {
   // The notices are in the database, because another node may serve the next page.
-  if (notices.length > 0) await store.settingsPage.putNotice(key, to, JSON.stringify(notices), now() + NOTICE_LIFE_MS);
+  const [path = to] = to.split("?");
+  if (notices.length > 0)
+    await store.settingsPage.putNotice(key, path, JSON.stringify(notices), now() + NOTICE_LIFE_MS);
   return new Response(null, {
     status: 303,
     headers: { Location: `${root}${to}`, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
