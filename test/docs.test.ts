@@ -174,9 +174,12 @@ test("the settings in docs/operating.md are those that the program reads", async
 
 /** Lists the words of every command. */
 function allCommands(): string[] {
-  return buildProgram().commands.flatMap((noun) =>
-    noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
-  );
+  const isShown = (command: { name: () => string }) => !command.name().startsWith("__");
+  return buildProgram()
+    .commands.filter(isShown)
+    .flatMap((noun) =>
+      noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
+    );
 }
 
 test("the style to begin with, in docs/storefront.md, is accepted", () => {

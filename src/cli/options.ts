@@ -1,3 +1,4 @@
+import type { Option } from "commander";
 import { invalid } from "../domain/error.ts";
 import { parseDuration, parseUtc } from "../lib/time.ts";
 
@@ -7,11 +8,16 @@ const MAX_LIMIT = 10_000;
 export const EVENTS_OPTION = ["--events", "queue events for what changes, as if it happened now"] as const;
 export const LIMIT_OPTION = ["--limit <n>", `how many to list, up to ${MAX_LIMIT}`, parseLimit, 20] as const;
 
-/** An option with one of a few values, as the arguments of commander's `option`. */
+/** An option with one of a few values, as the arguments of commander's `option`. `choicesOf` returns the values. */
 export function choiceOption<T extends string>(flags: string, description: string, values: readonly T[]) {
   const [name = ""] = flags.split(" ");
-  const parse = (text: string) => parseChoice(name, text, values);
+  const parse = Object.assign((text: string) => parseChoice(name, text, values), { choices: values });
   return [flags, `${description}: ${values.join(", ")}`, parse] as const;
+}
+
+/** Returns the values of an option that `choiceOption` made; of others, an empty list. */
+export function choicesOf({ parseArg }: Option): readonly string[] {
+  return (parseArg as { choices?: readonly string[] } | undefined)?.choices ?? [];
 }
 
 /** @throws SdsError `invalid` */

@@ -5,6 +5,7 @@ import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { addAdminCommands } from "./admin.ts";
 import { addBackupCommands } from "./backup.ts";
 import { type JsonFlag, SdsCommand } from "./command.ts";
+import { addCompletionCommands, COMPLETE } from "./completions.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
@@ -15,6 +16,7 @@ import { addImportCommands } from "./import.ts";
 import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
+import { addManualCommand } from "./manual.ts";
 import { addPlatformCommands } from "./platform.ts";
 import { CANNOT_WRITE, hasPrintedJson, printJson, printLine, safeMessage, tell, warn } from "./print.ts";
 import { addPullCommand } from "./pull/pull-command.ts";
@@ -31,7 +33,7 @@ import { addWebhookCommands } from "./webhook.ts";
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
 /** Commands that work whatever the files of settings contain. */
-const WITHOUT_SETTINGS = ["demo", "docs", "version"];
+const WITHOUT_SETTINGS = ["completions", "demo", "docs", "man", "version"];
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -92,7 +94,9 @@ export function buildProgram(): SdsCommand {
     )
     .examples("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve")
     .hook("preAction", (_, command) => {
-      if (!WITHOUT_SETTINGS.includes(command.name())) warn(addSettings(command.optsWithGlobals()["data"], process.env));
+      if (WITHOUT_SETTINGS.includes(command.name())) return;
+      const warnings = addSettings(command.optsWithGlobals()["data"], process.env);
+      if (command.name() !== COMPLETE) warn(warnings);
     })
     .exitOverride()
     // commander writes `error:` before a message, and its suggestion on a second line.
@@ -118,6 +122,8 @@ export function buildProgram(): SdsCommand {
   addStatusCommand(program);
   addServiceCommands(program);
   addDocsCommand(program);
+  addCompletionCommands(program);
+  addManualCommand(program);
   addVersionCommand(program);
   return program;
 }

@@ -12,7 +12,10 @@ import { openSqliteTarget } from "./sqlite/copy-target.ts";
 import { type KeptDatabase, keptDatabases } from "./sqlite/data-files.ts";
 import { noData } from "./sqlite/database.ts";
 import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
+import { readShopDomains } from "./sqlite/shop-domains.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
+
+export { readShopDomains };
 
 /** Options of the PostgreSQL engine. */
 interface ServerOptions {

@@ -23,6 +23,8 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "receivers", reason: "receivers; deliveries.test.ts has what they get with both engines" },
   { file: "client-receivers", reason: "receivers with the client" },
   { file: "one-serve", reason: "the lock on the folder; several nodes may serve a PostgreSQL database" },
+  { file: "completions", reason: "shops on PostgreSQL are not completed" },
+  { file: "manual", reason: "it uses no database" },
   { file: "restore-index", reason: "a damaged file" },
   { file: "commands", test: "because it is a file", reason: "a file in place of the data folder" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
