@@ -18,6 +18,8 @@ export interface ContractRead {
    * renewal before. Empty if each renewal has its cycle's number. undefined keeps what is stored.
    */
   renewals?: readonly RenewalRun[];
+  /** What was stored as `renewals` when the reading began. */
+  renewalsBefore?: readonly RenewalRun[];
 }
 
 /** A renewal and its cycle. The cycles of the next renewals follow, up to the next run. */

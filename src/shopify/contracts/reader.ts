@@ -33,8 +33,10 @@ export interface ContractSource extends CycleSource {
   log: Pick<Log, "warn">;
 }
 
+type ReadColumns = "currency" | "renewals" | "renewalsBefore";
+
 /** The records of a contract, and what was read for them. */
-export interface ContractRecords extends Required<Pick<ContractRead, "currency" | "renewals">> {
+export interface ContractRecords extends Required<Pick<ContractRead, ReadColumns>> {
   records: MirrorRecord[];
   /** undefined for a contract that the platform does not have, or does not show yet. */
   node: ContractNode | undefined;
@@ -71,8 +73,10 @@ export async function readContract(
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node, ...read] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
   const orders = new Map(read.flatMap((order) => (order === undefined ? [] : [[order.id, order]])));
-  if (node === undefined)
-    return { records: [], node, cycles: [], orders, mirrored: reading.mirrored, renewals: [], currency: null };
+  if (node === undefined) {
+    const { mirrored, renewals } = reading;
+    return { records: [], node, cycles: [], orders, mirrored, renewals, renewalsBefore: renewals, currency: null };
+  }
   const rest = await readRest(source, shop, node, reading, open);
   return { ...rest, orders: new Map([...orders, ...rest.orders]) };
 }
@@ -175,7 +179,7 @@ async function readRecords(
   source: ContractSource,
   shop: Shop,
   node: ContractNode,
-  { contract, mirrored, renewals: before, settings, changedOrders, readOrder }: ContractReading,
+  { contract, mirrored, renewals: renewalsBefore, settings, changedOrders, readOrder }: ContractReading,
   { cycles, next }: History,
 ): Promise<ContractRecords> {
   const { client, mirror, reportRounding, now } = source;
@@ -197,7 +201,7 @@ async function readRecords(
   const expected = expectedMoney(lines, noteRounding, rate);
   const known = { node, mirrored, expected, noteRounding };
   const ofOrders = orderCycles(cycles, mirrored, next);
-  const { numbers, runs: renewals } = numberRenewals(ofOrders, next, mirrored, before, now());
+  const { numbers, runs: renewals } = numberRenewals(ofOrders, next, mirrored, renewalsBefore, now());
   const records = contractRecords({
     ...known,
     cycles: ofOrders,
@@ -212,5 +216,5 @@ async function readRecords(
     now: now(),
   });
   const nodes = new Map([...orders].map(([gid, order]) => [gid, order.node]));
-  return { records, node, cycles, orders: nodes, mirrored, renewals, currency };
+  return { records, node, cycles, orders: nodes, mirrored, renewals, renewalsBefore, currency };
 }

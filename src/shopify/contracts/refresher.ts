@@ -146,7 +146,8 @@ async function refresh(
     for (const [gid, order] of read.orders) orders.set(gid, Date.parse(order.updatedAt ?? "") || null);
     // An older answer has shown the changes up to its own time, and perhaps not the changes of orders.
     const shown = isNew ? { beganAt: mark(), orders } : { beganAt: updatedAt, orders: new Map<string, null>() };
-    reads.push({ contract: contractGid, updatedAt, ...shown, renewals: read.renewals, currency: read.currency });
+    const { renewals, renewalsBefore, currency } = read;
+    reads.push({ contract: contractGid, updatedAt, ...shown, renewals, renewalsBefore, currency });
   }
   if (isNew || !mayBeLate(dependencies, hint)) return submit(dependencies, shop, read.records, { inboxNumbers, reads });
   await submit(dependencies, shop, read.records, { reads });
@@ -195,11 +196,12 @@ async function loadPage(
     nodes.map(async (node, index) => {
       const result = results[index];
       if (result?.status !== "fulfilled") throw result?.reason;
-      const { records, renewals, currency } = result.value;
+      const { records, renewals, renewalsBefore, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
       // The time of the page holds for the contract only: its orders may come from the stage, and may be older.
       const updatedAt = Date.parse(node.updatedAt);
-      const reads = [{ contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map(), renewals, currency }];
+      const read = { contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map() };
+      const reads = [{ ...read, renewals, renewalsBefore, currency }];
       return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),
   );

@@ -16,7 +16,7 @@ const MAX_ORDERS = 8;
  * that began later are dropped, and these orders are read again.
  */
 export function afterRead(
-  { beganAt, updatedAt, orders, renewals, currency }: ContractRead,
+  { beganAt, updatedAt, orders, currency, ...read }: ContractRead,
   before: StoredRead | undefined,
 ): StoredRead {
   const earlier = Object.entries(before?.orders ?? {}).filter(([, order]) => order.beganAt <= beganAt);
@@ -26,9 +26,19 @@ export function afterRead(
     beganAt,
     updatedAt,
     orders: Object.fromEntries(all.slice(0, MAX_ORDERS)),
-    renewals: renewals ?? before?.renewals ?? [],
+    renewals: renewalsAfter(read, before?.renewals ?? []),
     currency: currency === undefined ? (before?.currency ?? null) : newerCurrency(currency, before?.currency),
   };
+}
+
+/** Joins the runs if another process has stored its own meanwhile. Both are right, because a served number stays. */
+function renewalsAfter(
+  { renewals, renewalsBefore = [] }: Pick<ContractRead, "renewals" | "renewalsBefore">,
+  stored: readonly RenewalRun[],
+): readonly RenewalRun[] {
+  if (renewals === undefined) return stored;
+  if (JSON.stringify(stored) === JSON.stringify(renewalsBefore)) return renewals;
+  return [...new Map([...renewals, ...stored])].toSorted(([a], [b]) => a - b);
 }
 
 export interface ContractReadRow {

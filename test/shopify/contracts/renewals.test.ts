@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Submission } from "../../../src/domain/decide/commit.ts";
 import type { BillingAttempt } from "../../../src/domain/records/platform-records.ts";
 import {
   type ConnectedShop,
@@ -176,6 +177,8 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     return { all, contract };
   }
 
+  const hasCycle = (submissions: readonly Submission[]) =>
+    submissions.some(({ records }) => records.some(({ type }) => type === "billing_cycle"));
   const ids = async ({ shop }: ConnectedShop) => (await shop.all("orders")).map(({ id, shopifyId }) => [shopifyId, id]);
 
   test("a mirror of an earlier version keeps its numbers and ids, and new ones continue", async () => {
@@ -221,8 +224,7 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     const { applyRecords } = mirror;
     // The other process read cycle 3 alone, and stores it while this program reads.
     mirror.applyRecords = async (submissions, ...rest) => {
-      const hasCycle = submissions.some(({ records }) => records.some(({ type }) => type === "billing_cycle"));
-      if (!hasCycle) return applyRecords(submissions, ...rest);
+      if (!hasCycle(submissions)) return applyRecords(submissions, ...rest);
       mirror.applyRecords = applyRecords;
       const other = submissions.map(({ shop, records, reads = [] }) => ({
         shop,
@@ -242,6 +244,33 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
       [2, "PAID", second],
     ]);
     expect(await ids(all)).toEqual(expect.arrayContaining(before));
+  });
+
+  test("an older reading of another process leaves the cycles of served numbers as they are", async () => {
+    const { all, contract } = await weeklyOnEngine();
+    await all.load();
+    all.remote.failAttempt(all.remote.startAttempt(contract, 2));
+    const { mirror } = all.test.app.store;
+    const { applyRecords } = mirror;
+    // The other process read the contract before the attempt, and stores this reading after ours.
+    mirror.applyRecords = async (submissions, ...rest) => {
+      if (!hasCycle(submissions)) return applyRecords(submissions, ...rest);
+      mirror.applyRecords = applyRecords;
+      const results = await applyRecords(submissions, ...rest);
+      const older = submissions.map(({ shop, reads = [] }) => ({
+        shop,
+        records: [],
+        reads: reads.map((read) => ({ ...read, renewals: [] })),
+      }));
+      await applyRecords(older, ...rest);
+      return results;
+    };
+    await all.load();
+    await all.load();
+    expect(await renewals(all)).toEqual([[1, "FAILED", null]]);
+    const order = charge(all, contract, 2);
+    await all.load();
+    expect(await renewals(all)).toEqual([[1, "RECOVERED", order]]);
   });
 });
 
