@@ -127,3 +127,23 @@ export async function signatureOf(
   if (kind === "trigger") return null;
   return signBody(await importSecret(await webhooks.secretOf(shopId, secretVersion)), new TextEncoder().encode(body));
 }
+
+/** Returns the headers of an attempt that would be made now. Rejects if a secret cannot be read. */
+export async function headersNow(
+  webhooks: WebhookStore,
+  shopId: number,
+  delivery: DeliveryDetails,
+  now: number,
+): Promise<Record<string, string>> {
+  const [signature, [newest, former], overlapEndsAt] = await Promise.all([
+    signatureOf(webhooks, shopId, delivery),
+    webhooks.secrets(shopId),
+    webhooks.overlapEndsAt(shopId),
+  ]);
+  const secrets = overlapEndsAt !== null && now < overlapEndsAt ? [newest, former] : [newest];
+  const keys = secrets.flatMap((secret) => (secret === undefined ? [] : (standardKey(secret) ?? [])));
+  return {
+    ...webhookHeaders(delivery, signature ?? ""),
+    ...attemptHeaders(delivery.id, new TextEncoder().encode(delivery.body), keys, now),
+  };
+}

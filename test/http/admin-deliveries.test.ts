@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { findDelivery } from "../../src/actions/delivery.ts";
+import { verify } from "../../src/client/verify.ts";
 import { httpError, type Outcome } from "../../src/domain/deliveries/delivery.ts";
 import type { Topic } from "../../src/domain/events/event.ts";
+import { sampleEvent } from "../../src/domain/events/sample.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { isoUtc } from "../../src/lib/time.ts";
@@ -9,6 +12,7 @@ import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
+import { Receiver } from "../support/receiver.ts";
 import { order, reward, subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
 import { visit } from "../support/visitor.ts";
@@ -286,6 +290,52 @@ describe("the page of a delivery", () => {
     expect(details).toContain(`<code>POST ${HOOK}</code>`);
   });
 
+  test("shows a command that sends the webhook as it was sent", async () => {
+    const { all, html, get, shop, store } = await signedIn();
+    const receiver = new Receiver();
+    const note = `it's "quoted", $HOME \`id\` !! \\ two\nlines, ünïcødé 🎁 \u202e\u009b31m </code><script>alert(1)</script>`;
+    const data = { ...sampleEvent("cancel_flow.completed").data, reason_id: note };
+    await store.webhooks.secret(shop.id, START);
+    await store.webhooks.rotateSecret(shop.id, START, 3_600_000);
+    const id = await store.deliveries.queueTest(shop, { topic: "cancel_flow.completed", data }, START);
+    const path = `/admin/deliveries/${id}/curl`;
+    expect(await html(`/admin/deliveries/${id}`)).toContain(`href="${path}"`);
+    expect(await html(path)).toContain('id="no-endpoint"');
+    await store.webhooks.set(shop.id, { url: `${receiver.url}?to={a,b}&in=[1-3]&x='y'`, topics: [] }, START);
+    all.clock.ms = START + 60_000;
+    const page = await html(path);
+    expect(page).not.toContain("<script>alert");
+    const written = /<code id="curl" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
+    const command = written.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+    // As somebody pastes it: an interactive shell expands "!" outside of quotes.
+    const bash = Bun.spawn(["bash", "--norc", "-i"], {
+      stdin: new Blob([`${command}\nexit\n`]),
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    expect(await bash.stdout.text()).toStartWith("HTTP/1.1 200 OK");
+    const delivery = await store.deliveries.show(shop.id, id);
+    expect(receiver.received.map(({ body }) => body)).toEqual([delivery.body]);
+    const [{ headers = {}, json } = {}] = receiver.received;
+    expect(json?.data).toEqual(data);
+    const [newest = "", former = ""] = await store.webhooks.secrets(shop.id);
+    const now = () => START + 60_000;
+    for (const secret of [newest, former])
+      expect(await verify(secret, delivery.body, headers, { now })).toMatchObject({ isTest: true });
+    expect(headers["x-service-signature"]).toBe((await findDelivery(store, shop, id)).signature ?? "");
+    expect(headers["x-service-topic"]).toBe("cancel_flow.completed");
+
+    all.clock.ms = START + 3_700_000;
+    expect(await html(path)).toMatch(/webhook-signature: v1,[\w+/=]+'/);
+    const large = await store.deliveries.queueTest(
+      shop,
+      { topic: "order.failed", data: { a: "x".repeat(100_000) } },
+      START,
+    );
+    expect(await html(`/admin/deliveries/${large}/curl`)).toContain('id="too-large"');
+    expect((await get(`/admin/deliveries/whd_${"a".repeat(24)}/curl`)).status).toBe(404);
+  });
+
   test("answers the script with the live part of the same page", async () => {
     const { html, get, store, shop } = await signedIn();
     await deadDelivery(store, shop);
@@ -319,7 +369,7 @@ describe("workflow triggers", () => {
   });
 
   test("have their own log, without webhooks", async () => {
-    const { all, html, post, store, shop } = await signedIn();
+    const { all, get, html, post, store, shop } = await signedIn();
     await chooseAllEvents(store, shop);
     await store.webhooks.set(shop.id, { topics: [] }, START);
     await apply(all.app, shop, [subscription(1)]);
@@ -332,6 +382,8 @@ describe("workflow triggers", () => {
     const details = await html(`/admin/deliveries/${queued?.id}`);
     expect(details).toContain("Workflow start: subscription-created");
     expect(details).not.toContain("X-Service-Signature");
+    expect(details).not.toContain("/curl");
+    expect((await get(`/admin/deliveries/${queued?.id}/curl`)).status).toBe(404);
     expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { log: "?status=dead" }))).toEqual([
       303,
       "/admin/deliveries/workflows?status=dead",

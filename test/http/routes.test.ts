@@ -37,6 +37,7 @@ const SERVED = {
   "/admin/deliveries": "GET",
   "/admin/deliveries/retry-dead": "GET, POST",
   "/admin/deliveries/whd_a": "GET",
+  "/admin/deliveries/whd_a/curl": "GET",
   "/admin/deliveries/whd_a/retry": "GET, POST",
   "/admin/triggers": "GET, POST",
   "/admin/deliveries/workflows": "GET",

@@ -4,6 +4,7 @@ import { assetRoutes } from "./assets.ts";
 import { showData } from "./data.tsx";
 import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries.tsx";
 import { showDelivery } from "./delivery.tsx";
+import { showCommand } from "./delivery-command.tsx";
 import { saveValues, showValues } from "./field-values.tsx";
 import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
@@ -31,6 +32,7 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/deliveries/workflows": { get: showLog("trigger") },
   "/deliveries/workflows/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
   "/deliveries/:id": { get: showDelivery },
+  "/deliveries/:id/curl": { get: showCommand },
   "/deliveries/:id/retry": { post: retryDelivery },
   "/triggers": { get: showTriggers, post: saveTriggers },
   "/data": { get: showData },

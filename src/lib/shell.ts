@@ -1,0 +1,16 @@
+import { CONTROLS } from "./log.ts";
+
+/** An apostrophe, or characters that a shell or terminal may interpret when somebody pastes them. */
+const SPECIAL = new RegExp(`'|(?:[!\\n\\t]|${CONTROLS.source})+`, "gu");
+
+/**
+ * Quotes a text as one word for bash and zsh, also when it is pasted. Control and invisible characters, line ends and
+ * exclamation marks are written as bytes: an interactive shell would expand `!` as a command of its history.
+ */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll(SPECIAL, (special) => (special === "'" ? "'\\''" : `'$'${escaped(special)}''`))}'`;
+}
+
+function escaped(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+}
