@@ -74,7 +74,21 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     const runs = [[1, 2] as const, [5, 7] as const];
     expect(await afterReading({ renewals: runs })).toEqual(runs);
     expect(await afterReading({})).toEqual(runs);
-    expect(await afterReading({ renewals: [] })).toEqual([]);
+    expect(await afterReading({ renewals: [], renewalsBefore: runs })).toEqual([]);
+  });
+
+  test("keep the cycles of renewals that were stored after a reading began, beside those of the reading", async () => {
+    const { store, shop } = await storeWithShop(engine);
+    const runs = [[1, 2] as const, [5, 7] as const];
+    for (const renewals of [runs, [[3, 5] as const], []]) {
+      await store.mirror.applyRecords([{ shop, records: [], reads: [{ ...readAt(START), renewals }] }], START, []);
+    }
+    const read = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+    expect(read?.renewals).toEqual([
+      [1, 2],
+      [3, 5],
+      [5, 7],
+    ]);
   });
 
   test("keep the rate of the contract's newest order, and a reading without rates keeps what is stored", async () => {
