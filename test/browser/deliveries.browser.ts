@@ -156,7 +156,7 @@ test("the page of a delivery shows its verdict, its payload, its headers and eve
   await goto("/admin/deliveries");
   await page.click(`#open-last-${id}`);
   expect(await page.textContent("#verdict")).toMatch(
-    /^Not delivered\. Your endpoint answered 503 three times\. We stopped on .+\. Repair it, then resend\.$/,
+    /^Not delivered\. Your endpoint answered 503 three times\. We stopped on .+\. Then resend\.$/,
   );
   const [sent] = receiver.received;
   expect(JSON.parse((await page.textContent("#body")) ?? "")).toEqual(sent?.json);
@@ -165,10 +165,8 @@ test("the page of a delivery shows its verdict, its payload, its headers and eve
   expect(headers).toContain("order.failed");
   expect(await page.locator("#attempts li").count()).toBe(3);
   const newest = page.locator("#attempts li").first();
-  expect(await newest.locator("p").allTextContents()).toEqual([
-    `POST ${receiver.url}`,
-    "The endpoint responded with HTTP 503.",
-  ]);
+  expect(await newest.locator("summary").textContent()).toMatch(/^3 ✕ 503 · \d+ ms · /);
+  expect(await newest.locator("p").allTextContents()).toEqual([`POST ${receiver.url}`]);
   expect(await newest.locator("pre").textContent()).toBe("no");
   expect(await page.locator("#attempt-1 pre").isVisible()).toBe(false);
 

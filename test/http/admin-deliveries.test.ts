@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { findDelivery } from "../../src/actions/delivery.ts";
 import { verify } from "../../src/client/verify.ts";
-import { httpError, type Outcome } from "../../src/domain/deliveries/delivery.ts";
+import { connectError, httpError, type Outcome } from "../../src/domain/deliveries/delivery.ts";
 import type { Topic } from "../../src/domain/events/event.ts";
 import { sampleEvent } from "../../src/domain/events/sample.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
@@ -155,7 +155,7 @@ describe("the delivery log", () => {
     const outcomes: Outcome[] = [
       { statusCode: 200, error: null },
       { statusCode: 503, error: httpError(503) },
-      { statusCode: null, error: "Could not connect to the endpoint: it refused the connection." },
+      { statusCode: null, error: connectError("the connection was refused") },
     ];
     for (const [index, outcome] of outcomes.entries()) {
       const [claim] = claimed.slice(index);
@@ -166,7 +166,7 @@ describe("the delivery log", () => {
     const results = (await rows("/admin/deliveries")).map(([status, , , result]) => `${status}: ${result}`);
     expect(results).toEqual([
       "○ Pending: first attempt now",
-      "✕ Dead: Could not connect to the endpoint: it refused the connection. 1 attemptResend",
+      "✕ Dead: We could not connect to your endpoint: the connection was refused. 1 attemptResend",
       "◐ Retrying: 503 attempt 1, next in 3 min",
       "● Delivered: 200 · 48 ms",
     ]);
@@ -270,6 +270,70 @@ describe("the page of a delivery", () => {
     await apply(all.app, shop, [subscription(1, { customer: "gid://shopify/Customer/12345678901234567891" })]);
     const [queued] = await store.deliveries.list(shop.id, { limit: 1, kind: "trigger" });
     expect(await text(`/admin/deliveries/${queued?.id}`)).toContain("&quot;customer_id&quot;:12345678901234567891,");
+  });
+
+  test("begins with a verdict, and says what to change", async () => {
+    const { all, html, shop, store } = await signedIn();
+    await store.webhooks.secret(shop.id, START);
+    const verdict = async (id: string) => {
+      const page = await html(`/admin/deliveries/${id}`);
+      const box = /<div id="verdict".*?<\/div>/s.exec(page)?.[0] ?? "";
+      return box
+        .replaceAll(/<[^>]*>/g, " ")
+        .replaceAll(/\s+/g, " ")
+        .trim();
+    };
+    const attempt = async (outcome: Outcome, waits: number[] = []) => {
+      const due = [{ shopId: shop.id, kind: "webhook" as const, count: 1 }];
+      const { claimed } = await store.deliveries.recordAndClaim([], due, all.clock.ms, all.clock.ms + 60_000, []);
+      const ended = claimed.map((claim) => ({ claim, outcome, startedAt: all.clock.ms, duration: 48 }));
+      await store.deliveries.recordAndClaim(ended, [], all.clock.ms, all.clock.ms, waits);
+    };
+    const [id = ""] = await queueTests(store, shop, ["order.failed"]);
+    all.clock.ms = START + 1_000;
+    expect(await verdict(id)).toBe("The test event is on its way. The result will appear here.");
+    const refused = { statusCode: 503, error: httpError(503) };
+    const advice =
+      "Your server is overloaded, or your program is not running. Look at your program's log of this time.";
+    await attempt(refused, [180_000]);
+    expect(await verdict(id)).toBe(`Your endpoint answered 503. Next attempt in 3 min. ${advice}`);
+    all.clock.ms += 181_000;
+    await attempt(refused, [180_000]);
+    expect(await verdict(id)).toBe(
+      `Not delivered. Your endpoint answered 503 twice. We stopped on 2026-03-01 12:03 UTC . ${advice} Then resend.`,
+    );
+    await store.deliveries.retry(shop.id, id, all.clock.ms);
+    expect(await verdict(id)).toBe("The test event is sent again. The result will appear here.");
+    await attempt({ statusCode: null, error: connectError("the connection was refused") });
+    expect(await verdict(id)).toStartWith(
+      "Not delivered. We could not connect to your endpoint: the connection was refused. We stopped on",
+    );
+    await store.deliveries.retry(shop.id, id, all.clock.ms);
+    await attempt({ statusCode: null, error: connectError("the connection was refused") });
+    expect(await verdict(id)).toContain("the connection was refused, twice. We stopped on");
+    await store.deliveries.retry(shop.id, id, all.clock.ms);
+    await attempt({ statusCode: 200, error: null });
+    expect(await verdict(id)).toBe("Delivered in 48 ms at attempt 5.");
+    const [other = ""] = await queueTests(store, shop, ["order.failed"]);
+    await attempt({ statusCode: 200, error: null });
+    expect(await verdict(other)).toBe("Delivered in 48 ms at the first attempt.");
+  });
+
+  test("leads to the other deliveries of the same contract or customer", async () => {
+    const { all, html, shop, store } = await signedIn();
+    await chooseAllEvents(store, shop);
+    await apply(all.app, shop, [subscription(1), subscription(2), order(1, 3), order(1, 4), reward("r1")]);
+    const about = async (topic: string) => {
+      const [delivery] = await store.deliveries.list(shop.id, { limit: 1, kind: "webhook", topic });
+      const page = await html(`/admin/deliveries/${delivery?.id}`);
+      const text = /<a id="related"[^>]*>([^<]*)/.exec(page)?.[1];
+      return text === undefined ? undefined : [text, rowsOf(await html(linkOf(page, "related"))).length];
+    };
+    expect(await about("order.charged")).toEqual(["Of the same subscription: 2 more", 3]);
+    expect(await about("subscription.created")).toBeUndefined();
+    expect(await about("loyalty.reward_earned")).toBeUndefined();
+    await apply(all.app, shop, [reward("r2")]);
+    expect((await about("loyalty.reward_earned"))?.[0]).toBe("Of the same customer: 1 more");
   });
 
   test("shows a script in an error or a body as text", async () => {

@@ -213,7 +213,8 @@ describe("webhooks", () => {
     expect(path).toMatch(/^\/admin\/deliveries\/whd_[a-z2-7]{24}$/);
     // The form itself woke the sender: the test app runs no jobs that could.
     const [delivered] = await receiver.gets(1);
-    const onItsWay = '<p id="on-its-way">The test event is on its way. The result will appear here.</p>';
+    const onItsWay =
+      '<p id="on-its-way" class="verdict">The test event is on its way. The result will appear here.</p>';
     for (const waiting of [await html(path), await html(path), await html(path, { "X-Part": "live" })])
       expect(waiting).toContain(onItsWay);
     release();

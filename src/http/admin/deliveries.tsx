@@ -40,7 +40,7 @@ export function showLog(kind: DeliveryKind): Handler {
     const content = (
       <>
         {filters}
-        <p class="muted">
+        <p class="muted above-rows">
           Newest first. {retentionText(keepDeliveredMs)}
           {dead === 0 || search.filter.status === "dead" ? null : (
             <>

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { type DeliveryKind, type DeliveryStatus, httpError } from "../../domain/deliveries/delivery.ts";
+import { explainFailure } from "../../domain/deliveries/failure.ts";
 import { numberOf } from "../../domain/deliveries/subject.ts";
 import { printable } from "../../lib/log.ts";
 import { counted } from "../../lib/text.ts";
@@ -160,8 +161,16 @@ export function nextText(nextAttemptAt: number, now: number): string {
 }
 
 /** The last answer: its HTTP status, or why no answer came. Empty without an attempt. */
-function answerText({ lastStatusCode, error }: Delivery): string {
+function answerText(delivery: Delivery): string {
+  const { lastStatusCode, error } = delivery;
   if (error === null || (lastStatusCode !== null && error === httpError(lastStatusCode)))
     return String(lastStatusCode ?? "");
-  return printable(error);
+  return failureOf(delivery);
+}
+
+/** Says how the last attempt failed. */
+export function failureOf({ kind, lastStatusCode: statusCode, error }: Delivery): string {
+  const isAnswer = statusCode === null || error === httpError(statusCode);
+  const what = kind === "webhook" && isAnswer ? explainFailure({ statusCode, error })?.what : error;
+  return printable(what ?? "");
 }

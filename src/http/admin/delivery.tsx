@@ -3,16 +3,16 @@ import type { ComponentChildren } from "preact";
 import { findDelivery } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/deliverer.ts";
 import { httpError } from "../../domain/deliveries/delivery.ts";
+import { explainFailure } from "../../domain/deliveries/failure.ts";
 import { numberOf } from "../../domain/deliveries/subject.ts";
 import { printable } from "../../lib/log.ts";
-import { sentence } from "../../lib/text.ts";
 import type { Attempt, DeliveryDetails, DeliveryLog } from "../../store/port/deliveries.ts";
 import type { Handler } from "./admin-request.ts";
 import { Code } from "./code.tsx";
 import { CopyButton, Empty, type Fact, Facts, Link, Time } from "./components.tsx";
 import { LOG_OF } from "./deliveries.tsx";
 import { STATUS_NAMES } from "./delivery-filters.tsx";
-import { aboutText, Live, nextText, ResendForm, StatusBadge } from "./delivery-log.tsx";
+import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./delivery-log.tsx";
 
 /** The most other deliveries of a subject that are counted. */
 const COUNTED = 99;
@@ -42,7 +42,7 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
       <>
         {signature === null ? null : (
           <Link id="as-curl" class="button outline" to={`/deliveries/${id}/curl`}>
-            Copy as curl
+            Copy as curl…
           </Link>
         )}
         <ResendForm id={id} buttonId={`retry-this-${id}`} label={`Resend ${topic}`} />
@@ -81,7 +81,6 @@ function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: numbe
 function Verdict({ delivery, now }: { delivery: DeliveryDetails; now: number }) {
   const { status, attempts, history, nextAttemptAt } = delivery;
   const last = history.at(-1);
-  const next = nextAttemptAt === null ? "" : ` Next attempt ${nextText(nextAttemptAt, now)}.`;
   switch (status) {
     case "pending":
       return (
@@ -98,26 +97,36 @@ function Verdict({ delivery, now }: { delivery: DeliveryDetails; now: number }) 
       );
     case "retrying":
       return (
-        <VerdictBox tone=" warning">
+        <VerdictBox tone=" warning" todo={todoOf(delivery)}>
           {failureText(delivery)}
-          {next}
+          {nextAttemptAt === null ? "" : ` Next attempt ${nextText(nextAttemptAt, now)}.`}
         </VerdictBox>
       );
     case "dead":
       return (
-        <VerdictBox tone=" bad">
+        <VerdictBox tone=" bad" todo={[todoOf(delivery), " Then resend."]}>
           Not delivered. {failureText(delivery)} We stopped
           {last === undefined ? null : [" on ", <Time ms={last.startedAt} />]}.
-          {delivery.kind === "webhook" ? " Repair it, then resend." : ""}
         </VerdictBox>
       );
   }
 }
 
-function VerdictBox({ id, tone, children }: { id?: string; tone: string; children: ComponentChildren }) {
+interface VerdictBoxProps {
+  id?: string;
+  tone: string;
+  /** What to change. */
+  todo?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+function VerdictBox({ id, tone, todo, children }: VerdictBoxProps) {
   return (
-    <div id="verdict" class={`notice verdict${tone}`}>
-      <p id={id}>{children}</p>
+    <div id="verdict" class={`notice${tone}`}>
+      <p id={id} class="verdict">
+        {children}
+      </p>
+      {todo === undefined ? null : <p id="todo">{todo}</p>}
     </div>
   );
 }
@@ -127,19 +136,23 @@ function whatOf({ kind, test }: DeliveryDetails): string {
   return kind === "webhook" ? "The webhook" : "The workflow start";
 }
 
-const TIMES = ["", "", " twice", " three times", " four times", " five times"];
+const TIMES = ["", "", "twice", "three times", "four times", "five times"];
 
 /** Says how the last attempts failed: "Your endpoint answered 503 five times." */
-function failureText({ kind, history, error }: DeliveryDetails): string {
+function failureText(delivery: DeliveryDetails): string {
+  const { history } = delivery;
   const last = history.at(-1);
-  if (last === undefined) return sentence(error ?? "");
-  const others = history.findLastIndex((each) => each.statusCode !== last.statusCode || each.error !== last.error);
+  const others = history.findLastIndex((each) => each.statusCode !== last?.statusCode || each.error !== last.error);
   const count = history.length - 1 - others;
-  const times = TIMES[count] ?? ` ${count} times`;
-  if (kind === "webhook" && last.statusCode !== null && last.error === httpError(last.statusCode))
-    return `Your endpoint answered ${last.statusCode}${times}.`;
-  const text = sentence(printable(last.error ?? ""));
-  return count === 1 ? text : `${text} That happened${times}.`;
+  const what = failureOf(delivery).replace(/\.$/, "");
+  if (count < 2) return `${what}.`;
+  return `${what}${last?.statusCode === null ? "," : ""} ${TIMES[count] ?? `${count} times`}.`;
+}
+
+/** What to change after a failed webhook. A workflow start has its reason in the platform's own words. */
+function todoOf({ kind, lastStatusCode: statusCode, error }: DeliveryDetails): string {
+  const todo = kind === "webhook" ? explainFailure({ statusCode, error })?.todo : undefined;
+  return todo ?? "Repair what the platform names.";
 }
 
 function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolean }) {
@@ -148,6 +161,7 @@ function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolea
     <li value={number}>
       <details id={`attempt-${number}`} open={isNewest}>
         <summary>
+          <span class="muted">{number}</span>{" "}
           <span class={error === null ? "delivered" : "dead"}>
             <span aria-hidden="true">{error === null ? "●" : "✕"}</span> {statusCode ?? "no answer"}
           </span>{" "}
@@ -158,7 +172,7 @@ function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolea
             <code>POST {printable(url)}</code>
           </p>
         )}
-        {error === null ? null : <p class="error">{printable(error)}</p>}
+        {error === null || error === httpError(statusCode ?? 0) ? null : <p class="error">{printable(error)}</p>}
         {answer === null ? null : <Answer text={answer} />}
       </details>
     </li>
