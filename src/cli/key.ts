@@ -14,6 +14,8 @@ const LABEL_OPTION = [
   parseLabel,
 ] as const;
 
+const MAKER = { actor: "operator", createdBy: "command line" } as const;
+
 type KeyFlags = JsonFlag & { label: string };
 
 export function addKeyCommands(program: SdsCommand): void {
@@ -60,7 +62,7 @@ export function addKeyCommands(program: SdsCommand): void {
 
 async function create({ label, json }: KeyFlags, command: Command): Promise<void> {
   const { entry, warnings } = await withShop(command, async (store, shop) => {
-    const created = await createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now());
+    const created = await createKey({ store, random: randomBytes }, { shop, label, ...MAKER }, Date.now());
     const { entry, plaintext } = created;
     try {
       // Not `printLine`, which returns before the key is written: if the write fails, the key must be revoked.
@@ -79,7 +81,7 @@ async function create({ label, json }: KeyFlags, command: Command): Promise<void
 async function importLegacy({ label, json }: KeyFlags, command: Command): Promise<void> {
   const legacyKey = parseKey((await Bun.stdin.text()).replace(/\r?\n$/, ""));
   const { entry, warnings } = await withShop(command, (store, shop) =>
-    createKey({ store, random: randomBytes }, { shop, label, legacyKey, actor: "operator" }, Date.now()),
+    createKey({ store, random: randomBytes }, { shop, label, legacyKey, ...MAKER }, Date.now()),
   );
   if (json) printJson({ id: entry.id, ...keyFields(entry) });
   else printLine(entry.id);
@@ -93,6 +95,7 @@ async function list({ json }: JsonFlag, command: Command): Promise<void> {
     LABEL: ({ label }) => label,
     FINGERPRINT: ({ fingerprint }) => fingerprint,
     CREATED: ({ createdAt }) => createdAt,
+    "MADE BY": ({ createdBy }) => createdBy ?? "",
     "LAST USED": ({ lastUsedAt }) => lastUsedAt ?? "never",
     "": ({ legacy }) => (legacy ? "Legacy-rotate" : ""),
   });
@@ -103,5 +106,11 @@ function keyFields({ label, fingerprint, createdAt }: ApiKey) {
 }
 
 function listEntry(key: ApiKey) {
-  return { id: key.id, ...keyFields(key), lastUsedAt: isoUtcOrNull(key.lastUsedAt), legacy: key.legacy };
+  return {
+    id: key.id,
+    ...keyFields(key),
+    lastUsedAt: isoUtcOrNull(key.lastUsedAt),
+    legacy: key.legacy,
+    createdBy: key.createdBy,
+  };
 }

@@ -10,6 +10,8 @@ export interface ApiKey {
   createdAt: number;
   lastUsedAt: number | null;
   legacy: boolean;
+  /** Such as "staff 42" or "command line"; null for keys of earlier versions. */
+  createdBy: string | null;
 }
 
 const KEY = /^cad_pk_[0-9a-f]{48}$/;
@@ -59,8 +61,7 @@ export function parseLabel(text: string): string {
 /** Makes the stored entry of a new key. @throws SdsError `invalid` for the label */
 export function describeKey(
   key: string,
-  label: string,
-  legacy: boolean,
+  { label, legacy, createdBy }: Pick<ApiKey, "label" | "legacy" | "createdBy">,
   random: (bytes: number) => Uint8Array,
   now: number,
 ): ApiKey {
@@ -71,5 +72,6 @@ export function describeKey(
     createdAt: now,
     lastUsedAt: null,
     legacy,
+    createdBy,
   };
 }

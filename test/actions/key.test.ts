@@ -10,17 +10,18 @@ async function opened(plan: "pro" | "free" = "pro") {
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan, currency: "USD" }, START);
   const dependencies = { store, random: randomBytes };
   const importKey = (legacyKey: string) =>
-    createKey(dependencies, { shop, label: "Old", actor: "operator", legacyKey }, START);
+    createKey(dependencies, { shop, label: "Old", ...OPERATOR, legacyKey }, START);
   return { store, shop, dependencies, importKey };
 }
 
+const OPERATOR = { actor: "operator", createdBy: "command line" } as const;
 const LEGACY = `cad_pk_${"ab".repeat(24)}`;
 const NO_ACCESS = noAccess("API access");
 
 describe("a new key", () => {
   test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {
     const { store, shop, dependencies } = await opened();
-    const wanted = { shop, label: " Warehouse ", actor: "merchant" } as const;
+    const wanted = { shop, label: " Warehouse ", actor: "merchant", createdBy: "staff 42" } as const;
     const { entry, plaintext, warnings } = await createKey(dependencies, wanted, START);
     expect(plaintext).toMatch(/^cad_pk_[0-9a-f]{48}$/);
     expect(entry).toEqual({
@@ -30,26 +31,34 @@ describe("a new key", () => {
       createdAt: START,
       lastUsedAt: null,
       legacy: false,
+      createdBy: "staff 42",
     });
     expect(warnings).toEqual([]);
     expect(await store.keys.list(shop.id)).toEqual([entry]);
     expect(await store.keys.find(hashKey(plaintext))).toMatchObject({ keyId: entry.id, shopId: shop.id });
   });
 
+  test("with the label of another key is made with a warning", async () => {
+    const { shop, dependencies } = await opened();
+    const { entry } = await createKey(dependencies, { shop, label: "Warehouse", ...OPERATOR }, START);
+    const second = await createKey(dependencies, { shop, label: " Warehouse", ...OPERATOR }, START);
+    expect(second.warnings).toEqual([`the key ${entry.fingerprint}… has the label Warehouse too`]);
+  });
+
   test("is refused for its label, and nothing is stored", async () => {
     const { store, shop, dependencies } = await opened();
     const message = "the label must have 1 to 200 characters and no control or invisible characters";
-    const refused = createKey(dependencies, { shop, label: " ", actor: "operator" }, START);
+    const refused = createKey(dependencies, { shop, label: " ", ...OPERATOR }, START);
     await expect(refused).rejects.toMatchObject({ code: "invalid", message });
     expect(await store.keys.list(shop.id)).toEqual([]);
   });
 
   test("is refused to a merchant whose plan has no API access; the operator gets it with a warning", async () => {
     const { store, shop, dependencies } = await opened("free");
-    const refused = createKey(dependencies, { shop, label: "A", actor: "merchant" }, START);
+    const refused = createKey(dependencies, { shop, label: "A", actor: "merchant", createdBy: "session" }, START);
     await expect(refused).rejects.toMatchObject({ code: "plan_required", message: NO_ACCESS });
     expect(await store.keys.list(shop.id)).toEqual([]);
-    const { entry, warnings } = await createKey(dependencies, { shop, label: "A", actor: "operator" }, START);
+    const { entry, warnings } = await createKey(dependencies, { shop, label: "A", ...OPERATOR }, START);
     expect(warnings).toEqual([NO_ACCESS]);
     expect(await store.keys.list(shop.id)).toEqual([entry]);
   });

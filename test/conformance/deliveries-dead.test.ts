@@ -123,6 +123,20 @@ describe.each(engines())("$name: a test event", (engine) => {
     expect(await store.deliveries.queueTest(other, event, START)).not.toBe(id);
   });
 
+  test("is found if it is the shop's newest", async () => {
+    const { store } = await engine.open();
+    const [shop, other] = [await shopWithEvents(store), await shopWithEvents(store, "other")];
+    expect(await store.deliveries.newestTest(shop.id)).toBeUndefined();
+    const [, second] = [
+      await store.deliveries.queueTest(shop, event, START + 1),
+      await store.deliveries.queueTest(shop, event, START),
+    ];
+    await store.deliveries.queueTest(other, event, START + 2);
+    await queueRewards(store, shop, [1]);
+    expect(await store.deliveries.list(shop.id, { limit: 1, kind: "webhook" })).toMatchObject([{ test: false }]);
+    expect(await store.deliveries.newestTest(shop.id)).toBe(second);
+  });
+
   test("of a shop that was removed is refused", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);

@@ -208,6 +208,7 @@ async function deliver(store: Store, shop: Shop): Promise<void> {
   await Promise.all([deliveries.countDead(shop.id, 0), deliveries.countDead(shop.id, 0, "webhook")]);
   await deliveries.retryDead(shop.id, 0, START);
   await deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START);
+  await deliveries.newestTest(shop.id);
   await searchLog(store, shop);
   await deliveries.prune(START + HOUR, 0);
 }

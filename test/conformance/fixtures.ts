@@ -52,6 +52,7 @@ export function apiKey(name: string, fields: Partial<ApiKey> = {}): ApiKey {
     createdAt: START,
     lastUsedAt: null,
     legacy: false,
+    createdBy: null,
     ...fields,
   };
 }

@@ -7,7 +7,11 @@ import { apiKey, expectConflict, failures, removeShop } from "./fixtures.ts";
 describe.each(engines())("$name: API keys", (engine) => {
   test("are listed for each shop, oldest first, and keys of the same moment by id", async () => {
     const { store, shop: alpha, other: beta } = await storeWithTwoShops(engine);
-    const [a, b, c] = [apiKey("a", { createdAt: START + 1 }), apiKey("b", { legacy: true }), apiKey("c")];
+    const [a, b, c] = [
+      apiKey("a", { createdAt: START + 1 }),
+      apiKey("b", { legacy: true, createdBy: "staff 42" }),
+      apiKey("c"),
+    ];
     for (const each of [a, c, b]) await store.keys.add(alpha.id, each, hashKey(each.id));
     expect(await store.keys.list(alpha.id)).toEqual([b, c, a]);
     expect(await store.keys.list(beta.id)).toEqual([]);
@@ -38,6 +42,7 @@ describe.each(engines())("$name: API keys", (engine) => {
         created_at: START,
         last_used_at: null,
         revoked_at: null,
+        created_by: null,
       },
     ]);
   });

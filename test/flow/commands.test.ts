@@ -72,6 +72,7 @@ describe("key", () => {
         createdAt: expect.stringMatching(ISO),
         lastUsedAt: null,
         legacy: false,
+        createdBy: "command line",
       },
     ]);
     for (const text of [key, key.slice(7)]) expect(await program.holds(text)).toBe(false);

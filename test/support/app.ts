@@ -119,6 +119,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
       createdAt: clock.now(),
       lastUsedAt: null,
       legacy: false,
+      createdBy: null,
     };
     await store.keys.add(shop.id, entry, hashKey(key));
     const get = (path: string, headers: Record<string, string> = {}) =>

@@ -54,7 +54,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const shop = await store.shops.add({ domain: SHOP, plan: "pro", currency: "USD" }, Date.now());
     const { plaintext: key } = await createKey(
       { store, random: randomBytes },
-      { shop, label: "Demo", actor: ACTOR },
+      { shop, label: "Demo", actor: ACTOR, createdBy: "demo" },
       Date.now(),
     );
     const post = await intakeClient(app, address);

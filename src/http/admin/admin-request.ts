@@ -56,6 +56,8 @@ export type AdminTab = keyof typeof TABS;
 /** A visitor's request. The shop is the visitor's shop: a request cannot name another shop. */
 export interface AdminRequest {
   shop: Shop;
+  /** See `Visitor`. */
+  who: string;
   /** The value of `:id` in the path. */
   id: string;
   /** The parameters of the address. Anyone can have written them: they are parsed before they are used. */

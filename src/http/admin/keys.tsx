@@ -21,10 +21,10 @@ export const showKeys: Handler = (request, dependencies) => keysPage(request, de
 export const createKey: Handler = async (request, dependencies) => {
   const label = request.form.get("label") ?? "";
   try {
-    const { shop } = request;
+    const { shop, who } = request;
     const { entry, plaintext } = await actions.createKey(
       dependencies,
-      { shop, label, actor: "merchant" },
+      { shop, label, actor: "merchant", createdBy: who },
       dependencies.now(),
     );
     const secret = { name: "the new key", value: plaintext };

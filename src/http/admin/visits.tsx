@@ -140,11 +140,11 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
   // The session can end while a slow body arrives.
   const kept = isPost ? await site.door.keep(visitor) : visitor;
   if (kept === undefined) return site.door.refuse();
-  const { shop, key } = kept;
+  const { shop, key, who } = kept;
   const once = form.get("once");
   if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
   const query = new URLSearchParams(queryOf(request.url));
-  const result = await handler({ shop, id, query, form }, site);
+  const result = await handler({ shop, who, id, query, form }, site);
   if ("frame" in result) {
     const html = renderFrame(result);
     if (kept.frame === null) return respondFrame(html, null);

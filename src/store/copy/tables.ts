@@ -93,7 +93,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table("change_spans", "shop_id span", { number: "shop_id span number" }),
   table("api_keys", "id", {
     number: "shop_id created_at last_used_at revoked_at",
-    text: "id label fingerprint",
+    text: "id label fingerprint created_by",
     flag: "legacy",
     bytes: "hash",
   }),

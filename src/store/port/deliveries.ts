@@ -206,6 +206,8 @@ export interface DeliveryLog extends DeliveryCounts {
   page(shopId: number, filter: DeliveryFilter): Promise<DeliveryPage>;
   /** Returns the deliveries with these ids, newest first. Leaves out unknown ids. */
   pick(shopId: number, ids: readonly string[]): Promise<Delivery[]>;
+  /** Returns the id of the newest test event; undefined without one. */
+  newestTest(shopId: number): Promise<string | undefined>;
   /** @throws SdsError `not_found` */
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */

@@ -6,6 +6,7 @@ import redactions from "./migrations/0005_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0006_exchange_rates.sql" with { type: "text" };
 import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" with { type: "text" };
 import renewalsAndInstallation from "./migrations/0008_renewals_and_installation.sql" with { type: "text" };
+import auditAndAlerts from "./migrations/0009_audit_and_alerts.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly string[] = [
   exchangeRates,
   queuesAndConnections,
   renewalsAndInstallation,
+  auditAndAlerts,
 ];

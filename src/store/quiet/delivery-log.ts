@@ -71,7 +71,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
   };
 }
 
-type DeliveryReads = Pick<DeliveryLog, "list" | "page" | "pick" | "show" | "countWaiting" | "countDead">;
+type DeliveryReads = Pick<DeliveryLog, "list" | "page" | "pick" | "newestTest" | "show" | "countWaiting" | "countDead">;
 
 function deliveryReads(db: QuietDatabase): DeliveryReads {
   return {
@@ -89,6 +89,13 @@ function deliveryReads(db: QuietDatabase): DeliveryReads {
     page: (shopId, filter) => searchDeliveries(db, shopId, filter),
 
     pick: (shopId, ids) => pickDeliveries(db, shopId, ids),
+
+    async newestTest(shopId) {
+      const newest = await db.get<{ id: string }>(
+        sql`SELECT id FROM deliveries WHERE shop_id = ${shopId} AND test ORDER BY number DESC LIMIT 1`,
+      );
+      return newest?.id;
+    },
 
     show: (shopId, id) => showDelivery(db, shopId, id),
 

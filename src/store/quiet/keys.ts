@@ -4,14 +4,17 @@ import type { KeyOwner, KeyStore } from "../port/keys.ts";
 import { lockFor, parameter, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
 import { joinCounters } from "./shops.ts";
 
-const COLUMNS = sql`id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy`;
+const COLUMNS = sql`id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy,
+  created_by AS "createdBy"`;
 
 export function keyStore(db: QuietDatabase): KeyStore {
   return {
-    async add(shopId, { id, label, fingerprint, createdAt, lastUsedAt, legacy }, hash) {
+    async add(shopId, { id, label, fingerprint, createdAt, lastUsedAt, legacy, createdBy }, hash) {
       const added = await db.run(
-        sql`INSERT INTO api_keys (id, shop_id, label, hash, fingerprint, legacy, created_at, last_used_at)
-          VALUES (${id}, ${shopId}, ${label}, ${hash}, ${fingerprint}, ${legacy}, ${createdAt}, ${lastUsedAt})
+        sql`INSERT INTO api_keys (id, shop_id, label, hash, fingerprint, legacy, created_at, last_used_at,
+            created_by)
+          VALUES (${id}, ${shopId}, ${label}, ${hash}, ${fingerprint}, ${legacy}, ${createdAt}, ${lastUsedAt},
+            ${createdBy})
           ON CONFLICT DO NOTHING`,
       );
       if (added === 0)

@@ -16,6 +16,7 @@ import redactions from "./migrations/0013_redactions.sql" with { type: "text" };
 import exchangeRates from "./migrations/0014_exchange_rates.sql" with { type: "text" };
 import queuesAndConnections from "./migrations/0015_queues_and_connections.sql" with { type: "text" };
 import renewalsAndInstallation from "./migrations/0016_renewals_and_installation.sql" with { type: "text" };
+import auditAndAlerts from "./migrations/0017_audit_and_alerts.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -52,4 +53,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: exchangeRates },
   { sql: queuesAndConnections },
   { sql: renewalsAndInstallation },
+  { sql: auditAndAlerts },
 ];
