@@ -257,6 +257,24 @@ describe("an object in a list that always fails is left out", () => {
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
   });
 
+  test("if an order fails, also after its contract was read without it", async () => {
+    const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
+    const contract = all.remote.ids("contract")[3] ?? "";
+    const order = all.remote.originOrder(contract) ?? "";
+    all.remote.breakField(order, "Order.updatedAt");
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    await reconcile(all);
+    expect(await all.inbox()).toMatchObject([{ subject: contract }]);
+    all.test.clock.ms += HOUR_MS;
+    all.remote.pause(contract);
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toContainEqual(expect.objectContaining({ status: "PAUSED" }));
+    all.remote.mendFields();
+    await all.processedAfter(HOUR_MS);
+    expect(await all.inbox()).toEqual([]);
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
+  });
+
   test("if an attempt fails, and its contract is read", async () => {
     const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
     const attempt = all.remote.startAttempt(all.remote.ids("contract")[3] ?? "", 2);

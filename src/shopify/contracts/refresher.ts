@@ -171,7 +171,10 @@ async function alreadyHas(
   { of, orders, triggeredAt, evidence = {} }: ChangeHint,
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
-  const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]?.beganAt);
+  // Evidence of an order says whether a reading has shown it. An order without evidence must be read again.
+  const shown = of === "order" ? [] : [...Object.keys(evidence.orders ?? {}), ...(evidence.charges ?? [])];
+  const readings = orders.flatMap((gid) => (shown.includes(gid) ? [] : [stored?.orders[gid]]));
+  const times = [...(of === "contract" ? [stored] : []), ...readings].map((reading) => reading?.beganAt);
   // A time in the future was stored before the clock was set back, so it is ignored.
   const isLater = times.every(
     (at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS,
