@@ -23,6 +23,8 @@ const MOST_WAITS = 200;
 /** An object that never answers. */
 interface DeadObject {
   gid: string;
+  /** The broken field. */
+  field: string;
   /** Its inbox item has one of these subjects. */
   subjects: string[];
   unchecked: string[];
@@ -305,13 +307,13 @@ export class Life {
     findings.push(...wrongEvents(all, this.lived, unchecked));
     const inbox = await all.inbox();
     const mirrored = new Set((await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId));
-    for (const { gid, subjects } of this.dead) {
+    for (const { gid, field, subjects } of this.dead) {
       // An order of a contract that is not mirrored has an item of its own: it is not known to be of this contract.
       const isApart = subjects.some((subject) => subject.includes("Contract") && !mirrored.has(subject));
       const own = inbox.filter(({ subject }) => subjects.includes(subject));
       const isNamed = own.every(({ error }) => error?.includes("Internal error") === true);
       if (own.length !== (isApart ? subjects.length : 1) || !isNamed)
-        findings.push(`${gid} never answers and has these items: ${JSON.stringify(own)}`);
+        findings.push(`${gid} never answers ${field} and has these items: ${JSON.stringify(own)}`);
     }
     const dead = new Set(this.dead.flatMap(({ subjects }) => subjects));
     for (const item of inbox.filter(({ subject }) => !dead.has(subject)))

@@ -153,6 +153,7 @@ const neverAnswering: Switch = {
     const of = subjects?.flatMap((each) => each ?? []) ?? [`reading of ${bad}`];
     life.dead.push({
       gid: bad,
+      field,
       subjects: of,
       unchecked: [bad, ...(gid === undefined || subjects === undefined ? [] : [gid])],
     });
