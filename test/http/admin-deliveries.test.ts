@@ -2,12 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { findDelivery } from "../../src/actions/delivery.ts";
 import { verify } from "../../src/client/verify.ts";
 import { connectError, httpError, type Outcome } from "../../src/domain/deliveries/delivery.ts";
-import type { Topic } from "../../src/domain/events/event.ts";
+import { TOPIC_NAMES, type Topic } from "../../src/domain/events/event.ts";
 import { sampleEvent } from "../../src/domain/events/sample.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { isoUtc } from "../../src/lib/time.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { queueRewards } from "../conformance/delivery-fixtures.ts";
 import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -84,6 +85,8 @@ describe("the delivery log", () => {
     expect(await found("from=2026-03-02")).toEqual([]);
     const page = await html("/admin/deliveries?status=&topic=&from=&to=&subject=999");
     expect(page).toContain("No delivery matches.");
+    expect(page).toContain('data-poll="off"');
+    expect(await html("/admin/deliveries?subject=1")).toContain('data-poll="on"');
     expect(page).toContain('value="999"');
     expect(linkOf(page, "clear")).toBe("/admin/deliveries");
 
@@ -114,6 +117,26 @@ describe("the delivery log", () => {
     expect(page).toContain(`<small id="${name}-error" class="field-error" role="alert">${error}</small>`);
     expect(page).toContain('id="refused"');
     expect(page).not.toContain('id="last"');
+  });
+
+  test("searches on for a while, and says that older deliveries may match", async () => {
+    const { all, html, shop, store } = await signedIn();
+    await store.webhooks.set(shop.id, { url: HOOK, topics: TOPIC_NAMES }, START);
+    await apply(all.app, shop, [subscription(1)]);
+    await queueRewards(
+      store,
+      shop,
+      Array.from({ length: 5_100 }, (_, index) => index),
+    );
+    const search = "/admin/deliveries?topic=subscription.created";
+    expect(rowsOf(await html(search))).toHaveLength(1);
+    // The clock of a slow machine: each look at it comes 100 ms later.
+    let time = START;
+    Object.defineProperty(all.clock, "ms", { get: () => (time += 100) });
+    const page = await html(search);
+    expect(rowsOf(page)).toEqual([]);
+    expect(page).toContain("The newer deliveries do not match. “Older” searches on.");
+    expect(rowsOf(await html(linkOf(page, "older")))).toHaveLength(1);
   });
 
   test("refuses a last day before the first day", async () => {

@@ -35,7 +35,7 @@ test("dead deliveries come before all else that is well, and the bars count thei
   const { html, store, shop } = await signedIn();
   await deadDelivery(store, shop);
   const page = await html(OVERVIEW);
-  expect(verdictIn(page)).toBe("1 delivery is dead. Repair the endpoint, then retry. See the delivery log");
+  expect(verdictIn(page)).toBe("1 delivery is dead. Repair the endpoint, then resend. See the delivery log");
   expect(figuresIn(page)).toMatchObject({
     Endpoint: "not set",
     "Succeeded, 24 hours": "0.0 %",

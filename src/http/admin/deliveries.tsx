@@ -3,7 +3,8 @@ import type { VNode } from "preact";
 import { retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
 import { type DeliveryKind, retentionText } from "../../domain/deliveries/delivery.ts";
 import { counted } from "../../lib/text.ts";
-import type { Delivery, DeliveryLog, DeliveryPage } from "../../store/port/deliveries.ts";
+import { nextTurn } from "../../lib/waits.ts";
+import type { Delivery, DeliveryFilter, DeliveryLog, DeliveryPage } from "../../store/port/deliveries.ts";
 import type { AdminTab, Handler } from "./admin-request.ts";
 import { Confirm, Empty, Link } from "./components.tsx";
 import { Filters, isNarrowed, type LogSearch, queryOf, readSearch } from "./delivery-filters.tsx";
@@ -11,6 +12,8 @@ import { Live, LogTable } from "./delivery-log.tsx";
 import { EmptySection, SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./samples.tsx";
 
 const PAGE_ROWS = 20;
+/** How long a page goes on with a search that found too few deliveries. */
+const SEARCH_MS = 50;
 /** The most newer deliveries that are counted. */
 const COUNTED = 99;
 
@@ -20,7 +23,7 @@ const NAMES: Record<DeliveryKind, string> = { webhook: "Deliveries", trigger: "W
 /** Makes the handler of the log of webhooks, or of started workflows: their attempts are deliveries too. */
 export function showLog(kind: DeliveryKind): Handler {
   const tab = LOG_OF[kind];
-  return async ({ shop, query }, { store, now, keepDeliveredMs }) => {
+  return async ({ shop, query }, { store, now, steadyTime, keepDeliveredMs }) => {
     const search = await readSearch(store.pages, shop, kind, query);
     const filters = <Filters kind={kind} tab={tab} search={search} />;
     if (Object.keys(search.refusals).length > 0) {
@@ -33,7 +36,7 @@ export function showLog(kind: DeliveryKind): Handler {
       return { title: "Deliveries", tab, status: 422, content };
     }
     const [shown, dead] = await Promise.all([
-      readLog(store.deliveries, shop.id, search),
+      readLog({ deliveries: store.deliveries, steadyTime }, shop.id, search),
       store.deliveries.countDead(shop.id, 0, kind),
     ]);
     const live = <LogLive kind={kind} search={search} shown={shown} now={now()} />;
@@ -67,7 +70,13 @@ interface ShownLog extends DeliveryPage {
   added: number;
 }
 
-async function readLog(deliveries: DeliveryLog, shopId: number, search: LogSearch): Promise<ShownLog> {
+interface LogSource {
+  deliveries: DeliveryLog;
+  steadyTime: () => number;
+}
+
+async function readLog(source: LogSource, shopId: number, search: LogSearch): Promise<ShownLog> {
+  const { deliveries } = source;
   const { filter, place, onScreen } = search;
   const [top] = onScreen;
   const isNewest = place.before === undefined && place.after === undefined;
@@ -79,10 +88,29 @@ async function readLog(deliveries: DeliveryLog, shopId: number, search: LogSearc
     ]);
     return { deliveries: rows, older: null, newer: null, isNewest, added: newer?.deliveries.length ?? 0 };
   }
-  const page = await deliveries.page(shopId, { ...filter, ...place, limit: PAGE_ROWS });
+  const page = await searchPage(source, shopId, { ...filter, ...place, limit: PAGE_ROWS });
   // The way back ends with the same page as the log begins with.
-  if (place.after !== undefined && page.newer === null) return readLog(deliveries, shopId, { ...search, place: {} });
+  if (place.after !== undefined && page.newer === null) return readLog(source, shopId, { ...search, place: {} });
   return { ...page, isNewest, added: 0 };
+}
+
+/** Reads a page. One look into the log covers a part of it, so this looks again while the page is not full. */
+async function searchPage(
+  { deliveries, steadyTime }: LogSource,
+  shopId: number,
+  filter: DeliveryFilter,
+): Promise<DeliveryPage> {
+  const began = steadyTime();
+  const page = await deliveries.page(shopId, filter);
+  if (filter.after !== undefined) return page;
+  let { deliveries: found, older } = page;
+  while (found.length < filter.limit && older !== null && steadyTime() - began < SEARCH_MS) {
+    await nextTurn();
+    const next = await deliveries.page(shopId, { ...filter, limit: filter.limit - found.length, before: older });
+    found = [...found, ...next.deliveries];
+    older = next.older;
+  }
+  return { deliveries: found, older, newer: page.newer };
 }
 
 interface LogLiveProps {
@@ -96,8 +124,10 @@ function LogLive({ kind, search, shown: { deliveries, isNewest, added, older }, 
   const rows = deliveries.map(({ id }) => id).join(",");
   const query = queryOf(search, { ...search.place, rows });
   const news = added === 0 ? "" : `${added}${added === COUNTED ? " or more" : ""} new`;
+  // A search that found nothing is not repeated every two seconds: it may look through the whole log.
+  const canChange = deliveries.length === 0 ? !isNarrowed(search) : deliveries.some(isUnderWay) || isNewest;
   return (
-    <Live poll={isNewest || deliveries.some(isUnderWay)} announce={news} {...(deliveries.length > 0 && { query })}>
+    <Live poll={canChange} announce={news} {...(deliveries.length > 0 && { query })}>
       {news === "" ? null : (
         <Link id="news" class="pill" to={`${LOG_OF[kind]}${queryOf(search)}`}>
           {news}
@@ -124,8 +154,7 @@ function isUnderWay({ status }: Delivery): boolean {
 }
 
 function NoRows({ kind, search, hasOlder }: { kind: DeliveryKind; search: LogSearch; hasOlder: boolean }): VNode {
-  if (hasOlder)
-    return <Empty id="no-matches">None of the deliveries that were looked at match. Search older ones.</Empty>;
+  if (hasOlder) return <Empty id="no-matches">The newer deliveries do not match. “Older” searches on.</Empty>;
   if (isNarrowed(search) || search.place.before !== undefined)
     return (
       <Empty id="no-matches">

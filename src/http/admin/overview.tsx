@@ -118,7 +118,7 @@ function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets)
   if (dead > 0)
     return {
       tone: "bad",
-      text: `${counted(dead, "delivery is", "deliveries are")} dead. Repair the endpoint, then retry.`,
+      text: `${counted(dead, "delivery is", "deliveries are")} dead. Repair the endpoint, then resend.`,
       next: ["See the delivery log", "/deliveries"],
     };
   const waits = waiting.pending + waiting.retrying;
