@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { LineItem, Order, Subscription } from "../../../src/domain/resources.ts";
 import { cycleOf } from "../../../test/support/platform/cycles.ts";
 import { minorUnits, moneyBag } from "../../../test/support/platform/money.ts";
@@ -49,17 +50,31 @@ function ordersOf({ originOrder, attempts }: ContractRow): OrderRow[] {
   return [originOrder, ...attempts.map(({ order }) => order)].filter((order) => order !== null);
 }
 
+/** The rates that orders ever had, by shop and currency. */
+const everyRate = new WeakMap<PlatformShop, Map<string, Rate[]>>();
+
+/** Notes the rates of all orders, because a change of an order's lines can change its rate. */
+export function noteRates(remote: PlatformShop): void {
+  const rates = everyRate.get(remote) ?? new Map<string, Rate[]>();
+  everyRate.set(remote, rates);
+  for (const contract of contractsOf(remote))
+    for (const order of ordersOf(contract)) {
+      const known = rates.get(contract.currency) ?? [];
+      const rate = rateOf(order);
+      if (!known.some((each) => isDeepStrictEqual(each, rate))) rates.set(contract.currency, [...known, rate]);
+    }
+}
+
 /**
- * The rates that may count: that of the contract's newest order. A contract without an order has the rate of another
- * contract, and it may be an older one.
+ * The rates that the mirror may use. A contract with orders has the rate of its newest order. A contract without orders
+ * has the rate that an order of its currency had at any time, or no rate yet.
  */
 export function ratesOf(remote: PlatformShop, contract: ContractRow): Rate[] {
   if (contract.currency === remote.currency) return [SAME];
   const own = ordersOf(contract);
   const newest = Math.max(...own.map(({ processedAt }) => processedAt));
   if (own.length > 0) return own.filter(({ processedAt }) => processedAt === newest).map(rateOf);
-  const others = contractsOf(remote).filter(({ currency }) => currency === contract.currency);
-  return [null, ...others.flatMap(ordersOf).map(rateOf)];
+  return [null, ...(everyRate.get(remote)?.get(contract.currency) ?? [])];
 }
 
 export function contractsOf(remote: PlatformShop): ContractRow[] {

@@ -8,6 +8,7 @@ import {
   expectedOrders,
   expectedSubscription,
   iso,
+  noteRates,
   type Rows,
   ratesOf,
 } from "./expected.ts";
@@ -78,7 +79,10 @@ function summaryOf({
   return `${terms}; attempts ${tried.join(", ")}; skips ${JSON.stringify([...(skips ?? [])])}; edits ${[...(edits?.keys() ?? [])]}`;
 }
 
-/** An order is found by its gid, or else by its number. The number is lower than the cycle if the app left cycles out. */
+/**
+ * Compares the orders of a contract. An order is found by its gid, else by its number or its content. The number differs
+ * from the cycle if the app left cycles out, or skipped a cycle before it charged an earlier one.
+ */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];
   const left = new Set(orders.toSorted((a, b) => a.cycleNumber - b.cycleNumber));
@@ -94,9 +98,12 @@ function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: 
       found.push(...unequal(`order ${row.cycleNumber} of cycle ${cycle} `, order, row));
     }
   }
-  match((row, cycle, { shopifyId }) => shopifyId != null && row.shopifyId === shopifyId && row.cycleNumber <= cycle);
-  match((row, cycle, { shopifyId }) => row.cycleNumber === cycle && shopifyId == null && row.shopifyId === null);
-  match(({ cycleNumber }, cycle) => cycleNumber > 0 && cycleNumber < cycle);
+  const isEqual = (row: Order, order: Rows<Order>) => unequal("", order, row).length === 0;
+  match((row, _, { shopifyId }) => shopifyId != null && row.shopifyId === shopifyId);
+  match((row, cycle, order) => row.cycleNumber === cycle && isEqual(row, order));
+  match((row, _, order) => row.cycleNumber > 0 && isEqual(row, order));
+  match((row, cycle) => row.cycleNumber === cycle);
+  match((row) => row.cycleNumber > 0);
   for (const [cycle, { order, optional }] of open)
     if (!optional) found.push(`order ${cycle} is missing: ${JSON.stringify(order)}`);
   for (const row of left) found.push(`order ${row.cycleNumber} is not the platform's: ${JSON.stringify(row)}`);
@@ -131,8 +138,9 @@ function unequal<T extends object>(what: string, expected: Partial<T>, row: T): 
 export class States {
   private readonly states = new Map<string, Set<string>>();
 
-  /** Notes the states of now. */
+  /** Notes the current states. */
   note({ remote, test }: ConnectedShop): void {
+    noteRates(remote);
     for (const contract of contractsOf(remote))
       for (const rate of ratesOf(remote, contract)) {
         this.add(stateOf(expectedSubscription(remote, contract, rate, test.clock.ms)));
