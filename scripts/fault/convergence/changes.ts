@@ -109,7 +109,7 @@ function cycleToBill({ late, remote }: ChangingShop, contract: ContractRow): num
   return cycle;
 }
 
-/** A change that nobody would make. */
+/** Thrown for a change that nobody would make. */
 export class Unlikely extends Error {}
 
 function hasEnded({ status }: ContractRow): boolean {

@@ -9,7 +9,7 @@ interface QueuedEvent {
   data: Record<string, unknown>;
 }
 
-/** What the checks of events need to know of the life of the shop. */
+/** Facts about the life of the shop that the checks of events need. */
 export interface Lived {
   /** Contracts that were there before events were queued. */
   firstContracts: ReadonlySet<string>;

@@ -7,8 +7,8 @@ import type { PlatformShop } from "../../../test/support/platform/shop.ts";
 import { type OrderLine, orderTotals } from "../../../test/support/platform/totals.ts";
 
 /*
- * What the mirror must show, from the rows of the stand-in and docs/connecting.md. It uses no function of the program,
- * because a fault in both would not be seen.
+ * What the mirror must show, from the rows of the stand-in and docs/connecting.md. This file uses no function of the
+ * program: a fault in both would not be seen.
  */
 
 export type Rows<T> = Partial<T>;
@@ -20,7 +20,7 @@ const MOST_DECLINES = 3;
 const CREDIT_TITLE = "Loyalty credit";
 const ENDED = ["FAILED", "CANCELLED", "EXPIRED"];
 
-/** The worth of `from` minor units of a currency in minor units of the shop. null: not known, so amounts are 0. */
+/** `from` minor units of a currency are worth `to` minor units of the shop's. null: unknown, so amounts are 0. */
 type Rate = { from: number; to: number } | null;
 const SAME: Rate = { from: 1, to: 1 };
 
@@ -126,7 +126,7 @@ export function expectedSubscription(
 
 export interface ExpectedOrder {
   order: Rows<Order>;
-  /** Whether the mirror may lack it: a skip that ended, or that is too far ahead. */
+  /** Whether the mirror may lack the order, because its skip was undone or is too far ahead. */
   optional: boolean;
 }
 

@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const LONGEST_STEP_S = 9;
 const FIRST_CONTRACTS = 15;
-/** How many times of the inbox are waited for at the end. */
+/** At the end, the clock moves to the next due item of the inbox at most this often. */
 const MOST_WAITS = 200;
 
 /** An object that never answers. */
@@ -33,7 +33,7 @@ interface DeadObject {
 /** A shop of the stand-in and its mirror, for some minutes or hours of the platform's time. */
 export class Life {
   readonly random: Random;
-  /** The parts of webhooks that are lost, sent twice, or late. */
+  /** Probabilities that a webhook is lost, sent twice, or late. */
   readonly fates = { dropped: 0, doubled: 0, late: 0 };
   restarts = 0;
   /** The shop's domain in the mirror, if the platform has another one. */
@@ -102,7 +102,7 @@ export class Life {
     platform.fault = (info) => (random.chance(part) ? random.pick(faults) : before(info));
   }
 
-  /** Lives for some time of the platform. @returns what went wrong */
+  /** Lives for some minutes of the platform's time. @returns what went wrong */
   async run(minutes: number): Promise<string[]> {
     await this.all.queueAllEvents();
     for (const each of this.switches) each.begin?.(this);
@@ -139,12 +139,12 @@ export class Life {
     }
   }
 
-  /** Lets the platform post its webhooks, each with a fate. */
+  /** Takes the platform's new webhooks. Loses some, doubles some, and plans when each arrives. */
   private post(): void {
     const { random, fates, remote } = this;
     for (const webhook of remote.outgoing.splice(0)) {
       const isUninstallation = webhook.topic === "app/uninstalled";
-      // Without the app there are no webhooks, and the platform sends an uninstallation until it is accepted.
+      // Without the app, there is only the webhook of the uninstallation. It is never lost: the platform repeats it.
       if (!isUninstallation && (!remote.installed || random.chance(fates.dropped))) continue;
       const lateMs = random.chance(fates.late) ? random.below(10 * MINUTE_MS) : random.below(3_000);
       this.underWay.push({ at: this.now() + lateMs, webhook });
@@ -218,7 +218,7 @@ export class Life {
     this.oldDomain = undefined;
   }
 
-  /** Lets the mirror cancel all contracts, and the platform too unless the app was installed again in time. */
+  /** Cancels all contracts at the platform, unless the app was installed again in time. The mirror cancels them too. */
   cancelAll(isInTime: boolean): void {
     this.states.noteCancellations();
     if (isInTime) return;
@@ -280,7 +280,7 @@ export class Life {
     }
   }
 
-  /** Changes an object that never answers, so that somebody must read it. */
+  /** Changes an object that never answers, so that the next reconciliation reads it. */
   private touch(gid: string): void {
     if (gid.includes("SubscriptionContract")) this.remote.updateContract(gid, {});
     else if (gid.includes("Customer")) this.remote.updateCustomer(gid, {});
@@ -308,7 +308,7 @@ export class Life {
     const inbox = await all.inbox();
     const mirrored = new Set((await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId));
     for (const { gid, field, subjects } of this.dead) {
-      // An order of a contract that is not mirrored has an item of its own: it is not known to be of this contract.
+      // Without a mirrored contract, nobody knows the contract of the order. So the order has an item of its own.
       const isApart = subjects.some((subject) => subject.includes("Contract") && !mirrored.has(subject));
       const own = inbox.filter(({ subject }) => subjects.includes(subject));
       const isNamed = own.every(({ error }) => error?.includes("Internal error") === true);

@@ -51,7 +51,7 @@ function contractDifferences({ remote, test }: ConnectedShop, mirror: Mirror, co
   if (row === undefined) return ["is not mirrored"];
   const customer = mirror.customers.find(({ id }) => id === row.customerId)?.shopifyId;
   const found = customer === remote.gid(contract.customer) ? [] : [`has the customer ${customer}`];
-  // A cancelled contract that expires keeps the date.
+  // A cancelled contract that expires keeps its date of cancellation.
   if (row.cancelledAt !== null && row.status !== "CANCELLED" && row.status !== "EXPIRED")
     found.push(`cancelled at ${row.cancelledAt}, although ${row.status}`);
   const own = mirror.orders.filter(({ contractId }) => contractId === row.id);
@@ -63,7 +63,7 @@ function contractDifferences({ remote, test }: ConnectedShop, mirror: Mirror, co
   return [...found, ...least];
 }
 
-/** What explains a difference. */
+/** Describes a contract, to explain a difference. */
 function summaryOf({
   status,
   interval,

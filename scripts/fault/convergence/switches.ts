@@ -3,7 +3,7 @@ import type { ContractRow } from "../../../test/support/platform/rows.ts";
 import { contractsOf } from "./expected.ts";
 import type { Life } from "./life.ts";
 
-/** A thing that the platform does. */
+/** A fault of the platform, or a thing that it may do at any time. */
 export interface Switch {
   name: string;
   /** Called at the start of a life. */
@@ -266,7 +266,7 @@ export const SWITCHES: readonly Switch[] = [
   }),
   sometimes("missing approval", {
     on(life) {
-      // An approval is missing only once.
+      // An approval is missing at most once in a life.
       if (life.lived.lacksApproval) return;
       life.lived.lacksApproval = true;
       life.remote.approvedLevel = life.random.chance(0.5) ? 0 : 1;

@@ -54,7 +54,7 @@ function privateJwk(text: string, stored: JsonObject | undefined): JsonWebKey {
   try {
     const key =
       stored === undefined ? createPrivateKey(text) : createPrivateKey({ key: stored as JsonWebKey, format: "jwk" });
-    // The parts of a JWK may be of two keys.
+    // The two halves of a JWK may belong to different keys.
     const sample = Buffer.from("a text to sign");
     if (key.asymmetricKeyType === "rsa" && !verify("sha256", sample, createPublicKey(key), sign("sha256", sample, key)))
       throw new Error("its signature does not fit");

@@ -63,7 +63,7 @@ export function readGraphqlData(response: JsonResponse): GraphqlData {
   return { data, denied: first && deniedField(first) };
 }
 
-/** Reads an error of any form, so that a malformed error is an error too. */
+/** Reads an error of any form: a malformed error must not pass as success. */
 function readError(error: unknown): GraphqlError {
   const { message, path, extensions } = asObject(error) ?? {};
   const steps = Array.isArray(path) ? path.filter((step) => ["string", "number"].includes(typeof step)) : [];
@@ -159,7 +159,7 @@ function deniedField(error: GraphqlError): DeniedField {
   return { name: fieldName(error), message: error.message, level: levelOf(error) };
 }
 
-/** The level of protected customer data that the app lacks. The platform tells it only in words. */
+/** The level of protected customer data that the app lacks. Only the platform's message names it. */
 function levelOf({ message }: GraphqlError): DataLevel | undefined {
   if (/not approved to access the \w+ object/.test(message)) return 1;
   return /not approved to use the \w+ field/.test(message) ? 2 : undefined;

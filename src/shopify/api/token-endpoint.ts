@@ -79,12 +79,12 @@ const EXCHANGE = {
   expiring: "1",
 } as const;
 
-/** The platform's errors for an ID token that it does not accept, such as that of a shop without the app. */
+/** The platform's errors for an ID token that it refuses, such as a token of a shop without the app. */
 const REFUSED_ID_TOKEN = ["invalid_subject_token", "app_not_installed"];
 
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
-/** The assumed life of a token in seconds, if the answer names no life. A missing life does not mean for ever. */
+/** The assumed life of a token in seconds, if the answer names no life. Such a token may still end. */
 const DEFAULT_LIFE_S = 3_600;
 
 export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {

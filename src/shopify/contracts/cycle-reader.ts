@@ -95,7 +95,7 @@ export async function readFurtherCycles(
   while (!isEnough(all, node, reading, source.now())) {
     const last = all.at(-1)?.cycleIndex ?? 0;
     const left = lastCycle(node, reading.mirrored) - last;
-    // Cycles after the end are read only because an attempt is missing.
+    // Cycles after the end are read only if an attempt is missing.
     const nodes = await readMore(source, reading, last + 1, left > 0 ? Math.min(left, FURTHER_COUNT) : FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
     // Stops if the platform sends no later cycle. Otherwise the loop would read the same cycles again and again.

@@ -26,7 +26,7 @@ export function settledTime(retryPlan: RetryPlan, now: number): number {
 
 /** Returns the number of the first cycle that can still change. @param settledBefore see `settledTime` */
 export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
-  // An app may leave a cycle out and bill the next one. The cycle is settled with the first later order that is.
+  // An app may leave a cycle out and bill the next one. As soon as a later order is settled, the cycle is settled too.
   const old = [...mirrored].filter(([, { billedAt }]) => Date.parse(billedAt) < settledBefore);
   const lastOld = Math.max(0, ...old.map(([cycle]) => cycle));
   let first = 1;
@@ -89,7 +89,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
 
 /**
  * Returns the number of a contract's last cycle; infinity for a contract without an end.
- * @param mirrored counts too: an app may set an end that lies before billed cycles
+ * @param mirrored their cycles count too: an app may set an end before them
  */
 export function lastCycle(
   { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,

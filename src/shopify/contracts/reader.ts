@@ -138,7 +138,7 @@ async function readOpen(source: ContractSource, reading: ContractReading): Promi
   try {
     return await readOpenCycles(source, { ...reading, before });
   } catch (thrown) {
-    // The same query for fewer cycles may follow, and it throws if the contract has these cycles.
+    // A query for fewer cycles may follow. If the contract has these cycles, that query throws.
     if (mayBeOneObject(thrown)) return undefined;
     throw thrown;
   }

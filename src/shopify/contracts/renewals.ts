@@ -21,9 +21,9 @@ export function byCycle(orders: ReadonlyMap<number, Order>, runs: readonly Renew
 
 /**
  * Numbers the renewals of a contract in the order of their cycles. An app may leave cycles out: one that bills after
- * the due time begins with cycle 2. A number that a cycle has stays, so a cycle that is charged after a later one gets
- * the next number.
- * @param cycles the cycles that are orders, by their numbers
+ * the due time begins with cycle 2. A cycle keeps its number. So a cycle that is charged after a later cycle gets the
+ * next free number.
+ * @param cycles the cycles that are orders, in their order
  * @param mirrored the orders so far, by cycle
  * @returns the numbers by cycle, and the runs to store
  */
@@ -53,7 +53,7 @@ export function numberRenewals(
   return { numbers: new Map(numbered.map((cycle, index) => [cycle, index + 1])), runs: runsOf(numbered) };
 }
 
-/** Returns the renewals whose cycles do not follow the cycle before, with their cycles. */
+/** Returns each renewal whose cycle does not follow the cycle of the renewal before, with its cycle. */
 function runsOf(cycles: readonly number[]): RenewalRun[] {
   return cycles.flatMap((cycle, index): RenewalRun[] =>
     cycle === (cycles[index - 1] ?? 0) + 1 ? [] : [[index + 1, cycle]],

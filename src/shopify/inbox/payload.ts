@@ -68,7 +68,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
 const MUST_READ = "sds_must_read";
 /** A field in webhooks that we make: gids of the orders that other webhooks named. */
 const ORDERS = "sds_orders";
-/** In a webhook that we made: what the reading must show. */
+/** A field in webhooks that we make: what the reading must show. */
 const EVIDENCE = "sds_evidence";
 const CHANGE_TOPICS = {
   contract: "subscription_contracts/update",

@@ -28,7 +28,7 @@ const LONGEST_REFUSED_WAIT_MS = 60 * MINUTE_MS;
 const MAX_TOGETHER = 500;
 /** How many due items of a queue are read at first. */
 const FIRST_READ_LIMIT = 500;
-/** The limit grows up to this while a read has only items about subjects that are under way. */
+/** If a read has only items about subjects that are under way, the limit grows up to this. */
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {

@@ -162,7 +162,7 @@ async function isConnected({ connections }: Dependencies, shop: Shop): Promise<b
   return (await connections.find(shop.id)) !== undefined;
 }
 
-/** @param hasFailed whether a webhook or a run has tried to carry out the intent before */
+/** @param hasFailed whether an earlier attempt, or a run, could not read the object */
 async function carryOut(services: HandlerServices, shop: Shop, intent: OpenIntent, hasFailed: boolean): Promise<void> {
   const { shops, connections, contracts, installations, log } = services;
   const fields = { shop: shop.domain, topic: intent.topic };

@@ -28,7 +28,7 @@ interface MergedAppFile {
   extensions: string;
 }
 
-/** The most characters of all guesses. They take some seconds, and are enough for files of a thousand lines. */
+/** Limit for the characters of all guesses together. A file of a thousand lines stays below it, and takes seconds. */
 const MAX_GUESSED_LENGTH = 20_000_000;
 
 type Report = Pick<MergedAppFile, "added" | "notes">;
@@ -87,7 +87,7 @@ class AppFile {
     return stored.map((each) => asObject(each) ?? {});
   }
 
-  /** Takes the first text with the wanted content. Each text is a guess where the addition belongs. */
+  /** Takes the first text with the wanted content. Each text has the addition at another guessed place. */
   change(wanted: JsonObject, texts: Iterable<string>): void {
     let guessedLength = 0;
     for (const text of texts) {

@@ -22,7 +22,7 @@ export type Opening =
   | { waits: "removal" }
   /** The platform refuses the ID token. Another one may help. */
   | { waits: "token" }
-  /** The platform gave no tokens, for another reason. The log has it. */
+  /** The platform gave no tokens, for a reason that the log names. */
   | { waits: "platform" };
 
 /** Connects shops whose staff open the embedded page, and heals their connections. */

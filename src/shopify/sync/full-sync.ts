@@ -94,7 +94,7 @@ export async function runFullSync(
 
 /**
  * Returns the time up to which all changes are read after a load. A load does not read changes of orders that an
- * earlier load has read. The first reconciliation after both reads them.
+ * earlier load has read. So until the first reconciliation, the start of the earlier load counts.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, startedAt: number): Promise<number> {
   const [before, changes] = await Promise.all([

@@ -33,7 +33,7 @@ interface ShopWork {
   maxConcurrentShops: number;
   /** The wait after a failed run. */
   retryWaitMs: number;
-  /** The wait after a run that failed until somebody acts. */
+  /** The wait after a failure that lasts until somebody acts. */
   actionWaitMs: number;
   /** Log messages: a run failed; no shops could be found. */
   messages: { failed: string; notFound: string };

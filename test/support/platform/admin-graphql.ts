@@ -137,7 +137,7 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
       fieldResolver: plainField,
       typeResolver: typeNameOf,
     });
-  // The execution of a query ends at once, so it can run while all rows are as they were some time ago.
+  // A query runs without a pause. So all rows can be set back to an earlier time while it runs.
   const result = await (operation.operation === "query" ? shop.fromReplica(run) : run());
   const actual = Math.min(requested, costs.of(operation, result.data ?? null));
   bucket.giveBack(requested - actual);
@@ -146,7 +146,7 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
   const outcome = result.errors === undefined ? "ok" : codes.includes("ACCESS_DENIED") ? "denied" : "error";
   const body = { ...result, extensions: costOf(actual) };
   if (shop.errorPaths || !codes.includes("INTERNAL_SERVER_ERROR")) return { outcome, cost: requested, body };
-  // Some defects of the platform take the whole answer, and name no field.
+  // Some defects of the platform replace the whole answer, and name no field.
   const defect = { message: "Internal error.", extensions: { code: "INTERNAL_SERVER_ERROR" } };
   return { outcome, cost: requested, body: { errors: [defect], extensions: costOf(actual) } };
 }

@@ -1,4 +1,4 @@
-/** The public half of the app's own key, and what the platform wants of an assertion that the key signs. */
+/** The public half of the app's own key, and the platform's rules for assertions that the key signs. */
 export class AppKey {
   jwk: (JsonWebKey & { kid?: string }) | undefined;
   alg: "RS256" | "PS256" = "RS256";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** Claims of an ID token, as the platform sets them. Tests also set wrong ones. */
+/** Claims of an ID token, as the platform sets them. Tests also set wrong values. */
 export type IdTokenClaims = Record<string, unknown>;
 
 interface Signing {
@@ -54,7 +54,7 @@ export function exchangeRefusal(body: Record<string, unknown>, app: ExchangingAp
   const isWellFormed =
     body["subject_token_type"] === "urn:ietf:params:oauth:token-type:id_token" &&
     body["requested_token_type"] === "urn:shopify:params:oauth:token-type:offline-access-token" &&
-    // A permanent token cannot be refreshed, and the stand-in's app is a public one.
+    // The stand-in's app is public, and public apps get no permanent tokens.
     String(body["expiring"]) === "1";
   if (!isWellFormed) return "invalid_request";
   return isValid(String(body["subject_token"]), app) ? undefined : "invalid_subject_token";

@@ -79,8 +79,8 @@ export class ShopRows {
   rates: Record<string, number> = {};
   installed = true;
   /**
-   * `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. `closed`: it does not exist any
-   * more. `locked`: the platform locked it. `suspected`: the platform takes our requests for an attack.
+   * `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. `closed`: the shop was closed.
+   * `locked`: the platform locked the shop. `suspected`: the platform takes our requests for an attack.
    */
   access: "open" | "frozen" | "blocked" | "closed" | "locked" | "suspected" = "open";
   /**
@@ -95,19 +95,18 @@ export class ShopRows {
   /** Whether an answer with a broken field names the field, and has all other data. Otherwise it has no data. */
   errorPaths = true;
   /**
-   * What is answered for cycles after the last one of a contract. `listed`: they are listed like all others. `cut`: a list
-   * ends with the last cycle. `refused`: a query for such a cycle is refused. `null`: such a cycle is null, so a list
+   * How the platform answers queries for cycles after a contract's last cycle. `listed`: like queries for other cycles.
+   * `cut`: a list ends with the last cycle. `refused`: the query is refused. `null`: such a cycle is null, and a list
    * with it fails.
    */
   cyclesAfterEnd: "listed" | "cut" | "refused" | "null" = "listed";
-  /** The most rows that a chain of pages reaches. The chain then ends as if there were no more rows. */
+  /** After this many rows, a chain of pages ends, although there are further rows. */
   maxRows = Number.POSITIVE_INFINITY;
   /**
-   * How late the replicas of the platform's database are. Queries are answered by the replicas in turn. Empty: no query
-   * is answered by a late replica.
+   * The lag of each replica of the platform's database. The replicas answer queries in turn. Empty: no replica is late.
    */
   replicaLagsMs: readonly number[] = [];
-  /** What rows were before their last changes, for late replicas. `state` is null before the row was added. */
+  /** Former states of rows, for late replicas. `state` is null for the time before the row was added. */
   private readonly earlier: { row: Row; state: Row | null; at: number }[] = [];
   private queryCount = 0;
   protected lastOrderNumber = 1000;
@@ -144,7 +143,7 @@ export class ShopRows {
   }
 
   /**
-   * Makes a field of an object always fail, also the fields of its parts, such as `LineItem.contract` of an order.
+   * Makes a field of an object, or of its parts, always fail, such as `LineItem.contract` of an order.
    * @param field with the name of its type, such as `SubscriptionContract.status`
    * @param code null ends the fault
    */
@@ -253,7 +252,7 @@ export class ShopRows {
     return () => void this.replace(row, former);
   }
 
-  /** Keeps what a row is now, before a change. */
+  /** Keeps the current state of a row before a change. */
   protected remember(row: Row, state: Row | null = copyOf(row)): void {
     const at = this.dependencies.now();
     const oldest = at - Math.max(...this.replicaLagsMs);
@@ -334,7 +333,7 @@ export function sortValue(row: Row, sortKey: string): number | string {
   return SORT_VALUES[sortKey]?.(row) ?? "";
 }
 
-/** A copy that later changes of the row leave alone. */
+/** A copy of a row. Later changes of the row do not change the copy. */
 function copyOf(row: Row): Row {
   if (row.kind !== "contract") return { ...row };
   const { attempts, skips, edits } = row;

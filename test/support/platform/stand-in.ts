@@ -157,7 +157,7 @@ export class StandIn {
     this.options.maxQueryCost = points;
   }
 
-  /** Gives a shop another domain. Requests for the old one work on, unless the shop's `movedTo` redirects them. */
+  /** Gives a shop another domain. Requests for the old domain still work, unless `movedTo` redirects them. */
   renameShop(domain: string, newDomain: string): void {
     const shop = this.shop(domain);
     shop.domain = newDomain;

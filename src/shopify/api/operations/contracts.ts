@@ -32,10 +32,10 @@ export interface ContractNode {
   createdAt: string;
   updatedAt: string;
   nextBillingDate: string | null;
-  // Absent where the app has no approval for customers.
+  // Absent if the app has no approval for customers.
   customer?: CustomerNode | null;
   billingPolicy: { interval: string; intervalCount: number; maxCycles: number | null };
-  // Absent where the app has no approval for orders.
+  // Absent if the app has no approval for orders.
   originOrder?: Gid | null;
   lines: NodePage<ContractLineNode>;
 }
