@@ -8,7 +8,7 @@ import type { Store } from "../store/port/store.ts";
 const MAX_BODY_BYTES = 100_000;
 
 /** A command that sends a webhook, or why there is none. */
-export type DeliveryCommand = { topic: string } & ({ command: string } | { refused: "no endpoint" | "too large" });
+type DeliveryCommand = { topic: string } & ({ command: string } | { refused: "no endpoint" | "too large" });
 
 /**
  * Makes a curl command that sends a webhook as an attempt would do now: to the shop's present endpoint, with the stored

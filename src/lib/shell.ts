@@ -12,5 +12,5 @@ export function shellQuoted(text: string): string {
 }
 
 function escaped(text: string): string {
-  return [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+  return Buffer.from(text).toString("hex").replaceAll(/../g, "\\x$&");
 }

@@ -265,6 +265,17 @@ test("the delivery log updates by itself, and follows the page", async () => {
   await frame.getByRole("heading", { name: "Deliveries", exact: true, level: 1 }).waitFor();
   await sds.json(["webhook", "test", "--topic", "order.failed"]);
   await frame.locator("#last", { hasText: "order.failed" }).waitFor();
+  await sds.json(["webhook", "test", "--topic", "order.charged"]);
+  await frame.locator("#news", { hasText: "1 new" }).waitFor();
+  await frame.locator("#topic").selectOption("order.charged");
+  await frame.getByRole("button", { name: "Search" }).click();
+  await frame.locator("#clear").waitFor();
+  expect(await frame.locator("#last tbody th").allTextContents()).toEqual(["order.charged"]);
+  await sds.json(["webhook", "test", "--topic", "order.failed"]);
+  await sds.json(["webhook", "test", "--topic", "order.charged"]);
+  await frame.locator("#news", { hasText: "1 new" }).click();
+  await frame.locator("#last tbody tr").nth(1).waitFor();
+  expect(await frame.locator("#last tbody th").allTextContents()).toEqual(["order.charged", "order.charged"]);
   await page.evaluate('navigate("/app/keys")');
   await keys(frame).waitFor();
   expect(await frame.locator("#live").count()).toBe(0);

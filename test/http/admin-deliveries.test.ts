@@ -41,6 +41,12 @@ function linkOf(page: string, id: string): string {
   return href.replaceAll("&amp;", "&");
 }
 
+/** The text of HTML. */
+function textOf(html: string): string {
+  const text = html.replaceAll(/<[^>]*>/g, "");
+  return text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}
+
 describe("the delivery log", () => {
   test("has pages of 20, newest first, and leads to older and newer pages", async () => {
     const { html, shop, store } = await signedIn();
@@ -377,6 +383,52 @@ describe("the page of a delivery", () => {
     expect(details).toContain(`<code>POST ${HOOK}</code>`);
   });
 
+  test.each<[string, object]>([
+    ["quotes", { a: '"'.repeat(60_000) }],
+    ["tags", { a: "</code>".repeat(20_000) }],
+    ["keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, index]))],
+    ["letters", { a: "x".repeat(250_000) }],
+  ])("keeps its pages small, whatever the payload: %s", async (_name, data) => {
+    const { html, shop, store } = await signedIn();
+    await store.webhooks.set(shop.id, { url: HOOK, topics: [] }, START);
+    const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data: { ...data } }, START);
+    const page = await html(`/admin/deliveries/${id}`);
+    const { body } = await store.deliveries.show(shop.id, id);
+    const shown = textOf(/<code id="body" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "");
+    const readable = JSON.stringify(JSON.parse(body), null, 2);
+    expect(page.length).toBeWithin(20_000, 110_000);
+    expect(readable).toStartWith(shown);
+    expect(page.includes("These are the first ")).toBe(shown !== readable);
+    expect((await html(`/admin/deliveries/${id}/curl`)).length).toBeLessThan(110_000);
+  });
+
+  test("colours keys, strings, numbers and words of JSON", async () => {
+    const { html, shop, store } = await signedIn();
+    await store.webhooks.secret(shop.id, START);
+    const data = { "a:b": 'c": 1, \\', list: [-1.5e21, 0, true, false, null, "true", "5"] };
+    const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data }, START);
+    const page = await html(`/admin/deliveries/${id}`);
+    const code = /<code id="body" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
+    expect(JSON.parse(textOf(code))).toMatchObject({ data });
+    const tokens = [...code.matchAll(/<span class="(\w+)">(.*?)<\/span>/gs)].map(([, kind, text = ""]) => [
+      kind,
+      textOf(text),
+    ]);
+    expect(tokens.slice(tokens.findIndex(([, text]) => text === '"data"'))).toEqual([
+      ["key", '"data"'],
+      ["key", '"a:b"'],
+      ["string", '"c\\": 1, \\\\"'],
+      ["key", '"list"'],
+      ["number", "-1.5e+21"],
+      ["number", "0"],
+      ["boolean", "true"],
+      ["boolean", "false"],
+      ["null", "null"],
+      ["string", '"true"'],
+      ["string", '"5"'],
+    ]);
+  });
+
   test("shows a command that sends the webhook as it was sent", async () => {
     const { all, html, get, shop, store } = await signedIn();
     const receiver = new Receiver();
@@ -393,7 +445,7 @@ describe("the page of a delivery", () => {
     const page = await html(path);
     expect(page).not.toContain("<script>alert");
     const written = /<code id="curl" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
-    const command = written.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+    const command = textOf(written);
     // As somebody pastes it: an interactive shell expands "!" outside of quotes.
     const bash = Bun.spawn(["bash", "--norc", "-i"], {
       stdin: new Blob([`${command}\nexit\n`]),

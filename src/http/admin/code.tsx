@@ -2,12 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { bytesText } from "../../lib/text.ts";
 
-/** The most characters that are shown of a text. */
-const SHOWN = 64 * 1024;
-/** The most characters of a text and its markup, so that a page stays small. */
-const COLOURED = 100_000;
-/** Markup of a token: the span around it, and its escaped quotes. */
-const MARKUP = 36;
+/** The most characters of HTML of a text, so that a page stays small. */
+const MAX_HTML = 100_000;
+/** Characters of HTML of the span around a token. */
+const SPAN = 29;
+/** Characters of HTML of the longest escaped character, `&quot;`. */
+const ESCAPED = 6;
 
 /** A key with its colon, a string, a number, or a word. Strings in JSON have no line end, and escape their quotes. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g;
@@ -21,28 +21,43 @@ interface CodeProps {
 
 /** Renders a text. JSON has colours. Of a long text the beginning is shown. */
 export function Code({ id, label, text }: CodeProps) {
-  const isCut = text.length > SHOWN;
-  const shown = isCut ? text.slice(0, SHOWN) : text;
+  const shown = withinHtml(text);
+  const isCut = shown.length < text.length;
   return (
     <section aria-label={label}>
       <pre tabIndex={0}>
         <code id={id} class="body">
-          {isCut ? shown : coloured(shown)}
+          {isCut ? shown : coloured(text)}
         </code>
       </pre>
       {isCut ? (
         <p>
-          These are the first {bytesText(SHOWN)} of {bytesText(text.length)}.
+          These are the first {bytesText(shown.length)} of {bytesText(text.length)}.
         </p>
       ) : null}
     </section>
   );
 }
 
-/** Colours JSON. @returns the text itself if it has no tokens or too many */
+/** Returns the beginning of a text that takes at most MAX_HTML characters of HTML. */
+export function withinHtml(text: string): string {
+  let length = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    length += htmlLength(text.charAt(at));
+    if (length > MAX_HTML) return text.slice(0, at);
+  }
+  return text;
+}
+
+function htmlLength(character: string): number {
+  return character === '"' || character === "<" || character === "&" ? ESCAPED : 1;
+}
+
+/** Colours JSON. @returns the text itself if it would be too large */
 function coloured(text: string): ComponentChildren {
   const tokens = [...text.matchAll(TOKEN)];
-  if (text.length + tokens.length * MARKUP > COLOURED) return text;
+  const quotes = tokens.filter(([token]) => token.startsWith('"')).length * 2;
+  if (text.length + tokens.length * SPAN + quotes * (ESCAPED - 1) > MAX_HTML) return text;
   const parts: ComponentChildren[] = [];
   let end = 0;
   for (const { 0: token, 1: colon = "", index } of tokens) {

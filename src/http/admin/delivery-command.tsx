@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
-import { curlCommand, type DeliveryCommand } from "../../actions/delivery-command.ts";
+import { curlCommand } from "../../actions/delivery-command.ts";
 import type { Handler } from "./admin-request.ts";
+import { withinHtml } from "./code.tsx";
 import { CopyButton, Empty, Link } from "./components.tsx";
 import { LOG_OF } from "./deliveries.tsx";
 
@@ -9,33 +10,43 @@ import { LOG_OF } from "./deliveries.tsx";
  */
 export const showCommand: Handler = async ({ shop, id }, { store, now }) => {
   const made = await curlCommand(store, shop, id, now());
-  const trail = { to: `/deliveries/${id}`, name: `Delivery: ${made.topic}` };
-  return { title: "Send it with curl", tab: LOG_OF.webhook, trail, content: <CommandPart made={made} /> };
+  const page = {
+    title: "Send it with curl",
+    tab: LOG_OF.webhook,
+    trail: { to: `/deliveries/${id}`, name: `Delivery: ${made.topic}` },
+  };
+  if ("command" in made && withinHtml(made.command) === made.command)
+    return {
+      ...page,
+      actions: <CopyButton of="curl" name="the command" />,
+      content: <Command command={made.command} />,
+    };
+  const content =
+    "refused" in made && made.refused === "no endpoint" ? (
+      <Empty id="no-endpoint">
+        The webhook has no address, because no endpoint is set. <Link to="/webhooks">Set an endpoint</Link>
+      </Empty>
+    ) : (
+      <Empty id="too-large">The payload is too large for a command.</Empty>
+    );
+  return { ...page, content };
 };
 
-function CommandPart({ made }: { made: DeliveryCommand }) {
-  if ("command" in made)
-    return (
-      <>
-        <p>
-          This command sends the webhook once to your endpoint, from the computer on which you run it. It has the same
-          id, body and <code>X-Service-Signature</code> as every attempt. Its <code>webhook-signature</code> is of now:
-          receivers that check the time accept it for five minutes. The delivery log does not count it.
-        </p>
-        <CopyButton of="curl" name="the command" />
-        <section aria-label="Command">
-          <pre tabIndex={0}>
-            <code id="curl" class="body">
-              {made.command}
-            </code>
-          </pre>
-        </section>
-      </>
-    );
-  if (made.refused === "too large") return <Empty id="too-large">The payload is too large for a command.</Empty>;
+function Command({ command }: { command: string }) {
   return (
-    <Empty id="no-endpoint">
-      The webhook has no address, because no endpoint is set. <Link to="/webhooks">Set an endpoint</Link>
-    </Empty>
+    <>
+      <p>
+        This command sends the webhook once to your endpoint, from the computer on which you run it. It has the same id,
+        body and <code>X-Service-Signature</code> as every attempt. Its <code>webhook-signature</code> is new: receivers
+        that check the time accept it for five minutes. The delivery log does not count it.
+      </p>
+      <section aria-label="Command">
+        <pre tabIndex={0}>
+          <code id="curl" class="body">
+            {command}
+          </code>
+        </pre>
+      </section>
+    </>
   );
 }
