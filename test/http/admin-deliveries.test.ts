@@ -60,6 +60,7 @@ describe("the delivery log", () => {
     const last = await html(linkOf(second, "older"));
     expect(rowsOf(last)).toEqual(ids.slice(40));
     expect(linkOf(last, "older")).toBe("");
+    expect(await html(`/admin/deliveries?before=${ids[44]}`)).toContain("No delivery matches.");
     const back = await html(linkOf(last, "newer"));
     expect(rowsOf(back)).toEqual(ids.slice(20, 40));
     expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
@@ -161,6 +162,7 @@ describe("the delivery log", () => {
       order(1, 3),
       order(1, 4, { status: "FAILED", shopifyId: null }),
       reward("r1"),
+      order(1, 0, { source: "checkout", status: "FAILED", shopifyId: null }),
     ]);
     const rows = async (path: string) =>
       [...(await html(path)).matchAll(/<tr id="last-.*?<\/tr>/gs)].map(([row]) =>
@@ -169,6 +171,7 @@ describe("the delivery log", () => {
     all.clock.ms = START + 12_000;
     const first = "first attempt now";
     expect(await rows("/admin/deliveries")).toEqual([
+      ["○ Pending", "order.failed", "Checkout · subscription 1", first, "12 s ago"],
       ["○ Pending", "loyalty.reward_earned", expect.stringMatching(/^Customer cus_/), first, "12 s ago"],
       ["○ Pending", "order.failed", "Renewal 4 · subscription 1", first, "12 s ago"],
       ["○ Pending", "order.charged", "Order 1003 · subscription 1", first, "12 s ago"],
@@ -195,6 +198,7 @@ describe("the delivery log", () => {
     const results = (await rows("/admin/deliveries")).map(([status, , , result]) => `${status}: ${result}`);
     expect(results).toEqual([
       "○ Pending: first attempt now",
+      "○ Pending: first attempt now",
       "✕ Dead: We could not connect to your endpoint: the connection was refused. 1 attemptResend",
       "◐ Retrying: 503 attempt 1, next in 3 min",
       "● Delivered: 200 · 48 ms",
@@ -219,6 +223,11 @@ describe("the delivery log", () => {
     expect(led(await post(`/admin/deliveries/${id}/retry`, { log }))).toEqual([303, `/admin/deliveries${log}`]);
     const next = await html(`/admin/deliveries${log}`);
     expect(next).toContain(`order.failed (${id}) is sent again now.`);
+    const older = `?status=dead&before=${id}`;
+    expect(led(await post(`/admin/deliveries/${id}/retry`, { log: older }))).toEqual([
+      303,
+      `/admin/deliveries${older}`,
+    ]);
     // A form of somebody else's making leads to the log too.
     expect(led(await post(`/admin/deliveries/${id}/retry`, { log: "//evil.example/?status=dead&x=1" }))).toEqual([
       303,
@@ -387,6 +396,7 @@ describe("the page of a delivery", () => {
     ["quotes", { a: '"'.repeat(60_000) }],
     ["tags", { a: "</code>".repeat(20_000) }],
     ["keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, index]))],
+    ["numbers", { a: Array<number>(8_000).fill(1) }],
     ["letters", { a: "x".repeat(250_000) }],
   ])("keeps its pages small, whatever the payload: %s", async (_name, data) => {
     const { html, shop, store } = await signedIn();
@@ -468,7 +478,7 @@ describe("the page of a delivery", () => {
     expect(await html(path)).toMatch(/webhook-signature: v1,[\w+/=]+'/);
     const large = await store.deliveries.queueTest(
       shop,
-      { topic: "order.failed", data: { a: "x".repeat(100_000) } },
+      { topic: "order.failed", data: { a: "漢".repeat(40_000) } },
       START,
     );
     expect(await html(`/admin/deliveries/${large}/curl`)).toContain('id="too-large"');

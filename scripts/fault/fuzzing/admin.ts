@@ -10,6 +10,7 @@ const PAGES = `
   .trim()
   .split(/\s+/);
 const FIELDS = ["label", "url", "topics", "all", "triggers", "topic", "once", "csrf", "id", "confirm"];
+const PARAMETERS = ["token", "status", "topic", "from", "to", "subject", "before", "after", "rows"];
 const VALUES = [
   "subscription.created",
   "order.failed",
@@ -26,10 +27,21 @@ function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string 
   const encoded = encodeURIComponent((random.chance(0.2) ? mutatedText(random, id) : id).toWellFormed());
   const row = random.pick([
     `/deliveries/${encoded}`,
+    `/deliveries/${encoded}/curl`,
     `/deliveries/${encoded}/retry`,
     `/keys/key_${random.hex(8)}/revoke`,
   ]);
   return random.chance(0.3) ? `/admin${row}` : random.pick(PAGES);
+}
+
+/** Makes a query with parameters of the delivery log and of sign-in links. */
+function searchOf(random: Random, { known }: FuzzedShop): string {
+  const values = [...ODD_TEXTS, ...VALUES, ...known.deliveries, "dead", "2026-01-31", "1", "#1042"];
+  const pairs = Array.from({ length: 1 + random.below(3) }, () => {
+    const value = random.pick(values);
+    return `${random.pick(PARAMETERS)}=${random.chance(0.1) ? "%ff" : encodeURIComponent(value.toWellFormed())}`;
+  });
+  return `?${pairs.join("&")}`;
 }
 
 function form(random: Random, csrf: string): string {
@@ -52,7 +64,7 @@ export function adminRequest(random: Random, { shops }: World): FuzzedRequest {
   if (random.chance(0.05)) headers.push(["Origin", random.pick(["null", "https://evil.example", "http://fuzz"])]);
   const target = path(random, shop, random.pick(shops));
   if (random.chance(0.5)) {
-    const query = random.chance(0.2) ? `?token=${encodeURIComponent(random.pick(ODD_TEXTS).toWellFormed())}` : "";
+    const query = random.chance(0.5) ? searchOf(random, shop) : "";
     return { kind: "admin", method: "GET", target: target + query, headers, as: shop };
   }
   const types = [

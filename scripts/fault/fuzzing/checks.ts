@@ -43,8 +43,9 @@ function expected({ kind }: FuzzedRequest, { status, headers }: Answer): boolean
   return (status === 503 && headers.has("retry-after")) || (kind === "raw" && status === 505);
 }
 
+/** Whether a path is of the settings page, in the browser or in the platform's admin. */
 function isAdmin(target: string): boolean {
-  return /^(?:https?:\/\/[^/]*)?\/admin(?:[/?]|$)/.test(target);
+  return /^(?:https?:\/\/[^/]*)?\/(?:admin|app)(?:[/?]|$)/.test(target);
 }
 
 function isDocs(target: string): boolean {
