@@ -140,7 +140,7 @@ test("links, back and forward, and the platform's menu show pages without loadin
   expect(placeOf(page)).toEqual({ path: "/app/webhooks", shop: SHOP, hasToken: false });
   expect([await focused(), await inner?.title()]).toEqual(["Webhooks", `Webhooks · ${SHOP}`]);
   expect(await frame.locator("#said").textContent()).toBe("Webhooks");
-  expect(await frame.locator('nav [aria-current="page"]').textContent()).toBe("Webhooks");
+  expect(await frame.locator('header nav [aria-current="page"]').textContent()).toBe("Webhooks");
 
   await page.evaluate('navigate("/app/fields")');
   await heading("Custom fields").waitFor();

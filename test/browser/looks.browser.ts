@@ -125,7 +125,12 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await looked("webhooks-refused");
   await page.fill("#url", receiver.url);
   await page.click("#save-endpoint");
+  await page.locator("#choose-topics").waitFor();
   await looked("webhooks-saved");
+  await page.click(".catalogue summary");
+  await page.click("#every-body summary");
+  await looked("webhooks-topics");
+  await goto("/admin/webhooks/secret");
   await page.getByRole("button", { name: "Show the signing secret" }).click();
   await looked("webhooks-secret");
   await lookAt("webhooks-rotate", "/admin/webhooks/rotate");
@@ -133,7 +138,11 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await looked("webhooks-rotated");
 
   const release = receiver.hold();
+  await goto("/admin/webhooks");
   await page.click("#send-test");
+  await page.locator("#test-result").waitFor();
+  await looked("webhooks-test-on-its-way");
+  await page.click("#test-delivery");
   await page.locator("#on-its-way").waitFor();
   await looked("delivery-on-its-way");
   release();
@@ -143,6 +152,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
     await program.json(["webhook", "test", "--topic", topic]);
   await eventually(async () => (await program.json<object[]>(["delivery", "list", "--status", "dead"])).length === 2);
   await lookAt("overview", "/admin/overview");
+  await lookAt("webhooks-tested", "/admin/webhooks");
   await lookAt("deliveries", "/admin/deliveries");
   await lookAt("deliveries-retry-dead", "/admin/deliveries/retry-dead");
   await lookAt("deliveries-none-found", "/admin/deliveries?subject=999");

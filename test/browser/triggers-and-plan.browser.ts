@@ -60,7 +60,7 @@ test("a shop without access sees why, and its forms that need access are disable
     ["/admin/keys", "#create"],
     ["/admin/webhooks", "#save-endpoint"],
     ["/admin/webhooks", "#send-test"],
-    ["/admin/webhooks", "#choose-all"],
+    ["/admin/webhooks/topics", "#choose-all"],
     ["/admin/triggers", "#save-triggers"],
   ] as const) {
     await goto(path);

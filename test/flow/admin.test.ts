@@ -48,10 +48,12 @@ test("a sign-in link of the command line opens the settings page of a running se
   expect((await read()).status).toBe(401);
 
   const receiver = new Receiver();
-  expect((await post("/admin/webhooks", { url: receiver.url, topics: "order.failed" })).status).toBe(303);
-  const sent = await post("/admin/webhooks/test", { topic: "order.failed" });
+  expect((await post("/admin/webhooks", { url: receiver.url })).status).toBe(303);
+  await post("/admin/webhooks/test", { topic: "order.failed" });
   expect((await receiver.gets(1))[0]?.topic).toBe("order.failed");
-  await eventually(async () => (await (await get(sent.headers.get("location") ?? "")).text()).includes(">Delivered<"));
+  await eventually(async () =>
+    (await (await get("/admin/webhooks")).text()).includes("signed with the current secret."),
+  );
 
   const file = await get("/assets/page.css");
   expect([file.status, (await file.text()).length > 10_000]).toEqual([200, true]);

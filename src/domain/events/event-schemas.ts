@@ -77,6 +77,6 @@ export const ENVELOPE = Type.Object({
   topic: Type.String({ description: "The same as in the header X-Service-Topic." }),
   created_at: dateField("When the event was queued."),
   shop: Type.String({ description: "The shop's domain." }),
-  data: Type.Unknown(),
+  data: Type.Unknown({ description: "The fields of the topic." }),
 });
 export type Envelope = Static<typeof ENVELOPE>;

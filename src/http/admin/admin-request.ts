@@ -29,7 +29,7 @@ export interface AdminDependencies {
 export const SECTIONS = {
   Overview: ["/overview"],
   Deliveries: ["/deliveries", "/deliveries/workflows"],
-  Webhooks: ["/webhooks"],
+  Webhooks: ["/webhooks", "/webhooks/topics", "/webhooks/secret"],
   "API keys": ["/keys"],
   Data: ["/data"],
   Storefront: ["/fields", "/style"],
@@ -42,6 +42,8 @@ export const TABS = {
   "/deliveries": "Webhooks",
   "/deliveries/workflows": "Workflows",
   "/webhooks": "Endpoint",
+  "/webhooks/topics": "Topics",
+  "/webhooks/secret": "Secret",
   "/keys": "API keys",
   "/data": "Summary",
   "/fields": "Custom fields",

@@ -12,7 +12,7 @@ import { Age, Form, Link } from "./components.tsx";
 import { STATUS_NAMES } from "./delivery-filters.tsx";
 
 /** Each status has a shape, because colour is never alone. */
-const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };
+export const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };
 
 interface LiveProps {
   /** Whether the part can still change. */

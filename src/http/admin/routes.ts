@@ -11,19 +11,21 @@ import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { showOverview } from "./overview.tsx";
 import { showPlan } from "./plan.tsx";
 import { createSessionDoor } from "./sessions.ts";
-import { askToRotate, rotateSecret } from "./signing-secret.tsx";
+import { askToRotate, rotateSecret, showSecret, showSecretTab } from "./signing-secret.tsx";
 import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./style.tsx";
+import { saveTopics, showTopics } from "./topics.tsx";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { orTryAgain, pageRoute, type Site, sessionRoutes, tabRoute } from "./visits.tsx";
-import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
+import { askToClear, clearWebhooks, saveUrl, sendTestEvent, showEndpoint } from "./webhook.tsx";
 
 /** Pages and forms by their path below the root. If a path has only a form, a GET redirects to its tab. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/overview": { get: showOverview },
   "/keys": { get: showKeys, post: createKey },
   "/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
-  "/webhooks": { get: showWebhooks, post: saveWebhooks },
-  "/webhooks/secret": { post: showSecret },
+  "/webhooks": { get: showEndpoint, post: saveUrl },
+  "/webhooks/topics": { get: showTopics, post: saveTopics },
+  "/webhooks/secret": { get: showSecretTab, post: showSecret },
   "/webhooks/rotate": { get: askToRotate, post: rotateSecret },
   "/webhooks/clear": { get: askToClear, post: clearWebhooks },
   "/webhooks/test": { post: sendTestEvent },

@@ -1,118 +1,121 @@
 /** @jsxImportSource preact */
 import { saveEndpoint } from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
-import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
+import { TOPIC_NAMES } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { printable } from "../../lib/log.ts";
-import { sentence } from "../../lib/text.ts";
+import { counted, sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
 import { Confirm, FieldError, Form, fieldAttributes, Link, OnceField } from "./components.tsx";
 import { reasonOf } from "./form.ts";
 import { EmptySection, SAMPLE_EVENT } from "./samples.tsx";
-import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
+import { findTestEvent, TestResult } from "./test-result.tsx";
 
-/** Content of the page in addition to the stored settings: a refused form, or the secret. */
-interface FormState {
-  typed?: { url: string; topics: readonly string[] };
+/** The tab of the endpoint, and the paths below it. */
+const TAB = "/webhooks";
+
+/** What a refused form had, and why it was refused. */
+interface RefusedUrl {
+  url?: string;
   error?: string;
   testError?: string;
-  secret?: string;
 }
 
-export const showWebhooks: Handler = (request, dependencies) => webhooksPage(request, dependencies);
+export const showEndpoint: Handler = (request, dependencies) => endpointPage(request, dependencies);
 
-export const saveWebhooks: Handler = async (request, dependencies) => {
+export const saveUrl: Handler = async (request, dependencies) => {
   const { shop, form } = request;
-  const typed = { url: form.get("url") ?? "", topics: form.getAll("topics") };
-  const change = { url: typed.url.trim(), topics: typed.topics };
+  const url = form.get("url") ?? "";
   try {
-    const save = { shop, change, actor: "merchant" as const };
+    const save = { shop, change: { url: url.trim() }, actor: "merchant" as const };
     const { settings, warnings } = await saveEndpoint(dependencies, save, dependencies.now());
-    return { to: WEBHOOKS, notices: savedNotices(settings, warnings) };
+    const notices = warnings.map((warning): Notice => ({ text: sentence(warning), tone: "warning" }));
+    return settings.topics.length === 0
+      ? { to: "/webhooks/topics", notices: [{ text: "Saved. Now choose what your endpoint gets." }, ...notices] }
+      : { to: TAB, notices: [{ text: "Saved." }, ...notices] };
   } catch (thrown) {
-    return webhooksPage(request, dependencies, { typed, error: reasonOf(thrown, "invalid") });
+    return endpointPage(request, dependencies, { url, error: reasonOf(thrown, "invalid") });
   }
 };
-
-export const showSecret: Handler = async (request, dependencies) =>
-  webhooksPage(request, dependencies, {
-    secret: await dependencies.store.webhooks.secret(request.shop.id, dependencies.now()),
-  });
 
 export const askToClear: Handler = async ({ shop }, { store }) => {
   const { url } = await store.webhooks.settings(shop.id);
   const content = (
-    <Confirm id="clear-endpoint" action={`${WEBHOOKS}/clear`} button="Remove the endpoint" back={WEBHOOKS}>
+    <Confirm id="clear-endpoint" action={`${TAB}/clear`} button="Remove the endpoint" back={TAB}>
       <p>
         Remove the endpoint <strong>{printable(url ?? "(there is none)")}</strong>? From then on no webhook is queued,
         and webhooks that are still waiting fail. The delivery log stays.
       </p>
     </Confirm>
   );
-  return { title: "Remove the endpoint", tab: WEBHOOKS, content };
+  return { title: "Remove the endpoint", tab: TAB, content };
 };
 
 export const clearWebhooks: Handler = async ({ shop }, { store }) => {
   await store.webhooks.clear(shop.id);
-  return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
+  return { to: TAB, notices: [{ text: "Webhooks are off." }] };
 };
 
-/** Queues a test event, and redirects to the page of its delivery, where the result appears later. */
+/** Queues a test event. The page shows its verdict when the endpoint has answered. */
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {
-    const id = await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
+    await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
     wake();
-    return { to: `/deliveries/${id}` };
+    return { to: TAB };
   } catch (thrown) {
-    return webhooksPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });
+    return endpointPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });
   }
 };
 
-function savedNotices({ topics }: WebhookSettings, warnings: readonly string[]): Notice[] {
-  return [
-    { text: topics.length === 0 ? "Saved. Nothing is sent yet: choose topics." : "Saved." },
-    ...warnings.map((warning) => ({ text: sentence(warning), tone: "warning" as const })),
-  ];
-}
-
-async function webhooksPage(
-  request: AdminRequest,
+async function endpointPage(
+  { shop }: AdminRequest,
   { store, now }: AdminDependencies,
-  shown: FormState = {},
+  refused?: RefusedUrl,
 ): Promise<AdminPage> {
-  const settings = await store.webhooks.settings(request.shop.id);
-  const overlapEndsAt = (await store.webhooks.overlapEndsAt(request.shop.id)) ?? 0;
-  const refused = shown.error !== undefined || shown.testError !== undefined;
+  const settings = await store.webhooks.settings(shop.id);
+  const test = await findTestEvent(store, shop.id, settings.url, now());
+  const live = <TestResult test={test} />;
+  const canChange = hasAccess(shop.plan);
   const content = (
     <>
-      <p>When something happens to this shop's subscriptions, a signed JSON event is sent to the endpoint below.</p>
+      <p>When something happens to this shop's subscriptions, your endpoint gets a signed webhook.</p>
+      <div class="columns">
+        <section class="card" aria-labelledby="endpoint-heading">
+          <h2 id="endpoint-heading">Endpoint</h2>
+          <EndpointForm settings={settings} refused={refused} canChange={canChange} />
+        </section>
+        <section class="card" aria-labelledby="test-heading">
+          <h2 id="test-heading">Test</h2>
+          {live}
+          <TestForm
+            canSend={canChange && settings.url !== null}
+            topic={test?.delivery.topic}
+            error={refused?.testError}
+          />
+        </section>
+      </div>
       {settings.url === null ? (
         <EmptySection id="no-endpoint" sample={SAMPLE_EVENT}>
-          No endpoint is set, so nothing is sent. Enter a URL, choose topics, save, and then send a test event.
+          No endpoint is set, so nothing is sent. Enter a URL, choose topics, and then send a test event.
         </EmptySection>
       ) : null}
-      <EndpointForm request={request} settings={settings} shown={shown} />
-      <SecretPart secret={shown.secret} overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null} />
-      <TestForm request={request} settings={settings} shown={shown} />
     </>
   );
-  return { title: "Webhooks", tab: WEBHOOKS, status: refused ? 422 : 200, content };
+  return { title: "Webhooks", tab: TAB, status: refused === undefined ? 200 : 422, content, live };
 }
 
 interface EndpointProps {
-  request: AdminRequest;
   settings: WebhookSettings;
-  shown: FormState;
+  refused: RefusedUrl | undefined;
+  canChange: boolean;
 }
 
-function EndpointForm({ request, settings, shown: { typed, error } }: EndpointProps) {
-  const topics: readonly string[] = typed?.topics ?? settings.topics;
+function EndpointForm({ settings: { url, topics }, refused, canChange }: EndpointProps) {
   return (
-    <Form id="endpoint" action={WEBHOOKS} aria-labelledby="endpoint-heading">
-      <h2 id="endpoint-heading">Endpoint</h2>
-      <fieldset disabled={!hasAccess(request.shop.plan)}>
+    <Form id="endpoint" action={TAB} aria-labelledby="endpoint-heading">
+      <fieldset disabled={!canChange}>
         <label for="url">URL</label>
         <input
           id="url"
@@ -121,43 +124,24 @@ function EndpointForm({ request, settings, shown: { typed, error } }: EndpointPr
           inputMode="url"
           autocomplete="off"
           spellcheck={false}
-          value={typed?.url ?? settings.url ?? ""}
+          value={refused?.url ?? url ?? ""}
           placeholder="https://hooks.example.com/sds"
-          {...fieldAttributes(error, "url-error", "url-help")}
+          {...fieldAttributes(refused?.error, "url-error", "url-help")}
         />
-        <FieldError id="url-error" error={error} />
+        <FieldError id="url-error" error={refused?.error} />
         <small id="url-help">
-          The URL must begin with https://, have a public address, and use port 443 or a port from 1024 up. The endpoint
-          must answer with a 2xx status within 10 seconds.
+          A public address that begins with https://. It must answer with a 2xx status within 10 seconds.
         </small>
-        <fieldset id="topics">
-          <legend>Topics</legend>
-          {TOPIC_NAMES.map((topic) => (
-            <div class="choice">
-              <input
-                type="checkbox"
-                id={`topic-${topic}`}
-                name="topics"
-                value={topic}
-                checked={topics.includes(topic)}
-                aria-describedby={`about-${topic}`}
-              />
-              <label for={`topic-${topic}`}>
-                <code>{topic}</code>
-              </label>
-              <small id={`about-${topic}`}>{TOPICS[topic]}</small>
-            </div>
-          ))}
-          <button type="button" id="choose-all" class="small outline" data-choose-all="topics" hidden>
-            Choose all
-          </button>
-        </fieldset>
+        <p id="chosen">
+          It gets {topics.length} of {counted(TOPIC_NAMES.length, "topic", "topics")}.{" "}
+          <Link to="/webhooks/topics">Choose topics</Link>
+        </p>
         <div class="actions">
           <button type="submit" id="save-endpoint">
             Save
           </button>
-          {settings.url === null ? null : (
-            <Link id="clear" to={`${WEBHOOKS}/clear`}>
+          {url === null ? null : (
+            <Link id="clear" to={`${TAB}/clear`}>
               Remove the endpoint
             </Link>
           )}
@@ -167,13 +151,18 @@ function EndpointForm({ request, settings, shown: { typed, error } }: EndpointPr
   );
 }
 
-function TestForm({ request, settings, shown: { testError: error } }: EndpointProps) {
-  const chosen = request.form.get("topic");
+interface TestFormProps {
+  canSend: boolean;
+  /** The topic of the newest test. */
+  topic: string | undefined;
+  error: string | undefined;
+}
+
+function TestForm({ canSend, topic: chosen, error }: TestFormProps) {
   return (
-    <Form id="test-event" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
-      <h2 id="test-heading">Send a test event</h2>
+    <Form id="test-event" action={`${TAB}/test`} aria-labelledby="test-heading">
       <OnceField />
-      <fieldset disabled={!hasAccess(request.shop.plan) || settings.url === null}>
+      <fieldset disabled={!canSend}>
         <label for="topic">Topic</label>
         <select id="topic" name="topic" {...fieldAttributes(error, "topic-error", "topic-help")}>
           {TOPIC_NAMES.map((topic) => (
@@ -184,12 +173,10 @@ function TestForm({ request, settings, shown: { testError: error } }: EndpointPr
         </select>
         <FieldError id="topic-error" error={error} />
         <small id="topic-help">
-          {settings.url === null
-            ? "Set the endpoint first."
-            : "A sample event is sent, even if its topic is not chosen above. The delivery log marks it as a test."}
+          Your endpoint gets a sample with made-up ids, also of a topic that is not chosen. The log marks it as a test.
         </small>
-        <button type="submit" id="send-test">
-          Send
+        <button type="submit" id="send-test" class="outline">
+          Send test event
         </button>
       </fieldset>
     </Form>

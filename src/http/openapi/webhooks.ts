@@ -33,7 +33,7 @@ export function webhookSchemas(): TObject[] {
 }
 
 /** Returns the body of a topic's test event. */
-function sampleBody(topic: Topic): unknown {
+export function sampleBody(topic: Topic): unknown {
   return JSON.parse(envelope(SAMPLE_ID, sampleEvent(topic), QUEUED_AT, DOMAIN));
 }
 

@@ -161,11 +161,11 @@ describe("the page in the platform's admin", () => {
 
   test("a path that has only a form leads back to its section, with the shop in its address", async () => {
     const { one } = await staffOfTwoShops();
-    const response = await one.document("/app/webhooks/secret");
+    const response = await one.document("/app/webhooks/test");
     expect(response.status).toBe(303);
     expect(response.headers.get("location")).toStartWith(`/app/webhooks?embedded=1&shop=${NEW_SHOP}&host=`);
     expect(response.headers.get("location")).not.toContain("id_token");
-    expect((await one.get("/app/webhooks/secret")).headers.get("location")).toBe("/app/webhooks");
+    expect((await one.get("/app/webhooks/test")).headers.get("location")).toBe("/app/webhooks");
   });
 
   test("lends the preview an address that works once, for a minute, in a policy without scripts and requests", async () => {
