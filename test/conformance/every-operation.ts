@@ -92,6 +92,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.endRenewal(shop.id, "p1");
   await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked", START);
+  await store.alerts.list(shop.id);
   await connections.warn(shop.id, "answers", "another version", START);
   await connections.endWarning(shop.id, "webhooks");
   await connections.warnings(shop.id);

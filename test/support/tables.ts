@@ -9,6 +9,7 @@ const TABLES = {
   admin_notices: { order: ["number"], flags: [] },
   admin_sessions: { order: ["shop_id", "hash"], flags: [] },
   admin_wrong_tokens: { order: ["network"], flags: [] },
+  alerts: { order: ["shop_id", "cause"], flags: ["told"] },
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
   change_spans: { order: ["shop_id", "span"], flags: [] },

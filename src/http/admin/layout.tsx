@@ -1,15 +1,12 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, h, type VNode } from "preact";
 import { render } from "preact-render-to-string";
-import { noAccess } from "../../actions/access.ts";
-import { merchantLoadText, type UnfinishedLoad } from "../../actions/shop.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../lib/text.ts";
 import { Mark } from "../look/mark.tsx";
 import { newRequestId } from "../respond.ts";
 import { type AdminFrame, type AdminPage, type AdminTab, HOME, type Notice, SECTIONS, TABS } from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
-import { Copyable, Form, Link, NewSecret, VisitorContext } from "./components.tsx";
+import { Form, Link, VisitorContext } from "./components.tsx";
+import { PageNotices, type StandingNotices } from "./page-notices.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
 
 /** The platform's admin, in which the page can be a frame, and the address of the platform's script. */
@@ -53,7 +50,7 @@ export function respondPage(
   page: AdminPage,
   visitor: Visitor,
   notices: readonly Notice[],
-  load: UnfinishedLoad | null = null,
+  standing: StandingNotices = { load: null, alerts: [] },
 ): Response {
   const { shop, frame } = visitor;
   const html = (
@@ -75,13 +72,7 @@ export function respondPage(
           ) : null}
         </header>
         <main id="main" class="container" tabIndex={-1}>
-          <div id="notices" role="status">
-            {notices.map((notice) => (
-              <NoticeBox {...notice} />
-            ))}
-          </div>
-          {hasAccess(shop.plan) ? null : <PlanNotice />}
-          {load === null ? null : <LoadNotice load={load} />}
+          <PageNotices notices={notices} plan={shop.plan} {...standing} />
           <TitleRow {...page} />
           <Tabs current={page.tab} />
           {page.content}
@@ -259,36 +250,4 @@ function Tabs({ current }: { current: AdminTab }) {
 
 function sections(): [name: string, tabs: readonly [AdminTab, ...AdminTab[]]][] {
   return Object.entries(SECTIONS);
-}
-
-function NoticeBox({ text, tone, secret, copy }: Notice) {
-  return (
-    <div class={tone === "warning" ? "notice warning" : "notice"}>
-      <p>{text}</p>
-      {secret === undefined ? null : <NewSecret {...secret} />}
-      {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
-    </div>
-  );
-}
-
-/** Shown on the pages that do not show the load themselves. It is not kept current. */
-function LoadNotice({ load }: { load: UnfinishedLoad }) {
-  return (
-    <div id="load-notice" class="notice">
-      <p>
-        {merchantLoadText(load)} <Link to="/data">See how far it is</Link>
-      </p>
-    </div>
-  );
-}
-
-function PlanNotice() {
-  return (
-    <div id="plan-notice" class="notice warning">
-      <p>
-        {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
-        no event is queued, and the widget's stylesheet is empty. <Link to="/plan">See the plan</Link>
-      </p>
-    </div>
-  );
 }

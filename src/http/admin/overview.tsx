@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { type ShopStatus, shopStatus } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
+import { type Alert, alertText } from "../../domain/deliveries/alert.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { counted, sentence } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
@@ -30,6 +31,7 @@ interface Facets {
   days: DayCounts[];
   rows: ResourceCounts;
   lastWebhookAt: number | null;
+  alerts: readonly Alert[];
 }
 
 export const showOverview: Handler = async ({ shop }, { store, now }) => {
@@ -55,7 +57,7 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
 async function readFacets(store: Store, shop: AdminRequest["shop"], now: number): Promise<Facets> {
   const { deliveries } = store;
   const firstDay = Math.floor(now / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS;
-  const [status, { url }, keys, waiting, dead, figures, outcomes, delivered, counts, rows, lastWebhookAt] =
+  const [status, { url }, keys, waiting, dead, figures, outcomes, delivered, counts, rows, lastWebhookAt, alerts] =
     await Promise.all([
       shopStatus(store, shop, now),
       store.webhooks.settings(shop.id),
@@ -68,6 +70,7 @@ async function readFacets(store: Store, shop: AdminRequest["shop"], now: number)
       deliveries.countsByDay(shop.id, firstDay),
       store.shops.rowCounts(shop.id),
       store.inbox.lastReceivedAt(shop.id),
+      store.alerts.list(shop.id),
     ]);
   return {
     status,
@@ -81,6 +84,7 @@ async function readFacets(store: Store, shop: AdminRequest["shop"], now: number)
     days: daysOf(counts, firstDay),
     rows,
     lastWebhookAt,
+    alerts,
   };
 }
 
@@ -105,7 +109,7 @@ interface Verdict {
 }
 
 /** Says in a sentence whether all is well, and what to do first if it is not. */
-function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets): Verdict {
+function verdictOf({ status, alerts, endpoint, keys, waiting, dead, delivered }: Facets): Verdict {
   const { load, trouble, uninstalledAt } = status;
   if (uninstalledAt !== null)
     return {
@@ -115,6 +119,9 @@ function verdictOf({ status, endpoint, keys, waiting, dead, delivered }: Facets)
   if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/data"] };
   if (load !== null)
     return { tone: "plain", text: `Loading your shop: ${load.text}.`, ...(load.done !== null && { done: load.done }) };
+  const [alert] = alerts.filter(({ cause }) => cause === "endpoint");
+  if (alert !== undefined)
+    return { tone: "bad", text: alertText(alert), next: ["See the delivery log", "/deliveries"] };
   if (dead > 0)
     return {
       tone: "bad",

@@ -31,6 +31,7 @@ import {
   tooMany,
   tryAgain,
 } from "./messages.tsx";
+import type { StandingNotices } from "./page-notices.tsx";
 import type { SessionDoor } from "./sessions.ts";
 import type { Door, Visitor } from "./visitor.ts";
 
@@ -155,8 +156,17 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
     site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });
   if (accepted) return seeOther(site, result, kept);
   if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live, kept);
-  const load = result.tab === "/data" ? null : await unfinishedLoad(site.store, shop.id, site.now());
-  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path), load);
+  const standing = await standingNotices(site, shop.id, result.tab);
+  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path), standing);
+}
+
+/** Reads what pages say as long as it is true. A tab that shows it in its content is left out. */
+async function standingNotices({ store, now }: Site, shopId: number, tab: AdminTab): Promise<StandingNotices> {
+  const [load, alerts] = await Promise.all([
+    tab === "/data" ? null : unfinishedLoad(store, shopId, now()),
+    tab === "/overview" ? [] : store.alerts.list(shopId),
+  ]);
+  return { load, alerts };
 }
 
 async function seeOther(

@@ -162,6 +162,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     bytes: "sealed",
   }),
   table("platform_warnings", "shop_id kind", { number: "shop_id since logged_at", text: "kind text" }),
+  table("alerts", "shop_id cause", {
+    number: "shop_id since failures last_at well_at told_at",
+    text: "cause host error",
+    flag: "told",
+  }),
   table("uninstallations", "shop_id", { number: "shop_id uninstalled_at events_since", flag: "contracts_ended" }),
   table("platform_webhooks", "shop_id id", { number: "shop_id received_at", text: "id" }),
   table(

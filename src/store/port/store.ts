@@ -1,3 +1,4 @@
+import type { AlertStore } from "./alerts.ts";
 import type { ConnectionStore } from "./connections.ts";
 import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
@@ -57,6 +58,7 @@ export interface Store {
   sessions: SessionStore;
   fields: FieldStore;
   styles: StyleStore;
+  alerts: AlertStore;
   settingsPage: SettingsPageStore;
   /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;

@@ -1,5 +1,6 @@
 import { randomId } from "../../domain/ids.ts";
 import type { DeliveryQueue, EndpointPace, SendQueue } from "../port/deliveries.ts";
+import { keepAlerts } from "./alert-keeper.ts";
 import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
@@ -77,6 +78,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
         const [claimed] = await pipeline([
           claimDeliveries(tx, domains, asked, now, leaseUntil),
           keepPaces(tx, recorded),
+          keepAlerts(tx, recorded, waits),
         ]);
         return { recorded, claimed };
       });

@@ -2,6 +2,7 @@ import { CONTRACTS_END_AFTER_MS, type ConnectionKind, type Tokens } from "../../
 import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
 import type { ConnectedShop, ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
+import { keepConnectionAlert } from "./alerts.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, findShop, newIntakeSecret } from "./shops.ts";
 
@@ -73,11 +74,17 @@ export function connectionStore(
     },
 
     async setTrouble(shopId, trouble, now) {
-      const changed = await db.run(
-        sql`UPDATE connections SET trouble = ${trouble}, trouble_since = ${trouble === null ? null : now}
-          WHERE shop_id = ${shopId} AND trouble IS DISTINCT FROM ${trouble}`,
-      );
-      return changed > 0;
+      // Reads first: most calls change nothing, so they need no transaction.
+      const isOther = sql`shop_id = ${shopId} AND trouble IS DISTINCT FROM ${trouble}`;
+      if ((await db.get(sql`SELECT 1 AS one FROM connections WHERE ${isOther}`)) === undefined) return false;
+      return db.transaction(function* () {
+        const changed = yield* tx.run(
+          sql`UPDATE connections SET trouble = ${trouble}, trouble_since = ${trouble === null ? null : now}
+            WHERE ${isOther}`,
+        );
+        if (changed > 0) yield* keepConnectionAlert(shopId, trouble, now);
+        return changed > 0;
+      });
     },
 
     async disconnect(shopId, before) {
@@ -114,6 +121,7 @@ function* storeConnection(connection: SealedConnection): TransactionWork<void> {
       AND (contracts_ended OR uninstalled_at <= ${connectedAt - CONTRACTS_END_AFTER_MS + CLOCK_DIFFERENCE_MS})`,
   );
   if (mayHaveEnded > 0) yield* forgetLoad(shopId);
+  yield* keepConnectionAlert(shopId, null, connectedAt);
   yield* tx.run(sql`DELETE FROM uninstallations WHERE shop_id = ${shopId}`);
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
 }
@@ -186,6 +194,7 @@ function exchanges(
 function* removeConnection(shopId: number, before: number): TransactionWork<boolean> {
   const removed = yield* tx.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`);
   if (removed === 0) return false;
+  yield* tx.run(sql`DELETE FROM alerts WHERE shop_id = ${shopId} AND cause = 'connection'`);
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId} AND kind NOT LIKE 'domain %'`);
   return true;
 }

@@ -1,4 +1,5 @@
 import type { Vault } from "../files/vault.ts";
+import { alertStore } from "./alerts.ts";
 import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { deliveryLog } from "./delivery-log.ts";
@@ -40,6 +41,7 @@ export function quietStores(
     sessions: sessionStore(db),
     fields: fieldStore(db),
     styles: styleStore(db),
+    alerts: alertStore(db),
     settingsPage: settingsPageStore(db, vault),
   };
 }

@@ -11,6 +11,7 @@ const EMPTIED_AT_ONCE = [
   "webhook_endpoints",
   "connections",
   "platform_warnings",
+  "alerts",
   "syncs",
   "order_stages",
   "data_requests",

@@ -4,6 +4,7 @@ import { randomId } from "../../domain/ids.ts";
 import { startOfDay } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
+import { alertKeeper } from "./alert-keeper.ts";
 
 /** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
@@ -17,6 +18,7 @@ type DuePosition = { at: number; number: number };
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
   const record = resultRecorder(db);
   const addCounts = countAdder(db);
+  const keepAlerts = alertKeeper(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
   // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
@@ -73,6 +75,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
           const counts: OutcomeCounts = new Map();
           const recorded = ended.filter((each) => record(each, waits, counts));
           addCounts(counts);
+          keepAlerts(recorded, waits);
           const claimed = claims.flatMap((each) => claim(each, now, leaseUntil));
           return { recorded, claimed };
         })

@@ -1,0 +1,79 @@
+import { sentence } from "../../lib/text.ts";
+import { isoUtc } from "../../lib/time.ts";
+
+/**
+ * Why a shop is alerted: the platform refuses its connection, its endpoint fails, or deliveries died. The most serious
+ * comes first.
+ */
+export const ALERT_CAUSES = ["connection", "endpoint", "dead"] as const;
+type AlertCause = (typeof ALERT_CAUSES)[number];
+
+/** What fails in a shop. Times in epoch milliseconds. */
+export interface Alert {
+  cause: AlertCause;
+  /** The first failure since the last success. */
+  since: number;
+  /** Deliveries whose first attempt failed, or that died; 1 for a connection. */
+  failures: number;
+  lastAt: number;
+  /** Host of the endpoint; null for a connection and for workflow triggers. */
+  host: string | null;
+  /** A sentence without personal data; null for workflow triggers, because the platform may name a person. */
+  error: string | null;
+}
+
+/** An endpoint fails if this many first attempts failed, and for at least this long. */
+export const FAILING_ATTEMPTS = 5;
+export const FAILING_MS = 3_600_000;
+
+interface AlertText {
+  /** A sentence without its end, which "since" and a time follow. */
+  what: string;
+  error: string;
+  /** What to do, and the section of the settings page for it. */
+  advice: string;
+  path: "/deliveries" | "/deliveries/workflows" | "/data";
+}
+
+/** Describes an alert for the merchant. */
+export function alertTexts({ cause, host, error }: Alert): AlertText {
+  if (cause === "connection")
+    return {
+      what: "Shopify has refused the app's connection",
+      error: error === null ? "" : sentence(error),
+      advice: "Open the app in Shopify's admin, or ask the operator of this service.",
+      path: "/data",
+    };
+  if (cause === "endpoint")
+    return {
+      what: `Your endpoint ${host} has failed`,
+      error: error ?? "",
+      advice: "Repair it before more deliveries are dead.",
+      path: "/deliveries",
+    };
+  if (host === null)
+    return {
+      what: "Workflows have not started",
+      error: "",
+      advice: "Read the errors of their deliveries, then resend.",
+      path: "/deliveries/workflows",
+    };
+  return {
+    what: `Deliveries to your endpoint ${host} are dead`,
+    error: error ?? "",
+    advice: "Repair the endpoint, then resend.",
+    path: "/deliveries",
+  };
+}
+
+/** Returns the whole text of an alert, with its time in UTC. */
+export function alertText(alert: Alert): string {
+  const { what, error, advice } = alertTexts(alert);
+  return [`${what} since ${minuteUtc(alert.since)}.`, error, advice].filter(Boolean).join(" ");
+}
+
+/** Returns a time like "2026-11-23 14:02 UTC". */
+function minuteUtc(ms: number): string {
+  const iso = isoUtc(ms);
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+}

@@ -1,0 +1,86 @@
+/** @jsxImportSource preact */
+import { noAccess } from "../../actions/access.ts";
+import { merchantLoadText, type UnfinishedLoad } from "../../actions/shop.ts";
+import { type Alert, alertTexts } from "../../domain/deliveries/alert.ts";
+import { hasAccess, type Plan } from "../../domain/shop.ts";
+import { sentence } from "../../lib/text.ts";
+import type { Notice } from "./admin-request.ts";
+import { Copyable, Link, NewSecret, Time } from "./components.tsx";
+
+/** What pages say as long as it is true. */
+export interface StandingNotices {
+  load: UnfinishedLoad | null;
+  alerts: readonly Alert[];
+}
+
+interface PageNoticesProps extends StandingNotices {
+  notices: readonly Notice[];
+  plan: Plan;
+}
+
+export function PageNotices({ notices, plan, load, alerts }: PageNoticesProps) {
+  return (
+    <>
+      <div id="notices" role="status">
+        {notices.map((notice) => (
+          <NoticeBox {...notice} />
+        ))}
+      </div>
+      {alerts.map((alert) => (
+        <AlertNotice {...alert} />
+      ))}
+      {hasAccess(plan) ? null : <PlanNotice />}
+      {load === null ? null : <LoadNotice load={load} />}
+    </>
+  );
+}
+
+/** Shown on every page but the overview, which begins with its own sentence about it. */
+function AlertNotice(alert: Alert) {
+  const { what, error, advice, path } = alertTexts(alert);
+  return (
+    <div id={`alert-${alert.cause}`} class="notice bad">
+      <p>
+        {what} since <Time ms={alert.since} />. {error} {advice} <Link to={path}>{ALERT_LINKS[path]}</Link>
+      </p>
+    </div>
+  );
+}
+
+const ALERT_LINKS = {
+  "/deliveries": "See the deliveries",
+  "/deliveries/workflows": "See the workflows",
+  "/data": "See the connection",
+} as const;
+
+function NoticeBox({ text, tone, secret, copy }: Notice) {
+  return (
+    <div class={tone === "warning" ? "notice warning" : "notice"}>
+      <p>{text}</p>
+      {secret === undefined ? null : <NewSecret {...secret} />}
+      {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
+    </div>
+  );
+}
+
+/** Shown on the pages that do not show the load themselves. It is not kept current. */
+function LoadNotice({ load }: { load: UnfinishedLoad }) {
+  return (
+    <div id="load-notice" class="notice">
+      <p>
+        {merchantLoadText(load)} <Link to="/data">See how far it is</Link>
+      </p>
+    </div>
+  );
+}
+
+function PlanNotice() {
+  return (
+    <div id="plan-notice" class="notice warning">
+      <p>
+        {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
+        no event is queued, and the widget's stylesheet is empty. <Link to="/plan">See the plan</Link>
+      </p>
+    </div>
+  );
+}
