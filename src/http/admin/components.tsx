@@ -215,17 +215,19 @@ interface Confirmation {
   action: string;
   button: string;
   back: string;
+  /** Whether the action removes something. */
+  isDanger?: boolean;
   children: ComponentChildren;
 }
 
 /** Asks for confirmation before an action that cannot be undone. It works without scripts. */
-export function Confirm({ id, action, button, back, children }: Confirmation) {
+export function Confirm({ id, action, button, back, isDanger = true, children }: Confirmation) {
   return (
     <Form id={id} action={action}>
       <OnceField />
       {children}
       <div class="actions">
-        <button type="submit" id="confirm" class="danger">
+        <button type="submit" id="confirm" class={isDanger ? "danger" : undefined}>
           {button}
         </button>
         <Link id="cancel" to={back}>

@@ -230,6 +230,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           action={`${tab}/retry-dead`}
           button={`Resend ${counted(count, "delivery", "deliveries")}`}
           back={tab}
+          isDanger={false}
         >
           <p>
             <strong id="count">{counted(count, "delivery", "deliveries")}</strong>{" "}

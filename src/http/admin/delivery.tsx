@@ -25,13 +25,15 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
   const content = (
     <>
       <div class="columns">
-        {live}
+        <div>
+          {live}
+          <Related delivery={delivery} count={await countRelated(store.deliveries, shop.id, delivery)} />
+        </div>
         <div>
           <Payload body={delivery.body} />
           {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
         </div>
       </div>
-      <Related delivery={delivery} count={await countRelated(store.deliveries, shop.id, delivery)} />
     </>
   );
   return {
@@ -54,10 +56,10 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
 };
 
 function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: number }) {
-  const { id, status, attempts, createdAt, history, test } = delivery;
+  const { id, status, attempts, createdAt, history } = delivery;
   const isEnded = status === "delivered" || status === "dead";
   const facts: Fact[] = [
-    ["Status", [<StatusBadge status={status} />, test ? " · test event" : null], "status"],
+    ["Status", <StatusBadge status={status} />, "status"],
     ["About", aboutText(delivery)],
     ["Id", <code>{id}</code>],
     ["Queued", <Time ms={createdAt} />],
@@ -228,10 +230,11 @@ function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signa
 async function countRelated(
   deliveries: DeliveryLog,
   shopId: number,
-  { kind, subject }: DeliveryDetails,
+  { kind, subject, test }: DeliveryDetails,
 ): Promise<number> {
   const named = subject.contract === null ? subject.customer : numberOf(subject.contract);
-  if (named === null) return 0;
+  // The ids of a test event are samples.
+  if (named === null || test) return 0;
   const page = await deliveries.page(shopId, { kind, subjects: [{ subject: named }], limit: COUNTED + 1 });
   return Math.max(0, page.deliveries.length - 1);
 }
