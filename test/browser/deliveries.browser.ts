@@ -126,7 +126,7 @@ test("newer deliveries are counted, and nothing moves until the pill is clicked"
 
 test("on a phone each delivery is a card: status and age, topic, subject, result", async () => {
   const settings = await open({ env: QUICKLY, browser: { viewport: { width: 390, height: 800 } } });
-  const { page, troubles, goto } = settings;
+  const { page, program, receiver, troubles, goto } = settings;
   const [id = ""] = await die(settings, ["order.failed"]);
   await goto("/admin/deliveries");
   const boxes = await Promise.all(
@@ -144,8 +144,27 @@ test("on a phone each delivery is a card: status and age, topic, subject, result
   const tops = [status, topic, subject, result].map(({ y }) => y);
   expect(tops).toEqual(tops.toSorted((a, b) => a - b));
   expect(new Set(tops).size).toBe(4);
-  expect(await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth")).toBe(false);
+  const isTooWide = () => page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth");
+  expect(await isTooWide()).toBe(false);
   expect(await page.getByRole("row", { name: "order.failed" }).getByRole("cell").count()).toBe(4);
+
+  // Long words of an address, an error and an answer are broken.
+  const word = "x".repeat(300);
+  receiver.answer = () => new Response(word, { status: 503 });
+  await program.json(["webhook", "set", "--url", `${receiver.url}/${word}`]);
+  await page.click(`#retry-last-${id}`);
+  await page.locator(`#last-${id} .dead`).waitFor();
+  await page.click(`#open-last-${id}`);
+  expect(await page.textContent("#attempts li:first-child")).toContain(`/${word}`);
+  expect(await page.textContent("#attempts li:first-child pre")).toBe(word);
+  expect(await isTooWide()).toBe(false);
+  await program.json(["webhook", "set", "--url", `https://${"y".repeat(60)}.${"z".repeat(60)}.invalid/`]);
+  await page.getByRole("button", { name: "Resend" }).click();
+  await page.locator("#verdict", { hasText: "yyyy" }).waitFor();
+  expect(await isTooWide()).toBe(false);
+  await goto("/admin/deliveries");
+  await page.locator(`#last-${id}`, { hasText: "yyyy" }).waitFor();
+  expect(await isTooWide()).toBe(false);
   expect(troubles).toEqual([]);
 });
 

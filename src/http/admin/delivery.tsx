@@ -23,18 +23,16 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
   const tab = LOG_OF[kind];
   const live = <DeliveryLive delivery={delivery} now={now()} />;
   const content = (
-    <>
-      <div class="columns">
-        <div>
-          {live}
-          <Related delivery={delivery} count={await countRelated(store.deliveries, shop.id, delivery)} />
-        </div>
-        <div>
-          <Payload body={delivery.body} />
-          {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
-        </div>
+    <div class="columns">
+      <div>
+        {live}
+        <Related delivery={delivery} count={await countRelated(store.deliveries, shop.id, delivery)} />
       </div>
-    </>
+      <div>
+        <Payload body={delivery.body} />
+        {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
+      </div>
+    </div>
   );
   return {
     title: `${kind === "webhook" ? "Delivery" : "Workflow start"}: ${topic}`,
