@@ -42,13 +42,13 @@ test("triggers start workflows while they are switched on, and the numbers of th
   expect(await page.textContent("#plan")).toBe("Pro");
   expect(await page.locator("#plan-facts dd").allTextContents()).toEqual(["included", "included", "included"]);
   await page.getByRole("link", { name: "Data", exact: true }).click();
-  const subscriptions = page.locator("#mirror-facts dt:text-is('Subscriptions') + dd");
-  expect(await subscriptions.textContent()).toBe("1");
-  expect(await page.locator("#mirror-facts dt:text-is('Platform') + dd").textContent()).toBe("connected");
-  expect(await page.locator("#mirror-facts dt:text-is('Last platform webhook') + dd time").count()).toBe(1);
+  const subscriptions = page.locator("#counts dt:text-is('Subscriptions') + dd");
+  expect(await subscriptions.textContent()).toBe("1Browse");
+  expect(await page.locator("#mirror-facts dt:text-is('Shopify') + dd").textContent()).toBe("connected");
+  expect(await page.locator("#mirror-facts dt:text-is('Last change from Shopify') + dd time").count()).toBe(1);
   const isSamePlan = await markPage(page);
   await platform.tell("createContract", { customer, lines: [LINE] });
-  await page.locator("#mirror-facts dt:text-is('Subscriptions') + dd:text-is('2')").waitFor();
+  await page.locator("#counts dt:text-is('Subscriptions') + dd:text-is('2Browse')").waitFor();
   expect(await isSamePlan()).toBe(true);
   expect((await platform.workflows()).length).toBe(1);
   expect(troubles).toEqual([]);

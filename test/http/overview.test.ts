@@ -50,8 +50,11 @@ test("a trouble of the connection is the first thing that the page says, and the
   const { html, store, shop } = await signedIn();
   await deadDelivery(store, shop);
   await store.connections.connect(shop.id, "token", TOKENS, [], START);
-  await store.connections.setTrouble(shop.id, "the platform refuses the access token", START);
-  expect(verdictIn(await html(OVERVIEW))).toBe("The platform refuses the access token. See the data");
+  await store.connections.setTrouble(shop.id, "the shop is frozen (HTTP 402); run `sds x`", START);
+  expect(verdictIn(await html(OVERVIEW))).toBe(
+    "Shopify has frozen the shop, because a bill is unpaid. " +
+      "Pay the bill in Shopify's admin. Then the connection comes back by itself. See the data",
+  );
   await store.connections.uninstall(shop.id, START + 1);
   expect(verdictIn(await html(OVERVIEW))).toStartWith("The app is uninstalled.");
 });

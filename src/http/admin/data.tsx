@@ -1,134 +1,192 @@
 /** @jsxImportSource preact */
-import {
-  connectionText,
-  merchantLoadText,
-  type ShopStatus,
-  shopStatus,
-  type UnfinishedLoad,
-} from "../../actions/shop.ts";
+import type { ComponentChildren } from "preact";
+import { merchantLoadText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
-import { RESOURCES } from "../../domain/resources.ts";
+import { explainTrouble, MISSING_APPROVALS, NOT_CONNECTED } from "../../domain/platform/connection-trouble.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import { counted } from "../../lib/text.ts";
 import type { Handler } from "./admin-request.ts";
-import { type Fact, Facts, Time } from "./components.tsx";
+import { Age, type Fact, Facts, Link, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 import { EmptySection, sampleData } from "./samples.tsx";
 
 const TAB = "/data";
 
+const RESOURCE_NAMES: Record<Resource, string> = {
+  subscriptions: "Subscriptions",
+  customers: "Customers",
+  orders: "Orders",
+};
+
+/** What the page shows of a shop's data. Times in epoch milliseconds. */
+interface Summary {
+  status: ShopStatus;
+  counts: ResourceCounts;
+  lastWebhookAt: number | null;
+  now: number;
+}
+
 export const showData: Handler = async ({ shop }, { store, now }) => {
+  const at = now();
   const [counts, status, lastWebhookAt] = await Promise.all([
     store.shops.rowCounts(shop.id),
-    shopStatus(store, shop, now()),
+    shopStatus(store, shop, at),
     store.inbox.lastReceivedAt(shop.id),
   ]);
-  const live = <MirrorPart counts={counts} mirror={{ ...status, domain: shop.domain, lastWebhookAt }} />;
+  const live = <SummaryPart counts={counts} status={status} lastWebhookAt={lastWebhookAt} now={at} />;
   const content = (
     <>
-      <p>
-        The mirror is the copy of this shop's subscription data that the API serves. Platform webhooks keep it current.
-        Every hour a reconciliation with the platform adds what they missed.
-      </p>
       {live}
-      <DataRequests requests={status.dataRequests} />
+      <p class="muted">
+        Shopify reports each change of a subscription, a customer or an order within seconds. Every hour this service
+        compares its data with Shopify's, and adds what was missed.
+      </p>
     </>
   );
   return { title: "Data", tab: TAB, content, live };
 };
 
-function DataRequests({ requests }: { requests: ShopStatus["dataRequests"] }) {
-  if (requests.length === 0) return null;
-  return (
-    <>
-      <h2>Requests for data</h2>
-      <p>
-        These customers asked for the data that is stored about them. The operator of this service prints it with{" "}
-        <code>sds customer export</code>, and notes the answer with <code>sds customer answered</code>.
-      </p>
-      <Facts
-        id="data-requests"
-        facts={requests.map(({ customer, dueAt }) => [customer, ["until ", <Time ms={dueAt} />]])}
-      />
-    </>
-  );
-}
-
-interface Mirror extends ShopStatus {
-  domain: string;
-  /** Time of the last platform webhook, epoch milliseconds. */
-  lastWebhookAt: number | null;
-}
-
-function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
-  const { lastWebhookAt, inbox, loadedAt, reconciledAt, reconciledRows } = mirror;
-  const facts: Fact[] = [
-    ...RESOURCES.map((resource): Fact => [labelOf(resource), counts[resource].toLocaleString("en")]),
-    ["Platform", connectionText(mirror)],
-    ["Last platform webhook", lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />],
-    ["Last full load", loadedAt === null ? "never" : <Time ms={loadedAt} />],
-    ["Last reconciliation", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
-    ["Rows changed by the last reconciliation", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
-    ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
-    ["Failed in the inbox", inbox.failed.toLocaleString("en")],
-  ];
+function SummaryPart(summary: Summary) {
+  const { counts, status } = summary;
+  const { tone, text, todo, done } = verdictOf(summary);
   return (
     <Live poll announce="">
-      <Facts id="mirror-facts" facts={facts} />
-      <Remark counts={counts} mirror={mirror} />
+      {text === "" ? null : (
+        <div id="verdict" class={`notice${tone}`}>
+          <p class="verdict" id={status.load === null ? undefined : "loading"}>
+            {text}
+          </p>
+          {done === undefined ? null : <progress value={done} max={1} aria-label="Loaded" />}
+          {todo === undefined ? null : <p id="todo">{todo}</p>}
+        </div>
+      )}
+      {status.warnings.map(({ kind }) => {
+        const missing = MISSING_APPROVALS[kind];
+        return missing === undefined ? null : (
+          <div class="notice warning">
+            <p>
+              {missing.what} {missing.todo}
+            </p>
+          </div>
+        );
+      })}
+      <Counts counts={counts} />
+      {counts.subscriptions === 0 ? <NoSubscriptions counts={counts} status={status} /> : null}
+      <DataFacts {...summary} />
     </Live>
   );
 }
 
-/** Tells the operator the next step. */
-function Remark({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
-  const { load, inbox } = mirror;
+interface DataVerdict {
+  tone: string;
+  text: ComponentChildren;
+  /** What to do. */
+  todo?: ComponentChildren;
+  /** 0 to 1, while the shop is loaded. */
+  done?: number;
+}
+
+/** Says whether the data is in step with Shopify, and what to do if it is not. */
+function verdictOf({ counts, status, lastWebhookAt, now }: Summary): DataVerdict {
+  const { hasConnection, trouble, troubleSince, uninstalledAt, load, inbox, reconciledAt, loadedAt } = status;
+  if (uninstalledAt !== null)
+    return {
+      tone: " bad",
+      text: ["The app is uninstalled since ", <Time ms={uninstalledAt} />, ". The data stays as it was then."],
+      todo: "Install the app again in Shopify's admin to go on.",
+    };
+  if (trouble !== null) {
+    const { what, todo } = explainTrouble(trouble);
+    const since = troubleSince === null ? null : [" Since ", <Time ms={troubleSince} />, " nothing new arrives."];
+    return { tone: " bad", text: [what, since], todo };
+  }
+  if (load !== null)
+    return { tone: " plain", text: merchantLoadText(load), ...(load.done !== null && { done: load.done }) };
+  if (!hasConnection)
+    return Object.values(counts).every((count) => count === 0)
+      ? { tone: "", text: "" }
+      : { tone: " plain", text: NOT_CONNECTED.what, todo: "This data was imported, or sent by the billing system." };
+  if (inbox.failed > 0)
+    return {
+      tone: " warning",
+      text: `${counted(inbox.failed, "change", "changes")} of Shopify could not be processed.`,
+      todo: <Link to="/data/inbox">See why, and try again</Link>,
+    };
+  if (inbox.waiting > 0)
+    return {
+      tone: " plain",
+      text: `${counted(inbox.waiting, "change", "changes")} of Shopify will be processed next.`,
+    };
+  const inStepAt = Math.max(lastWebhookAt ?? 0, reconciledAt ?? 0, loadedAt ?? 0);
+  return { tone: "", text: ["In step with Shopify ", <Age ms={inStepAt} now={now} />, correctionText(status), "."] };
+}
+
+function correctionText({ reconciledRows }: ShopStatus): string {
+  return reconciledRows === null
+    ? ""
+    : `, ${counted(reconciledRows, "correction", "corrections")} at the last comparison`;
+}
+
+function Counts({ counts }: { counts: ResourceCounts }) {
   return (
-    <>
-      {load === null ? null : <LoadPart load={load} />}
-      {counts.subscriptions === 0 ? <NoSubscriptions mirror={mirror} counts={counts} /> : null}
-      {inbox.failed > 0 ? (
-        <p id="inbox-failed">
-          Some changes at the platform could not be processed. The operator of this service can see why with{" "}
-          <code>sds inbox list --status failed</code>.
-        </p>
-      ) : null}
-    </>
+    <dl class="stats" id="counts">
+      {RESOURCES.map((resource) => (
+        <div>
+          <dt>{RESOURCE_NAMES[resource]}</dt>
+          <dd>
+            {counts[resource].toLocaleString("en")}
+            {counts[resource] === 0 ? null : (
+              <span class="hint">
+                <Link to={`/data/browse?resource=${resource}`} aria-label={`Browse ${resource}`}>
+                  Browse
+                </Link>
+              </span>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
-function NoSubscriptions({
-  counts,
-  mirror: { hasConnection, load, domain },
-}: {
-  counts: ResourceCounts;
-  mirror: Mirror;
-}) {
+function DataFacts({ status, lastWebhookAt, now }: Summary) {
+  const { hasConnection, trouble, uninstalledAt, inbox, loadedAt, reconciledAt, reconciledRows, dataRequests } = status;
+  const isConnected = hasConnection && trouble === null && uninstalledAt === null;
+  const timeOf = (ms: number | null, otherwise: string) => (ms === null ? otherwise : <Age ms={ms} now={now} />);
+  const facts: Fact[] = [
+    ["Shopify", isConnected ? "connected" : hasConnection ? "connection refused" : "not connected"],
+    ["Last change from Shopify", timeOf(lastWebhookAt, "none in the last seven days")],
+    ["Last comparison with Shopify", timeOf(reconciledAt, "never")],
+    ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
+    ["All data loaded", timeOf(loadedAt, "never")],
+    ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
+    ["Failed in the inbox", inbox.failed.toLocaleString("en")],
+    [
+      "Open data requests",
+      dataRequests.length === 0 ? (
+        "0"
+      ) : (
+        <Link to="/data/requests">{counted(dataRequests.length, "customer waits", "customers wait")}</Link>
+      ),
+    ],
+  ];
+  return <Facts id="mirror-facts" facts={facts} />;
+}
+
+function NoSubscriptions({ counts, status: { hasConnection, load } }: Pick<Summary, "counts" | "status">) {
   if (!hasConnection) {
     return Object.values(counts).some((count) => count > 0) ? null : (
       <EmptySection id="empty-mirror" sample={sampleData()}>
-        The mirror is empty. The operator of this service can connect the shop with{" "}
-        <code>sds shop connect {domain}</code>, or import its records.
+        There is no data yet. {NOT_CONNECTED.todo}
       </EmptySection>
     );
   }
   return (
     <EmptySection id="no-subscriptions" sample={sampleData()}>
       {load === null
-        ? "This shop has no subscriptions yet. The first one appears here seconds after a customer buys it. The " +
-          "platform shows an app only the subscriptions that the app itself made."
+        ? "This shop has no subscriptions yet. The first one appears here seconds after a customer buys it. " +
+          "Shopify shows an app only the subscriptions that the app itself made."
         : "The first subscriptions appear here in a moment."}
     </EmptySection>
   );
-}
-
-function LoadPart({ load }: { load: UnfinishedLoad }) {
-  return (
-    <div id="loading" class="notice">
-      <p>{merchantLoadText(load)}</p>
-      {load.done === null ? null : <progress value={load.done} max={1} aria-label="Loaded" />}
-    </div>
-  );
-}
-
-function labelOf(resource: string): string {
-  return `${resource.charAt(0).toUpperCase()}${resource.slice(1)}`;
 }

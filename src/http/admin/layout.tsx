@@ -72,7 +72,7 @@ export function respondPage(
           ) : null}
         </header>
         <main id="main" class="container" tabIndex={-1}>
-          <PageNotices notices={notices} plan={shop.plan} {...standing} />
+          <PageNotices notices={notices} tab={page.tab} plan={shop.plan} {...standing} />
           <TitleRow {...page} />
           <Tabs current={page.tab} />
           {page.content}

@@ -3,8 +3,9 @@ import type { ComponentChildren } from "preact";
 import { type ShopStatus, shopStatus } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { type Alert, alertText } from "../../domain/deliveries/alert.ts";
+import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
 import { RESOURCES } from "../../domain/resources.ts";
-import { counted, sentence } from "../../lib/text.ts";
+import { counted } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { AttemptFigures, DayCount } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
@@ -116,7 +117,10 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, delivered }:
       tone: "bad",
       text: `The app is uninstalled. That was on ${isoUtc(uninstalledAt).slice(0, 10)}. Install it again to go on.`,
     };
-  if (trouble !== null) return { tone: "bad", text: sentence(trouble), next: ["See the data", "/data"] };
+  if (trouble !== null) {
+    const { what, todo } = explainTrouble(trouble);
+    return { tone: "bad", text: `${what} ${todo}`, next: ["See the data", "/data"] };
+  }
   if (load !== null)
     return { tone: "plain", text: `Loading your shop: ${load.text}.`, ...(load.done !== null && { done: load.done }) };
   const [alert] = alerts.filter(({ cause }) => cause === "endpoint");
@@ -193,11 +197,8 @@ function Data({ rows, status, lastWebhookAt }: Facets) {
         rows[resource].toLocaleString("en"),
       ],
     ),
-    [
-      "Last webhook from the platform",
-      lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />,
-    ],
-    ["Last comparison with the platform", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
+    ["Last change from Shopify", lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />],
+    ["Last comparison with Shopify", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
     ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
   ];
   return (

@@ -4,7 +4,7 @@ import { merchantLoadText, type UnfinishedLoad } from "../../actions/shop.ts";
 import { type Alert, alertTexts } from "../../domain/deliveries/alert.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
-import type { Notice } from "./admin-request.ts";
+import type { AdminTab, Notice } from "./admin-request.ts";
 import { Copyable, Link, NewSecret, Time } from "./components.tsx";
 
 /** What pages say as long as it is true. */
@@ -16,9 +16,10 @@ export interface StandingNotices {
 interface PageNoticesProps extends StandingNotices {
   notices: readonly Notice[];
   plan: Plan;
+  tab: AdminTab;
 }
 
-export function PageNotices({ notices, plan, load, alerts }: PageNoticesProps) {
+export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesProps) {
   return (
     <>
       <div id="notices" role="status">
@@ -29,7 +30,7 @@ export function PageNotices({ notices, plan, load, alerts }: PageNoticesProps) {
       {alerts.map((alert) => (
         <AlertNotice {...alert} />
       ))}
-      {hasAccess(plan) ? null : <PlanNotice />}
+      {hasAccess(plan) || tab === "/plan" ? null : <PlanNotice />}
       {load === null ? null : <LoadNotice load={load} />}
     </>
   );

@@ -2,6 +2,7 @@
 import { changeShop } from "../../actions/shop.ts";
 import { invalid } from "../../domain/error.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
+import { explainTrouble, NOT_CONNECTED } from "../../domain/platform/connection-trouble.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Form } from "./components.tsx";
@@ -20,7 +21,7 @@ export const showTriggers: Handler = async (request, { store }) => {
         A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It
         passes on the customer and the fields listed below.
       </p>
-      <Connection trouble={connection?.trouble} domain={shop.domain} />
+      <Connection trouble={connection?.trouble} />
       <TriggerForm request={request} on={triggers} />
     </>
   );
@@ -41,18 +42,14 @@ export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
  * Warns if the platform cannot start workflows.
  * @param trouble undefined if the shop is not connected, null if the connection works
  */
-function Connection({ trouble, domain }: { trouble: string | null | undefined; domain: string }) {
+function Connection({ trouble }: { trouble: string | null | undefined }) {
   if (trouble === null) return null;
+  const { what, todo } = trouble === undefined ? NOT_CONNECTED : explainTrouble(trouble);
   return (
     <div id="connection" class="notice warning">
-      {trouble === undefined ? (
-        <p>
-          This shop is not connected to the platform, so no workflow can be started. The operator of this service can
-          connect it with <code>sds shop connect {domain}</code>.
-        </p>
-      ) : (
-        <p>The platform refuses the connection at present: {trouble}.</p>
-      )}
+      <p>
+        No workflow can be started at present. {what} {todo}
+      </p>
     </div>
   );
 }

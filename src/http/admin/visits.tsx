@@ -166,7 +166,7 @@ async function standingNotices({ store, now }: Site, shopId: number, tab: AdminT
     tab === "/data" ? null : unfinishedLoad(store, shopId, now()),
     tab === "/overview" ? [] : store.alerts.list(shopId),
   ]);
-  return { load, alerts };
+  return { load, alerts: tab === "/data" ? alerts.filter(({ cause }) => cause !== "connection") : alerts };
 }
 
 async function seeOther(

@@ -1,0 +1,57 @@
+/** A trouble of a shop's connection, for a merchant: what is wrong, and what to do. Both are sentences. */
+export interface TroubleText {
+  what: string;
+  todo: string;
+}
+
+const OPEN_AGAIN = "Open the app in Shopify's admin. If that does not help, install it there again.";
+const ASK_OPERATOR = "Tell the operator of this service.";
+
+export const NOT_CONNECTED: TroubleText = {
+  what: "The shop is not connected to Shopify.",
+  todo: "Install the app in Shopify's admin, or ask the operator of this service to connect the shop.",
+};
+
+const REFUSED: TroubleText = { what: "Shopify refuses the app's access.", todo: OPEN_AGAIN };
+/** By the HTTP status of Shopify's answer. */
+const TEXTS: Record<string, TroubleText> = {
+  301: { what: "The shop has another domain now.", todo: ASK_OPERATOR },
+  402: {
+    what: "Shopify has frozen the shop, because a bill is unpaid.",
+    todo: "Pay the bill in Shopify's admin. Then the connection comes back by itself.",
+  },
+  403: { what: "The shop or Shopify does not allow the app.", todo: OPEN_AGAIN },
+  404: {
+    what: "Shopify does not know the shop.",
+    todo: "If the shop has another domain now, tell the operator of this service.",
+  },
+  423: { what: "Shopify has locked the shop.", todo: "Ask Shopify's support why." },
+  430: {
+    what: "Shopify takes the requests of this service for an attack.",
+    todo: "This mostly ends by itself. If it lasts for hours, tell the operator of this service.",
+  },
+};
+
+/** Tells a merchant what the app was not approved for, by the kind of the connection's warning. */
+export const MISSING_APPROVALS: Record<string, TroubleText> = {
+  "level 1": { what: "Shopify has not approved that the app reads customers and orders.", todo: ASK_OPERATOR },
+  "level 2": {
+    what: "Shopify has not approved that the app reads names and e-mail addresses, so they are missing.",
+    todo: ASK_OPERATOR,
+  },
+};
+
+/**
+ * Explains a trouble of a shop's connection to a merchant.
+ * @param trouble the stored text. It is for operators, and may contain commands of a shell
+ */
+export function explainTrouble(trouble: string): TroubleText {
+  const [, scopes] = /^the shop does not grant (.*)$/.exec(trouble) ?? [];
+  if (scopes !== undefined)
+    return {
+      what: `The shop does not allow the app to use ${scopes}.`,
+      todo: "Open the app in Shopify's admin, and accept the permissions that it asks for.",
+    };
+  const [, status = ""] = /\(HTTP (\d{3})\)/.exec(trouble) ?? [];
+  return TEXTS[status] ?? REFUSED;
+}
