@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { verify } from "../../src/client/verify.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Program } from "../support/program.ts";
 import { subscription } from "../support/records.ts";
@@ -198,6 +199,30 @@ test("the page of a delivery shows its verdict, its payload, its headers and eve
   expect(new Set(receiver.received.map(({ body, signature }) => body + signature)).size).toBe(1);
   await page.locator(".trail a").click();
   expect(await page.textContent("h1")).toBe("Deliveries");
+  expect(troubles).toEqual([]);
+});
+
+test("a webhook is copied as a curl command, which sends it as it was", async () => {
+  const settings = await open({ env: QUICKLY, browser: { permissions: ["clipboard-read", "clipboard-write"] } });
+  const { page, program, receiver, troubles, goto } = settings;
+  const [id = ""] = await die(settings, ["order.failed"]);
+  receiver.answer = () => new Response();
+  await goto(`/admin/deliveries/${id}`);
+  const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+  await page.getByRole("button", { name: "Copy the payload" }).click();
+  await page.locator("#said", { hasText: "Copied" }).waitFor({ state: "attached" });
+  expect(JSON.parse(await copied())).toEqual(receiver.received[0]?.json);
+  await page.getByRole("link", { name: "Copy as curl…" }).click();
+  await page.getByRole("button", { name: "Copy the command" }).click();
+  await page.locator("#said", { hasText: "Copied" }).waitFor({ state: "attached" });
+  const sent = receiver.received.length;
+  const bash = Bun.spawn(["bash", "-c", await copied()], { stdout: "ignore", stderr: "ignore" });
+  expect(await bash.exited).toBe(0);
+  expect(receiver.received.length).toBe(sent + 1);
+  expect(new Set(receiver.received.map(({ body, signature }) => body + signature)).size).toBe(1);
+  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  const { body = "", headers = {} } = receiver.received.at(-1) ?? {};
+  expect(await verify(secret, body, headers)).toMatchObject({ isTest: true });
   expect(troubles).toEqual([]);
 });
 
