@@ -104,6 +104,22 @@ describe("the change of a webhook that a late replica does not show yet is read 
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
   });
 
+  // One of these replicas answers the query for an order that another one named.
+  test.each([{ lagsMs: [0, LAG_MS, 0, 0, 0] }, { lagsMs: [0, 0, LAG_MS, LAG_MS, 0] }])(
+    "for an order that another replica named: %j",
+    async ({ lagsMs }) => {
+      const { all, contract } = await late([...lagsMs]);
+      const fresh = all.createContract();
+      const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+      const withoutOrders = all.remote.outgoing.filter(({ topic }) => !topic.startsWith("orders/"));
+      all.remote.outgoing.splice(0, all.remote.outgoing.length, ...withoutOrders);
+      await all.deliverAll();
+      await settled(all);
+      expect(await row(all, "orders", order)).toMatchObject({ cycleNumber: 1, status: "PAID" });
+      expect(await row(all, "orders", all.remote.originOrder(fresh) ?? "")).toMatchObject({ status: "PAID" });
+    },
+  );
+
   test("however the replicas take turns", async () => {
     const { all, contract } = await late([0, LAG_MS, 5_000, 0]);
     all.remote.pause(contract);

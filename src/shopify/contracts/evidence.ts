@@ -1,5 +1,6 @@
 import { isOlder } from "../../domain/decide/subscription.ts";
 import type { StoredRead } from "../../store/port/mirror.ts";
+import type { ContractNode } from "../api/operations/contracts.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import type { MirroredOrders } from "./cycles.ts";
 import { chargedOrders, orderOf } from "./orders.ts";
@@ -67,6 +68,7 @@ export function isShown(
   const charged = new Set([...ended.flatMap(orderOf), ...chargedOrders(read.mirrored).keys()]);
   const own = new Set([...charged, read.node.originOrder?.id]);
   return (
+    hasNamedOrders(read, read.node, now) &&
     attempts.every((attempt) => known.has(attempt)) &&
     charges.every((gid) => charged.has(gid)) &&
     Object.entries(orders).every(([gid, at]) => isOrderShown(read.orders.get(gid), at, own.has(gid), now)) &&
@@ -76,6 +78,19 @@ export function isShown(
       return skipped === cycle.skipped && Date.parse(billingAttemptExpectedDate) === cycle.expectedAt;
     })
   );
+}
+
+/**
+ * Whether the reading has the new orders that the contract and its attempts name. Another replica may have answered the
+ * query for these orders.
+ */
+function hasNamedOrders({ cycles, orders, mirrored }: ContractRecords, node: ContractNode, now: number): boolean {
+  const isNew = (at: string) => now - Date.parse(at) < MAX_LAG_MS;
+  const attempts = cycles.flatMap((cycle) => cycle.attempts);
+  const named = attempts.filter(({ createdAt, completedAt }) => isNew(completedAt ?? createdAt)).flatMap(orderOf);
+  if (node.originOrder != null && isNew(node.createdAt)) named.push(node.originOrder.id);
+  const charged = chargedOrders(mirrored);
+  return named.every((gid) => orders.has(gid) || charged.has(gid));
 }
 
 /** An old order of no cycle, such as an order of an import, is never found in a cycle. */
