@@ -257,14 +257,17 @@ test("an update keeps the focus, the scroll position, selected text and what is 
   await page.evaluate("getSelection().empty()");
   await page.locator("#news", { hasText: "2 new" }).waitFor();
 
-  // An older attempt that somebody opened stays open when the next attempt comes.
+  // An attempt that somebody opened or closed stays so when the next attempt comes.
   const release = receiver.hold();
   await program.json(["delivery", "retry", ids[0] ?? ""]);
   await goto(`/admin/deliveries/${ids[0]}`);
   await page.locator("#on-its-way").waitFor();
   await page.click("#attempt-1 summary");
+  await page.click("#attempt-2 summary");
   release();
   await page.locator("#attempt-3").waitFor();
   expect(await page.locator("#attempt-1 pre").isVisible()).toBe(true);
+  expect(await page.locator("#attempt-2 pre").isVisible()).toBe(false);
+  expect(await page.locator("#attempt-3 p").first().isVisible()).toBe(true);
   expect(troubles).toEqual([]);
 });

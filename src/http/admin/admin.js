@@ -69,14 +69,14 @@ function say(text) {
 function replace(live, next) {
   const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
-  const opened = [...live.querySelectorAll("details[open][id]")].map(({ id }) => id);
+  const opened = new Map([...live.querySelectorAll("details")].map(({ id, open }) => [id, open]));
   const { announce } = live.dataset;
   const { scrollX, scrollY } = window;
   showLocalTimes(next);
   live.replaceChildren(...next.childNodes);
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
-  for (const each of live.querySelectorAll("details")) each.open ||= opened.includes(each.id);
+  for (const each of live.querySelectorAll("details")) each.open = opened.get(each.id) ?? each.open;
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
   // The focused element may be gone, for example the button of a retried delivery. Then the live part gets the focus.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
