@@ -154,6 +154,11 @@ export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
+export function browsable(url: string): string {
+  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
+}
+
 /** Error codes of a listen on a host that is no address of this machine. */
 const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ERR_INVALID_ARG_TYPE"];
 

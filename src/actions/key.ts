@@ -37,7 +37,11 @@ export async function createKey(
 }
 
 /** Finds a key of the shop with this label, apart from spaces around it. */
-async function findKeyWithLabel({ keys }: Pick<Store, "keys">, shop: Shop, label: string): Promise<ApiKey | undefined> {
+export async function findKeyWithLabel(
+  { keys }: Pick<Store, "keys">,
+  shop: Shop,
+  label: string,
+): Promise<ApiKey | undefined> {
   const wanted = label.trim();
   return (await keys.list(shop.id)).find((key) => key.label === wanted);
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { hashToken, LINK_LIFE_MS, newToken } from "../actions/session.ts";
-import { httpAddress } from "../config.ts";
+import { browsable, httpAddress } from "../config.ts";
 import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
@@ -66,9 +66,4 @@ export async function createSignInLink(
   const base = publicUrl ?? (await sessions.address()) ?? configuredUrl;
   await sessions.addLink(shop.id, hashToken(token), expiresAt);
   return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
-}
-
-/** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
-export function browsable(url: string): string {
-  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }

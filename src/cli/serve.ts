@@ -1,13 +1,12 @@
 import type { Command } from "commander";
 import { openApp } from "../compose/app.ts";
-import { type Config, readConfig } from "../config.ts";
+import { browsable, type Config, readConfig } from "../config.ts";
 import { messageOf } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 import type { Log, LogLevel } from "../lib/log.ts";
 import { isLoopback } from "../lib/networks.ts";
 import { storeName } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
-import { browsable } from "./admin.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf, secretFiles } from "./context.ts";
 import { dependencies, INITIAL_ENVIRONMENT, prepareFetch, raiseFetchLimit } from "./dependencies.ts";

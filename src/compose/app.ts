@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Cron } from "croner";
 import { version } from "../../package.json";
-import { type Config, cannotListen, httpAddress } from "../config.ts";
+import { browsable, type Config, cannotListen, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
 import { SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
@@ -136,6 +136,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     ...{ store, bodies, recordWriter, now, steadyTime, random, resolve, log },
     allow: config.egressAllow,
     publicUrl: config.publicUrl,
+    address: () => config.publicUrl ?? browsable(httpAddress(config.host, server.server?.port)),
     keepDeliveredMs: config.keepDeliveredMs,
     wake: () => sender.wake(),
   };

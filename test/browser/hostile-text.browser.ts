@@ -46,8 +46,13 @@ test("a script in a label, a URL, a body or an error is shown as text", async ()
   await page.fill("#label", HOSTILE);
   await page.press("#label", "Enter");
   expect(await page.textContent("#notices")).toContain(`This is the new key ${HOSTILE}:`);
-  expect((await page.textContent("#keys th.label"))?.trim()).toBe(HOSTILE);
+  expect((await page.textContent("#keys tbody th"))?.trim()).toBe(HOSTILE);
   await isUnharmed();
+  await page.fill("#label", HOSTILE);
+  await page.press("#label", "Enter");
+  expect(await page.textContent("main form strong")).toBe(HOSTILE);
+  await isUnharmed();
+  await page.click("#cancel");
   await page.getByRole("link", { name: "Revoke" }).click();
   expect(await page.textContent("main form strong")).toBe(HOSTILE);
   await isUnharmed();

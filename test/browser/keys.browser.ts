@@ -7,7 +7,7 @@ test("a sign-in link opens the settings of its shop and works once, and signing 
   const { page, url, program, troubles, goto } = await open();
   expect(await page.textContent("h1")).toBe("API keys");
   expect(await page.textContent("#shop")).toBe(DOMAIN);
-  expect(await page.textContent("#no-keys")).toStartWith("There is no key yet. Create one below");
+  expect(await page.textContent("#no-keys")).toStartWith("There is no key yet. Create one above");
 
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
   await page.goto(link);
@@ -54,6 +54,12 @@ test("a new key is shown once, can be copied, and opens the API until it is revo
   expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(key);
 
   expect(await read(key)).toBe(200);
+  const command = (await page.textContent("#new-key-command")) ?? "";
+  const curl = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "ignore" });
+  expect(await new Response(curl.stdout).json()).toMatchObject({ data: [] });
+  expect(await page.textContent("#api-address")).toBe(`${url}/api/v1`);
+  await page.getByRole("button", { name: "Copy the command" }).click();
+  expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(command);
   await page.reload();
   expect(await page.content()).not.toContain(key);
   const row = page.getByRole("row", { name: /^Warehouse/ });
@@ -70,6 +76,39 @@ test("a new key is shown once, can be copied, and opens the API until it is revo
   expect(await page.textContent("#notices")).toContain("The key Warehouse");
   expect(await read(key)).toBe(401);
   await page.locator("#no-keys").waitFor();
+  expect(troubles).toEqual([]);
+});
+
+test("a label that another key has is asked about, and both keys are listed with who made them", async () => {
+  const { page, troubles } = await open({
+    prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]),
+  });
+  await page.fill("#label", "Warehouse");
+  await page.click("#create");
+  expect(await page.textContent("h1")).toBe("Create a second key with this label");
+  await page.click("#cancel");
+  expect(await page.locator("#keys tbody tr").count()).toBe(1);
+  await page.fill("#label", "Warehouse");
+  await page.click("#create");
+  await page.click("#confirm");
+  await page.locator("#new-secret").waitFor();
+  expect(await page.locator("#keys [data-label='Made by']").allTextContents()).toEqual([
+    "command line",
+    "sign-in link",
+  ]);
+  expect(troubles).toEqual([]);
+});
+
+test("on a phone each key is a card", async () => {
+  const { page, troubles } = await open({
+    prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]),
+    browser: { viewport: { width: 390, height: 844 } },
+  });
+  const row = page.getByRole("row", { name: /^Warehouse/ });
+  expect((await row.boundingBox())?.width).toBeLessThan(390);
+  expect(await page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  await row.getByRole("link", { name: "Revoke Warehouse" }).click();
+  await page.locator("#confirm").waitFor();
   expect(troubles).toEqual([]);
 });
 

@@ -13,6 +13,43 @@ const TIME =
 const KEY = /cad_pk_[0-9a-f]{48}/;
 
 describe("API keys", () => {
+  test("a new key comes with a command that reads with it, and the address of the API", async () => {
+    const { html, post, store, shop } = await signedIn({ SDS_PUBLIC_URL: "https://sds.example.com" });
+    await post("/admin/keys", { label: "Warehouse" });
+    const page = await html("/admin/keys");
+    const [key = ""] = KEY.exec(page) ?? [];
+    const text = page.replaceAll("&quot;", '"');
+    expect(text).toContain(
+      `>curl -H "Authorization: Bearer ${key}" "https://sds.example.com/api/v1/subscriptions?limit=1"<`,
+    );
+    expect(text).toContain('<code id="api-address">https://sds.example.com/api/v1</code>');
+    expect(text).toContain('data-label="Made by">sign-in link<');
+    const made = (await store.keys.list(shop.id)).find(({ label }) => label === "Warehouse");
+    expect(made?.createdBy).toBe("session");
+    expect(page).toContain('data-label="Made by">unknown<');
+  });
+
+  test("a second key with one label is made only after a question", async () => {
+    const { html, post, store, shop } = await signedIn();
+    const labels = async () =>
+      (await store.keys.list(shop.id)).map(({ label }) => label).filter((each) => each !== "Test");
+    const label = `Ware "house" ${SCRIPT}`;
+    await post("/admin/keys", { label });
+    await html("/admin/keys");
+    const asked = await post("/admin/keys", { label: ` ${label}` });
+    const page = await asked.text();
+    expect(asked.status).toBe(409);
+    expect(page).toContain('<button type="submit" id="confirm">Create another key</button>');
+    expect(page).toContain(`name="label" value="Ware &quot;house&quot; ${SHOWN_SCRIPT}"`);
+    expect(page).toContain(`<strong>Ware &quot;house&quot; ${SHOWN_SCRIPT}</strong>`);
+    expect(await labels()).toEqual([label]);
+    expect(led(await post("/admin/keys", { label, again: "yes" }))).toEqual([303, "/admin/keys"]);
+    expect(await labels()).toEqual([label, label]);
+    expect(await html("/admin/keys")).toMatch(KEY);
+    for (const { id } of await store.keys.list(shop.id)) await store.keys.revoke(shop.id, id, START);
+    expect(led(await post("/admin/keys", { label }))).toEqual([303, "/admin/keys"]);
+  });
+
   test("a new key is shown once and works, until it is revoked: then the next request with it is refused", async () => {
     const { all, html, post, store, shop } = await signedIn();
     expect(led(await post("/admin/keys", { label: "  Warehouse " }))).toEqual([303, "/admin/keys"]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SESSION_LIFE_MS } from "../../src/actions/session.ts";
-import { SECTIONS } from "../../src/http/admin/admin-request.ts";
+import { TABS } from "../../src/http/admin/admin-request.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { testApp, testShop } from "../support/app.ts";
@@ -9,7 +9,7 @@ import { cookieOf, pressSignIn, signInPath, visit } from "../support/visitor.ts"
 
 const CSP =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-const PAGES = ["/admin", ...Object.keys(SECTIONS).map((path) => `/admin${path}`)];
+const PAGES = ["/admin", ...Object.keys(TABS).map((path) => `/admin${path}`)];
 const NOT_SIGNED_IN = "You are not signed in";
 const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
 
@@ -54,7 +54,7 @@ describe("a sign-in link", () => {
     all.clock.ms += 1;
     const refused = await pressSignIn(all, late);
     expect(refused.status).toBe(401);
-    expect(await refused.text()).toContain("sds admin link");
+    expect(await refused.text()).toContain("A link works once, within ten");
   });
 
   test.each([
@@ -142,7 +142,7 @@ describe("without a session", () => {
     const text = await refused.text();
     expect(refused.status).toBe(401);
     expect(text).toContain(NOT_SIGNED_IN);
-    expect(text).toContain("sds admin link");
+    expect(text).toContain("A link works once, within ten");
     expect(refused.headers.get("content-security-policy")).toBe(CSP);
   });
 

@@ -19,6 +19,8 @@ export interface AdminDependencies {
   resolve: Resolve;
   allow: EgressAllow;
   publicUrl: string | null;
+  /** The start of the API's addresses: `publicUrl`, or where `serve` listens. */
+  address: () => string;
   keepDeliveredMs: number;
   /** Wakes the sender. */
   wake: () => void;
@@ -82,11 +84,17 @@ export interface AdminPage {
   live?: VNode;
 }
 
-/** A message that only the next page shows. Its `secret` cannot be shown again; the value of `copy` can. */
+/** A new API key, with the start of the API's addresses. */
+export interface NewKey {
+  value: string;
+  address: string;
+}
+
+/** A message that only the next page shows. Its `newKey` cannot be shown again; the value of `copy` can. */
 export interface Notice {
   text: string;
   tone?: "warning";
-  secret?: { name: string; value: string };
+  newKey?: NewKey;
   copy?: { name: string; value: string };
 }
 

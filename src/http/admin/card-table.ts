@@ -28,7 +28,14 @@ export function NameCell({ children }: { children: ComponentChildren }) {
   return h("th", { scope: "row", role: "rowheader" }, children);
 }
 
-/** @param class `corner`: at the top right of a card */
-export function Cell({ class: name, children }: { class?: "corner"; children: ComponentChildren }) {
-  return h("td", { class: name, role: "cell" }, children);
+interface CellProps {
+  /** At the top right of a card. */
+  class?: "corner";
+  /** Stands before the value in a card. */
+  label?: string;
+  children: ComponentChildren;
+}
+
+export function Cell({ class: name, label, children }: CellProps) {
+  return h("td", { class: name, role: "cell", "data-label": label }, children);
 }

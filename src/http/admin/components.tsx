@@ -2,6 +2,7 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { DAY_MS, isoUtc, spanText } from "../../lib/time.ts";
+import type { NewKey } from "./admin-request.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** What links and forms need to know of the visitor. The layout provides it. */
@@ -147,12 +148,24 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** Shows a new secret, such as an API key, with the warning that it is shown only now. */
-export function NewSecret({ name, value }: { name: string; value: string }) {
+/** A command that reads a subscription. @param address start of the API's addresses */
+export function readCommand({ value, address }: NewKey): string {
+  return `curl -H "Authorization: Bearer ${value}" "${address}/api/v1/subscriptions?limit=1"`;
+}
+
+/** Shows a new API key with what its user needs, and the warning that it is shown only now. */
+export function NewKeyPart({ value, address }: NewKey) {
   return (
     <>
-      <Copyable id="new-secret" value={value} name={name} />
+      <Copyable id="new-secret" value={value} name="the new key" />
       <p>Copy it now and keep it in a safe place. It won't be shown again.</p>
+      <p>This command reads a subscription with it:</p>
+      <Copyable id="new-key-command" value={readCommand({ value, address })} name="the command" />
+      <p>Programs need the key and this address:</p>
+      <Copyable id="api-address" value={`${address}/api/v1`} name="the address" />
+      <p>
+        <a href="/docs/quick-start">How to read all data with a program</a>
+      </p>
     </>
   );
 }

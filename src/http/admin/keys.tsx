@@ -4,7 +4,8 @@ import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { ACTION, Confirm, FieldError, Form, fieldAttributes, Link, OnceField, Table, Time } from "./components.tsx";
+import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
+import { ACTION, Age, Confirm, FieldError, Form, fieldAttributes, Link, OnceField, Time } from "./components.tsx";
 import { reasonOf } from "./form.ts";
 import { EmptySection, sampleCall } from "./samples.tsx";
 
@@ -19,20 +20,37 @@ interface RefusedLabel {
 export const showKeys: Handler = (request, dependencies) => keysPage(request, dependencies);
 
 export const createKey: Handler = async (request, dependencies) => {
-  const label = request.form.get("label") ?? "";
+  const { shop, who, form } = request;
+  const label = form.get("label") ?? "";
+  const same = await actions.findKeyWithLabel(dependencies.store, shop, label);
+  if (same !== undefined && form.get("again") !== "yes") return askToRepeat(same);
   try {
-    const { shop, who } = request;
     const { entry, plaintext } = await actions.createKey(
       dependencies,
       { shop, label, actor: "merchant", createdBy: who },
       dependencies.now(),
     );
-    const secret = { name: "the new key", value: plaintext };
-    return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, secret }] };
+    const newKey = { value: plaintext, address: dependencies.address() };
+    return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, newKey }] };
   } catch (thrown) {
     return keysPage(request, dependencies, { label, error: reasonOf(thrown, "invalid") });
   }
 };
+
+/** Asks once more before a second key gets a label. */
+function askToRepeat({ label, fingerprint }: ApiKey): AdminPage {
+  const content = (
+    <Confirm id="repeat-label" action={KEYS} button="Create another key" back={KEYS} isDanger={false}>
+      <input type="hidden" name="label" value={label} />
+      <input type="hidden" name="again" value="yes" />
+      <p>
+        The key <code>{fingerprint}…</code> has the label <strong>{label}</strong> too. Create another key with this
+        label? A label of its own shows later which system uses the key.
+      </p>
+    </Confirm>
+  );
+  return { title: "Create a second key with this label", tab: KEYS, status: 409, content };
+}
 
 export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
   const key = (await store.keys.list(shop.id)).find((each) => each.id === id);
@@ -54,54 +72,55 @@ export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
 };
 
 async function keysPage(
-  request: AdminRequest,
-  { store, publicUrl }: AdminDependencies,
+  { shop }: AdminRequest,
+  { store, address, now }: AdminDependencies,
   refusal?: RefusedLabel,
 ): Promise<AdminPage> {
-  const keys = await store.keys.list(request.shop.id);
+  const keys = await store.keys.list(shop.id);
   const content = (
     <>
       <p>
         With an API key, another system can read this shop's subscriptions, customers and orders. A key can't change
         anything, and it doesn't expire. Give each system its own key.
       </p>
+      <CreateForm canCreate={hasAccess(shop.plan)} refusal={refusal} />
       {keys.length === 0 ? (
-        <EmptySection id="no-keys" sample={sampleCall(publicUrl ?? "https://sds.example.com")}>
-          There is no key yet. Create one below, and give it to the system that reads this shop's data.
+        <EmptySection id="no-keys" sample={sampleCall(address())}>
+          There is no key yet. Create one above, and give it to the system that reads this shop's data.
         </EmptySection>
       ) : (
-        <KeyTable keys={keys} />
+        <KeyTable keys={keys} now={now()} />
       )}
-      <CreateForm request={request} refusal={refusal} />
     </>
   );
   return { title: "API keys", tab: KEYS, status: refusal === undefined ? 200 : 422, content };
 }
 
-function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
+function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
   return (
     <>
-      <Table id="keys" name="API keys" headings={["Label", "Begins with", "Created", "Last used", ACTION]}>
+      <CardTable id="keys" name="API keys" headings={["Label", "Key", "Made by", "Made", "Last used", ACTION]}>
         {keys.map((key) => (
-          <tr id={key.id}>
-            <th scope="row" class="label">
+          <Row id={key.id}>
+            <NameCell>
               {key.label} {key.legacy ? <span class="badge warning">Legacy, rotate</span> : null}
-            </th>
-            <td>
+            </NameCell>
+            <Cell>
               <code>{key.fingerprint}…</code>
-            </td>
-            <td>
+            </Cell>
+            <Cell label="Made by">{makerText(key.createdBy)}</Cell>
+            <Cell label="Made">
               <Time ms={key.createdAt} />
-            </td>
-            <td>{key.lastUsedAt === null ? "never" : <Time ms={key.lastUsedAt} />}</td>
-            <td class="action">
+            </Cell>
+            <Cell label="Last used">{key.lastUsedAt === null ? "never" : <Age ms={key.lastUsedAt} now={now} />}</Cell>
+            <Cell class="corner">
               <Link id={`revoke-${key.id}`} to={`${KEYS}/${key.id}/revoke`} aria-label={`Revoke ${key.label}`}>
                 Revoke
               </Link>
-            </td>
-          </tr>
+            </Cell>
+          </Row>
         ))}
-      </Table>
+      </CardTable>
       {keys.some(({ legacy }) => legacy) ? (
         <p id="legacy-hint">
           <strong>Legacy, rotate:</strong> an older system stored this key as plain text. The key still works. Rotate it
@@ -113,27 +132,33 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
   );
 }
 
-function CreateForm({ request, refusal }: { request: AdminRequest; refusal: RefusedLabel | undefined }) {
+function makerText(createdBy: ApiKey["createdBy"]): string {
+  if (createdBy === null) return "unknown";
+  return createdBy === "session" ? "sign-in link" : createdBy;
+}
+
+function CreateForm({ canCreate, refusal }: { canCreate: boolean; refusal: RefusedLabel | undefined }) {
   return (
-    <Form id="create-key" action={KEYS} aria-labelledby="create-key-heading">
-      <h2 id="create-key-heading">Create a key</h2>
+    <Form id="create-key" action={KEYS}>
       <OnceField />
-      <fieldset disabled={!hasAccess(request.shop.plan)}>
+      <fieldset disabled={!canCreate}>
         <label for="label">Label</label>
-        <input
-          id="label"
-          name="label"
-          value={refusal?.label ?? ""}
-          maxLength={MAX_LABEL}
-          required
-          autocomplete="off"
-          {...fieldAttributes(refusal?.error, "label-error", "label-help")}
-        />
+        <div class="line">
+          <input
+            id="label"
+            name="label"
+            value={refusal?.label ?? ""}
+            maxLength={MAX_LABEL}
+            required
+            autocomplete="off"
+            {...fieldAttributes(refusal?.error, "label-error", "label-help")}
+          />
+          <button type="submit" id="create">
+            Create key
+          </button>
+        </div>
         <FieldError id="label-error" error={refusal?.error} />
-        <small id="label-help">A name for this key, for instance the system that uses it.</small>
-        <button type="submit" id="create">
-          Create key
-        </button>
+        <small id="label-help">A name for the key, such as the system that uses it.</small>
       </fieldset>
     </Form>
   );

@@ -40,10 +40,21 @@ export function signedIn(cookie: string): Response {
 
 function HowToSignIn() {
   return (
-    <p>
-      Ask the operator of this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
-      once, within ten minutes.
-    </p>
+    <>
+      <p>There are two ways to the settings of your shop:</p>
+      <ul>
+        <li>
+          <strong>In Shopify's admin:</strong> choose Apps, and then this app. You need no link there.
+        </li>
+        <li>
+          <strong>With a sign-in link:</strong> ask whoever runs this service for you. A link works once, within ten
+          minutes. Then this browser stays signed in while you use the settings.
+        </li>
+      </ul>
+      <p>
+        Do you run the service? Read <a href="/docs/operating#the-settings-page">how to make a sign-in link</a>.
+      </p>
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { type Alert, alertTexts } from "../../domain/deliveries/alert.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminTab, Notice } from "./admin-request.ts";
-import { Copyable, Link, NewSecret, Time } from "./components.tsx";
+import { Copyable, Link, NewKeyPart, Time } from "./components.tsx";
 
 /** What pages say as long as it is true. */
 export interface StandingNotices {
@@ -54,11 +54,11 @@ const ALERT_LINKS = {
   "/data": "See the connection",
 } as const;
 
-function NoticeBox({ text, tone, secret, copy }: Notice) {
+function NoticeBox({ text, tone, newKey, copy }: Notice) {
   return (
     <div class={tone === "warning" ? "notice warning" : "notice"}>
       <p>{text}</p>
-      {secret === undefined ? null : <NewSecret {...secret} />}
+      {newKey === undefined ? null : <NewKeyPart {...newKey} />}
       {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
     </div>
   );

@@ -6,6 +6,7 @@ import { TRIGGERS } from "../../domain/events/trigger.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
 import { sampleRows } from "../openapi/sample-rows.ts";
 import { Code } from "./code.tsx";
+import { readCommand } from "./components.tsx";
 import { LogTable, type LogTableProps } from "./delivery-log.tsx";
 
 /**
@@ -116,7 +117,7 @@ export const SAMPLE_EVENT: Sample = {
 
 /** A call with a key. @param address of the API */
 export function sampleCall(address: string): Sample {
-  const command = `curl -H "Authorization: Bearer cad_pk_…" \\\n  ${address}/api/v1/subscriptions?limit=1`;
+  const command = readCommand({ value: "cad_pk_…", address });
   return {
     caption: "A system with a key reads the shop's data so:",
     content: <Code id="sample-call" label="Sample" text={command} />,
