@@ -205,7 +205,9 @@ async function loadPage(
       const updatedAt = Date.parse(node.updatedAt);
       const read = { contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map() };
       const reads = [{ ...read, renewals, renewalsBefore, currency }];
-      return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
+      const changes = await submit(dependencies, shop, records, { events: eventsOf(node), reads });
+      if (!isShown({}, result.value, dependencies.platformClock.now())) throw outdated("a contract");
+      return { orders, ...changes };
     }),
   );
 }

@@ -90,7 +90,7 @@ export async function loadContracts(
   const isOutage = allFailed && nodes.length > MAX_FAILURES_IN_A_ROW;
   const fatal = failures.find(
     (thrown) =>
-      !isBadData(thrown) ||
+      (!isBadData(thrown) && !isPlatformError(thrown, "outdated")) ||
       (allFailed && isPlatformError(thrown, "refused")) ||
       (isOutage && isPlatformError(thrown, "incomplete")),
   );
@@ -98,11 +98,9 @@ export async function loadContracts(
   let counts = NO_COUNTS;
   for (const [index, result] of results.entries()) {
     const id = nodes[index]?.id ?? "";
-    const isLoaded = result.status === "fulfilled";
-    const more = isLoaded
-      ? { subscriptions: 1, ...result.value }
-      : await skip(loader, shop, "contract", id, result.reason);
-    counts = addCounts(counts, more);
+    const more = result.status === "fulfilled" ? result.value : await skip(loader, shop, "contract", id, result.reason);
+    const subscriptions = "skipped" in more ? 1 - more.skipped : 1;
+    counts = addCounts(counts, { subscriptions, ...more });
   }
   for (const { gid } of page.unread) {
     // Another query may work: the query of the page asks for all attempts, but this one for the contract's last cycles.
