@@ -54,6 +54,17 @@ export function bytesText(bytes: number): string {
   return bytes < 1_000_000 ? `${Math.floor(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
+/** Writes an amount with its currency: "USD 12.50". @param units whole minor units, such as cents */
+export function amountText(units: number, currency: string): string {
+  const format = amountFormat(currency);
+  return format.format(units / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0));
+}
+
+const amountFormat = memoize(
+  1_000,
+  (currency: string) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }),
+);
+
 /** Caches the results of a pure function. @param limit the cache is emptied at this many texts */
 export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
   const known = new Map<K, T>();

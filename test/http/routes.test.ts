@@ -43,6 +43,8 @@ const SERVED = {
   "/admin/deliveries/workflows": "GET",
   "/admin/deliveries/workflows/retry-dead": "GET, POST",
   "/admin/data": "GET",
+  "/admin/data/browse": "GET",
+  "/admin/data/browse/sub_a": "GET",
   "/admin/plan": "GET",
   "/admin/style": "GET, POST",
   "/admin/style/clear": "GET, POST",

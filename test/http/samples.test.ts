@@ -10,6 +10,7 @@ const SAMPLES: [path: string, id: string, text: string][] = [
   ["/admin/deliveries", "no-deliveries", "subscription.updated"],
   ["/admin/deliveries/workflows", "no-starts", "subscription-created"],
   ["/admin/data", "no-subscriptions", "&quot;status&quot;: &quot;ACTIVE&quot;"],
+  ["/admin/data/browse", "no-rows", "&quot;status&quot;: &quot;ACTIVE&quot;"],
   ["/admin/fields", "no-fields", "&quot;gift_note&quot;"],
 ];
 

@@ -33,7 +33,7 @@ export const SECTIONS = {
   Deliveries: ["/deliveries", "/deliveries/workflows"],
   Webhooks: ["/webhooks", "/webhooks/topics", "/webhooks/secret"],
   "API keys": ["/keys"],
-  Data: ["/data"],
+  Data: ["/data", "/data/browse"],
   Storefront: ["/fields", "/style"],
   Settings: ["/plan", "/triggers"],
 } as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
@@ -48,6 +48,7 @@ export const TABS = {
   "/webhooks/secret": "Secret",
   "/keys": "API keys",
   "/data": "Summary",
+  "/data/browse": "Browse",
   "/fields": "Custom fields",
   "/style": "Widget style",
   "/plan": "Plan",

@@ -39,6 +39,16 @@ export function Code({ id, label, text }: CodeProps) {
   );
 }
 
+/** Indents JSON. Leaves a body unchanged if it has a number that JSON.parse would round. */
+export function readable(body: string): string {
+  try {
+    const laidOut = JSON.stringify(JSON.parse(body), null, 2);
+    return JSON.stringify(JSON.parse(laidOut)) === body ? laidOut : body;
+  } catch {
+    return body;
+  }
+}
+
 /** Returns the beginning of a text that takes at most MAX_HTML characters of HTML. */
 export function withinHtml(text: string): string {
   let length = 0;

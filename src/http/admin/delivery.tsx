@@ -8,7 +8,7 @@ import { numberOf } from "../../domain/deliveries/subject.ts";
 import { printable } from "../../lib/log.ts";
 import type { Attempt, DeliveryDetails, DeliveryLog } from "../../store/port/deliveries.ts";
 import type { Handler } from "./admin-request.ts";
-import { Code } from "./code.tsx";
+import { Code, readable } from "./code.tsx";
 import { CopyButton, Empty, type Fact, Facts, Link, Time } from "./components.tsx";
 import { LOG_OF } from "./deliveries.tsx";
 import { STATUS_NAMES } from "./delivery-filters.tsx";
@@ -199,16 +199,6 @@ function Payload({ body }: { body: string }) {
       <Code id="body" label="Payload" text={printable(readable(body))} />
     </>
   );
-}
-
-/** Indents JSON. Leaves a body unchanged if it has a number that JSON.parse would round. */
-function readable(body: string): string {
-  try {
-    const laidOut = JSON.stringify(JSON.parse(body), null, 2);
-    return JSON.stringify(JSON.parse(laidOut)) === body ? laidOut : body;
-  } catch {
-    return body;
-  }
 }
 
 function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signature: string }) {

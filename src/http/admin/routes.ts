@@ -2,6 +2,8 @@ import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { showData } from "./data.tsx";
+import { showRows } from "./data-browse.tsx";
+import { showRow } from "./data-row.tsx";
 import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries.tsx";
 import { showDelivery } from "./delivery.tsx";
 import { showCommand } from "./delivery-command.tsx";
@@ -38,6 +40,8 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/deliveries/:id/retry": { post: retryDelivery },
   "/triggers": { get: showTriggers, post: saveTriggers },
   "/data": { get: showData },
+  "/data/browse": { get: showRows },
+  "/data/browse/:id": { get: showRow },
   "/plan": { get: showPlan },
   "/style": { get: showStyle, post: saveStyle },
   "/style/clear": { get: askToClearStyle, post: clearStyle },
