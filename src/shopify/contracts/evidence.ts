@@ -18,9 +18,9 @@ export interface Evidence {
   orders?: Record<string, number>;
   /** Gids of orders of successful attempts. */
   charges?: string[];
-  /** Attempts that are not under way, by gid or idempotency key. */
+  /** Attempts that are no longer pending, by gid or idempotency key. */
   attempts?: string[];
-  /** By number. */
+  /** The state of cycles, by number. */
   cycles?: Record<string, CycleEvidence>;
 }
 
@@ -93,7 +93,7 @@ function hasNamedOrders({ cycles, orders, mirrored }: ContractRecords, node: Con
   return named.every((gid) => orders.has(gid) || charged.has(gid));
 }
 
-/** An old order of no cycle, such as an order of an import, is never found in a cycle. */
+/** Whether a reading shows the change of an order. An old order may have no cycle, as imported orders do. */
 function isOrderShown(order: OrderNode | undefined, at: number, isOfCycle: boolean, now: number): boolean {
   if (order === undefined || Date.parse(order.updatedAt ?? "") < at) return false;
   return isOfCycle || now - Date.parse(order.createdAt) > MAX_LAG_MS;

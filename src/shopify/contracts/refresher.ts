@@ -154,7 +154,7 @@ async function refresh(
   throw outdated("a contract");
 }
 
-/** Whether a replica of the platform may be late. Later on, what it does not show is not there. */
+/** Whether a replica may still be late. Afterwards, an object that the platform does not show is gone. */
 function mayBeLate({ platformClock }: Dependencies, { triggeredAt, learnedAt = triggeredAt }: ChangeHint): boolean {
   return platformClock.now() - learnedAt < MAX_LAG_MS;
 }
