@@ -10,6 +10,7 @@ import { reasonOf } from "./form.ts";
 import { EmptySection, sampleCall } from "./samples.tsx";
 
 const KEYS = "/keys";
+const TRAIL = { to: KEYS, name: "API keys" };
 
 /** A refused form: the typed text and the reason. */
 interface RefusedLabel {
@@ -44,12 +45,12 @@ function askToRepeat({ label, fingerprint }: ApiKey): AdminPage {
       <input type="hidden" name="label" value={label} />
       <input type="hidden" name="again" value="yes" />
       <p>
-        The key <code>{fingerprint}…</code> has the label <strong>{label}</strong> too. Create another key with this
-        label? A label of its own shows later which system uses the key.
+        The key <code>{fingerprint}…</code> has the label <strong>{label}</strong> already. Create another key with this
+        label? With a label of its own, you see later which system uses the key.
       </p>
     </Confirm>
   );
-  return { title: "Create a second key with this label", tab: KEYS, status: 409, content };
+  return { title: "Create a second key with this label", tab: KEYS, trail: TRAIL, status: 409, content };
 }
 
 export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
@@ -63,7 +64,7 @@ export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
       </p>
     </Confirm>
   );
-  return { title: "Revoke an API key", tab: KEYS, content };
+  return { title: "Revoke an API key", tab: KEYS, trail: TRAIL, content };
 };
 
 export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {

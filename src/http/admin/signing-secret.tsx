@@ -43,7 +43,7 @@ export const askToRotate: Handler = async () => {
       </small>
     </Confirm>
   );
-  return { title: "Rotate the signing secret", tab: TAB, content };
+  return { title: "Rotate the signing secret", tab: TAB, trail: { to: TAB, name: "Webhooks" }, content };
 };
 
 export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {

@@ -49,7 +49,7 @@ export const askToClear: Handler = async ({ shop }, { store }) => {
       </p>
     </Confirm>
   );
-  return { title: "Remove the endpoint", tab: TAB, content };
+  return { title: "Remove the endpoint", tab: TAB, trail: { to: TAB, name: "Webhooks" }, content };
 };
 
 export const clearWebhooks: Handler = async ({ shop }, { store }) => {
