@@ -45,7 +45,7 @@ export async function reconcile(
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
   const { syncs, now } = services;
-  const covered = await coveredUntil(syncs, shop, now());
+  const covered = await coveredUntil(syncs, shop.id, now());
   const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
   if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
@@ -90,9 +90,13 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
  * it counts only before the first reconciliation. A future time was noted before the clock was set back, so it is
  * ignored. If only future times are known, everything is read.
  */
-async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
+export async function coveredUntil(
+  syncs: Pick<SyncStore, "lastComplete">,
+  shopId: number,
+  now: number,
+): Promise<number | undefined> {
   const kinds: SyncKind[] = ["changes", "full"];
-  const runs = await Promise.all(kinds.map((kind) => syncs.lastComplete(shop.id, kind)));
+  const runs = await Promise.all(kinds.map((kind) => syncs.lastComplete(shopId, kind)));
   const starts = runs.flatMap((run) => (run?.startedAt == null ? [] : [run.startedAt]));
   return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, starts.find((at) => at <= now) ?? 0);
 }

@@ -1,5 +1,6 @@
 import type { ConnectedShop, ConnectionStore } from "../../store/port/connections.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
+import { coveredUntil } from "./reconcile.ts";
 import { createShopRuns, type ShopRunServices, type ShopRuns } from "./shop-runs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
@@ -39,12 +40,8 @@ export function createReconciler(dependencies: Dependencies): ShopRuns {
 
 /** Whether a run of the shop is due. A shop without a complete load is never due. */
 async function isDue({ syncs, now }: Dependencies, { shopId, connectedAt }: ConnectedShop): Promise<boolean> {
-  const full = await syncs.lastComplete(shopId, "full");
-  if (full === undefined) return false;
-  const changes = await syncs.lastComplete(shopId, "changes");
-  // A future time was noted before the clock was set back, so it is ignored.
-  const starts = [full, changes].map((run) => run?.startedAt ?? 0).filter((at) => at <= now());
-  const lastAt = Math.max(0, ...starts);
+  if ((await syncs.lastComplete(shopId, "full")) === undefined) return false;
+  const lastAt = (await coveredUntil(syncs, shopId, now())) ?? 0;
   // While the shop was not connected, its platform webhooks were dropped.
   const wasConnectedSince = connectedAt <= now() && connectedAt > lastAt;
   return wasConnectedSince || now() - lastAt >= INTERVAL_MS;

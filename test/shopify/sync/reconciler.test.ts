@@ -37,6 +37,20 @@ test("a shop is reconciled every hour, counted from the start of its last run", 
   expect(await lastRun(all)).toMatchObject({ changed: 0 });
 });
 
+test("a load that is repeated delays no reconciliation, because it reads no changes of charged orders", async () => {
+  const all = await loaded();
+  all.test.clock.ms += HOUR_MS;
+  await all.runOnce();
+  all.remote.updateOrder(all.remote.originOrder(all.contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
+  all.remote.outgoing.length = 0;
+  for (const minutes of [30, 30]) {
+    all.test.clock.ms += minutes * MINUTE_MS;
+    await all.load();
+  }
+  await all.runOnce();
+  expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+});
+
 test("a shop that was never loaded completely is not reconciled", async () => {
   const all = await connected();
   all.test.clock.ms += 2 * HOUR_MS;
