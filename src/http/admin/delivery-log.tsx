@@ -100,15 +100,17 @@ export function LogTable({ id, name, kind, deliveries, now, query }: LogTablePro
           </NameCell>
           <Cell>{aboutText(each)}</Cell>
           <Cell>
-            <Result delivery={each} now={now} />
-            {query === undefined || each.status !== "dead" ? null : (
-              <ResendForm
-                id={each.id}
-                buttonId={`retry-${id}-${each.id}`}
-                label={`Resend ${each.topic}, ${aboutText(each)}`}
-                query={query}
-              />
-            )}
+            <div class="actions">
+              <Result delivery={each} now={now} />
+              {query === undefined || each.status !== "dead" ? null : (
+                <ResendForm
+                  id={each.id}
+                  buttonId={`retry-${id}-${each.id}`}
+                  label={`Resend ${each.topic}, ${aboutText(each)}`}
+                  query={query}
+                />
+              )}
+            </div>
           </Cell>
           <Cell class="corner">
             <Age ms={each.createdAt} now={now} />
