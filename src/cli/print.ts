@@ -1,7 +1,7 @@
 import { fsyncSync, readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
-import { CONTROLS, masked, printable } from "../lib/log.ts";
+import { escapeControls, masked, printable } from "../lib/log.ts";
 
 const CLOSE_ON_EXEC = 0o2_000_000;
 
@@ -67,10 +67,9 @@ export function hasPrintedJson(): boolean {
 
 /** Prints JSON. Characters that control a terminal or its text direction become escapes. @param indent in spaces */
 export function printJson(value: unknown, indent?: number): void {
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const json = JSON.stringify(value, null, indent);
   hasPrinted = true;
-  printLine(json.replaceAll(CONTROLS, (character) => character.split("").map(escaped).join("")));
+  printLine(escapeControls(json));
 }
 
 /** Prints a secret alone, or as JSON. */

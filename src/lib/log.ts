@@ -38,6 +38,12 @@ export function printable(text: string): string {
   return text.replaceAll(CONTROLS, (character) => `<U+${codeOf(character)}>`);
 }
 
+/** Writes control and invisible characters of JSON as its escapes. The result is equal JSON. */
+export function escapeControls(json: string): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replaceAll(CONTROLS, (character) => character.split("").map(escaped).join(""));
+}
+
 function codeOf(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
 }

@@ -33,7 +33,7 @@ export const SECTIONS = {
   Deliveries: ["/deliveries", "/deliveries/workflows"],
   Webhooks: ["/webhooks", "/webhooks/topics", "/webhooks/secret"],
   "API keys": ["/keys"],
-  Data: ["/data", "/data/browse"],
+  Data: ["/data", "/data/browse", "/data/inbox", "/data/requests"],
   Storefront: ["/fields", "/style"],
   Settings: ["/plan", "/triggers"],
 } as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
@@ -49,6 +49,8 @@ export const TABS = {
   "/keys": "API keys",
   "/data": "Summary",
   "/data/browse": "Browse",
+  "/data/inbox": "Inbox",
+  "/data/requests": "Requests",
   "/fields": "Custom fields",
   "/style": "Widget style",
   "/plan": "Plan",
@@ -110,7 +112,12 @@ export interface AdminFrame {
   frame: VNode;
 }
 
+/** A file that the browser saves. */
+export interface AdminFile {
+  file: { name: string; json: string };
+}
+
 export type Handler = (
   request: AdminRequest,
   dependencies: AdminDependencies,
-) => Promise<AdminPage | AdminFrame | SeeOther>;
+) => Promise<AdminPage | AdminFrame | AdminFile | SeeOther>;

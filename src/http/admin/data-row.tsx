@@ -6,7 +6,7 @@ import { SdsError } from "../../domain/error.ts";
 import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import type { LineItem, Resource } from "../../domain/resources.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { CONTROLS, printable } from "../../lib/log.ts";
+import { escapeControls, printable } from "../../lib/log.ts";
 import { amountText } from "../../lib/text.ts";
 import type { PageStore, RowForm } from "../../store/port/pages.ts";
 import type { Handler } from "./admin-request.ts";
@@ -176,7 +176,7 @@ function RowJson({ id, resource, json, withFields }: RowJsonProps) {
       <p class="muted">
         <code>GET {address}</code>
       </p>
-      <Code id="json" label="JSON" text={visibleJson(readable(json))} />
+      <Code id="json" label="JSON" text={escapeControls(readable(json))} />
       {resource === "subscriptions" ? (
         <p>
           {withFields ? (
@@ -188,17 +188,6 @@ function RowJson({ id, resource, json, withFields }: RowJsonProps) {
       ) : null}
     </div>
   );
-}
-
-/** Writes control and invisible characters as JSON escapes, so that the text is equal JSON and shows all of them. */
-function visibleJson(json: string): string {
-  return json.replaceAll(CONTROLS, (character) =>
-    Array.from({ length: character.length }, (_, index) => escapeOf(character.charCodeAt(index))).join(""),
-  );
-}
-
-function escapeOf(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
 /** The newest orders of a subscription; the newest subscriptions and orders of a customer. */

@@ -3,7 +3,16 @@ import { type ComponentChildren, h, type VNode } from "preact";
 import { render } from "preact-render-to-string";
 import { Mark } from "../look/mark.tsx";
 import { newRequestId } from "../respond.ts";
-import { type AdminFrame, type AdminPage, type AdminTab, HOME, type Notice, SECTIONS, TABS } from "./admin-request.ts";
+import {
+  type AdminFile,
+  type AdminFrame,
+  type AdminPage,
+  type AdminTab,
+  HOME,
+  type Notice,
+  SECTIONS,
+  TABS,
+} from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
 import { Form, Link, VisitorContext } from "./components.tsx";
 import { PageNotices, type StandingNotices } from "./page-notices.tsx";
@@ -96,6 +105,19 @@ export function respondFrame(html: string, around: Frame | null): Response {
 
 export function renderFrame({ frame }: AdminFrame): string {
   return `<!doctype html>${render(frame)}`;
+}
+
+/** Responds with a file, which the browser saves. It is never shown as a page. */
+export function respondFile({ file: { name, json } }: AdminFile): Response {
+  return new Response(json, {
+    headers: {
+      ...HEADERS,
+      "Content-Type": "application/json; charset=utf-8",
+      "Content-Disposition": `attachment; filename="${name}"`,
+      "Content-Security-Policy": "default-src 'none'; sandbox",
+      "X-Request-Id": newRequestId(),
+    },
+  });
 }
 
 /** Responds with the live part of a page, for the script. */

@@ -3,6 +3,8 @@ import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { showData } from "./data.tsx";
 import { showRows } from "./data-browse.tsx";
+import { retryFailed, retryItem, showInbox } from "./data-inbox.tsx";
+import { askIfAnswered, exportData, markAsAnswered, showRequests } from "./data-requests.tsx";
 import { showRow } from "./data-row.tsx";
 import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries.tsx";
 import { showDelivery } from "./delivery.tsx";
@@ -42,6 +44,12 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/data": { get: showData },
   "/data/browse": { get: showRows },
   "/data/browse/:id": { get: showRow },
+  "/data/inbox": { get: showInbox },
+  "/data/inbox/retry": { post: retryFailed },
+  "/data/inbox/:id/retry": { post: retryItem },
+  "/data/requests": { get: showRequests },
+  "/data/requests/:id/export": { post: exportData },
+  "/data/requests/:id/answered": { get: askIfAnswered, post: markAsAnswered },
   "/plan": { get: showPlan },
   "/style": { get: showStyle, post: saveStyle },
   "/style/clear": { get: askToClearStyle, post: clearStyle },

@@ -19,8 +19,8 @@ import {
 } from "./admin-request.ts";
 import { Link } from "./components.tsx";
 import { readForm, readOwnForm } from "./form.ts";
-import { renderFrame, respondFrame, respondPage, respondPart } from "./layout.tsx";
-import { lendFrame } from "./lent-frames.ts";
+import { renderFrame, respondFile, respondFrame, respondPage, respondPart } from "./layout.tsx";
+import { lendFile, lendFrame } from "./lent-frames.tsx";
 import {
   askToSignIn,
   badLink,
@@ -151,13 +151,15 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
     if (kept.frame === null) return respondFrame(html, null);
     return (await site.door.keep(kept)) === undefined ? site.door.refuse() : lendFrame(site, kept, html);
   }
-  const accepted = "to" in result;
+  const accepted = "to" in result || "file" in result;
   if (isPost)
     site.log.info("a form of the settings page was posted", { shop: shop.domain, who: kept.who, path, accepted });
-  if (accepted) return seeOther(site, result, kept);
-  if (request.headers.get("x-part") === "live" && result.live !== undefined) return respondPart(result.live, kept);
-  const standing = await standingNotices(site, shop.id, result.tab);
-  return respondPage(result, kept, isPost ? [] : await takeNotices(site, kept, path), standing);
+  if ("to" in result) return seeOther(site, result, kept);
+  if ("file" in result && kept.frame === null) return respondFile(result);
+  const page = "file" in result ? await lendFile(site, kept, result) : result;
+  if (request.headers.get("x-part") === "live" && page.live !== undefined) return respondPart(page.live, kept);
+  const standing = await standingNotices(site, shop.id, page.tab);
+  return respondPage(page, kept, isPost ? [] : await takeNotices(site, kept, path), standing);
 }
 
 /** Reads what pages say as long as it is true. A tab that shows it in its content is left out. */

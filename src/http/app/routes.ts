@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import type { AdminDependencies, Handler } from "../admin/admin-request.ts";
-import { createLentFrameHandler } from "../admin/lent-frames.ts";
+import { createLentFrameHandler } from "../admin/lent-frames.tsx";
 import { showOverview } from "../admin/overview.tsx";
 import { guarded, pageRoutes } from "../admin/routes.ts";
 import { pageRoute } from "../admin/visits.tsx";

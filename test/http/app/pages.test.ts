@@ -2,9 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreError } from "../../../src/store/port/store-error.ts";
+import { apply } from "../../support/app.ts";
 import { SECRET } from "../../support/connected.ts";
 import { type Installing, installing, NEW_SHOP } from "../../support/installing.ts";
 import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
+import { customer } from "../../support/records.ts";
 
 const OTHER = "other.myshopify.com";
 const KEY = /cad_pk_[0-9a-f]{48}/;
@@ -191,6 +193,21 @@ describe("the page in the platform's admin", () => {
     all.test.clock.ms += 60_000;
     expect((await all.test.request(late)).status).toBe(404);
     expect((await one.post("/app/style/preview", { csrf: "wrong", source: "" })).status).toBe(403);
+  });
+
+  test("lends an exported file an address that works once, because the script fetches pages only", async () => {
+    const { all, one } = await staffOfTwoShops();
+    const shop = await all.store.shops.find(NEW_SHOP);
+    if (shop === undefined) throw new Error("the shop is missing");
+    await apply(all.test.app, shop, [customer(7, { firstName: "Ada" })]);
+    const page = await one.post("/app/data/requests/7/export", { csrf: await one.csrf() });
+    const [, address = "", name] =
+      /<a id="download"[^>]* href="([^"]*)" download="([^"]*)"/.exec(await page.text()) ?? [];
+    expect([page.status, name]).toEqual([200, "customer-7.json"]);
+    const file = await all.test.request(address);
+    expect(file.headers.get("content-disposition")).toBe('attachment; filename="customer-7.json"');
+    expect(await file.json()).toMatchObject({ customer: { firstName: "Ada" } });
+    expect((await all.test.request(address)).status).toBe(404);
   });
 
   test("is a page to try again while the database is busy, in the frame of its shop", async () => {

@@ -1,0 +1,160 @@
+/** @jsxImportSource preact */
+import { SdsError } from "../../domain/error.ts";
+import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
+import { printable } from "../../lib/log.ts";
+import { counted, sentence } from "../../lib/text.ts";
+import type { InboxEntry } from "../../store/port/inbox.ts";
+import type { Handler } from "./admin-request.ts";
+import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
+import { Age, Empty, Form, Link, OnceField, Time } from "./components.tsx";
+import { Live } from "./delivery-log.tsx";
+
+const TAB = "/data/inbox";
+/** Items of each status that the page shows, the newest first. */
+const SHOWN = 50;
+
+export const showInbox: Handler = async ({ shop }, { store: { inbox }, now }) => {
+  const [failed, waiting, counts] = await Promise.all([
+    inbox.list(shop.id, { limit: SHOWN, status: "failed" }),
+    inbox.list(shop.id, { limit: SHOWN, status: "waiting" }),
+    inbox.count(shop.id),
+  ]);
+  const live = (
+    <Live poll announce="">
+      <p id="waiting">
+        {counts.waiting === 0
+          ? "No item waits."
+          : `${counted(counts.waiting, "item waits", "items wait")}, and will be processed without your help.`}
+      </p>
+      <Items id="failed" status="failed" count={counts.failed} items={failed} now={now()} />
+      <Items id="waiting-items" status="waiting" count={counts.waiting} items={waiting.filter(isDelayed)} now={now()} />
+    </Live>
+  );
+  const content = (
+    <>
+      <p>
+        The inbox has what Shopify reported and this service has still to process. An item that fails many times stays
+        here until somebody tries again.
+      </p>
+      {live}
+    </>
+  );
+  return { title: "Inbox", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
+};
+
+/** Whether an item that waits was tried before, or says why it waits. */
+function isDelayed({ attempts, error }: InboxEntry): boolean {
+  return attempts > 0 || error !== null;
+}
+
+export const retryItem: Handler = async ({ shop, id }, { store, now }) => {
+  if (!/^\d{1,15}$/.test(id)) throw new SdsError("not_found", "the inbox has no such item");
+  await store.inbox.retry(shop.id, Number(id), now());
+  return { to: TAB, notices: [{ text: "The item is processed again now." }] };
+};
+
+export const retryFailed: Handler = async ({ shop }, { store, now }) => {
+  const count = await store.inbox.retryFailed(shop.id, now());
+  const text =
+    count === 0 ? "The inbox has no failed items." : `${counted(count, "item is", "items are")} processed again now.`;
+  return { to: TAB, notices: [{ text }] };
+};
+
+function RetryAll({ failed }: { failed: number }) {
+  return (
+    <Form class="inline" action={`${TAB}/retry`}>
+      <OnceField />
+      <button type="submit" id="retry-failed" class="secondary">
+        Try all {failed.toLocaleString("en")} again
+      </button>
+    </Form>
+  );
+}
+
+interface ItemsProps {
+  id: string;
+  status: InboxEntry["status"];
+  /** How many items of the status the inbox has. */
+  count: number;
+  items: readonly InboxEntry[];
+  now: number;
+}
+
+function Items({ id, status, count, items, now }: ItemsProps) {
+  const isFailed = status === "failed";
+  if (items.length === 0) return isFailed ? <Empty id="no-failed">No item has failed.</Empty> : null;
+  return (
+    <>
+      <h2>{isFailed ? "Failed items" : "Items that are tried again"}</h2>
+      <CardTable id={id} name={isFailed ? "Failed items" : "Items that are tried again"} headings={HEADINGS}>
+        {items.map((item) => (
+          <Row id={`item-${item.number}`}>
+            <NameCell>{changeText(item.topic)}</NameCell>
+            <Cell>
+              <About subject={item.subject} />
+            </Cell>
+            <Cell>
+              {reasonText(item)}{" "}
+              {item.nextAttemptAt === null ? null : (
+                <span class="muted nowrap">
+                  next attempt <Time ms={item.nextAttemptAt} />
+                </span>
+              )}
+            </Cell>
+            <Cell class="corner">
+              <Age ms={item.receivedAt} now={now} />
+            </Cell>
+            <Cell>
+              <Form class="inline" action={`${TAB}/${item.number}/retry`}>
+                <button
+                  type="submit"
+                  id={`retry-${item.number}`}
+                  class="outline"
+                  aria-label={`Try again: ${changeText(item.topic)}, ${aboutText(item.subject)}`}
+                >
+                  Try again
+                </button>
+              </Form>
+            </Cell>
+          </Row>
+        ))}
+      </CardTable>
+      {count > items.length && isFailed ? (
+        <p>
+          These are the newest {items.length} of {count.toLocaleString("en")}.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+const HEADINGS = ["Change", "About", "Reason", "Received", "Action"];
+
+/** Writes a topic of Shopify as words: "orders/paid" as "Orders: paid". */
+function changeText(topic: string): string {
+  const [what = "", change = ""] = printable(topic).replaceAll("_", " ").split("/");
+  return change === "" ? what : `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${change}`;
+}
+
+const OBJECTS: Record<string, string> = { SubscriptionContract: "Subscription", Customer: "Customer", Order: "Order" };
+const GID = /gid:\/\/shopify\/(SubscriptionContract|Customer|Order)\/(\d{1,20})$/;
+
+function aboutText(subject: string): string {
+  const [, object = "", number = ""] = GID.exec(subject) ?? [];
+  return number === "" ? "The shop" : `${OBJECTS[object]} ${number}`;
+}
+
+function About({ subject }: { subject: string }) {
+  const [gid] = GID.exec(subject) ?? [];
+  const text = aboutText(subject);
+  if (gid === undefined) return <>{text}</>;
+  return <Link to={`/data/browse?${new URLSearchParams({ find: gid })}`}>{text}</Link>;
+}
+
+/** Says why an item was not processed. A text with a command is for operators. */
+function reasonText({ error }: InboxEntry): string {
+  if (error === null) return "It was not tried yet.";
+  if (!error.includes("`")) return sentence(printable(error));
+  const { what, todo } = explainTrouble(error);
+  return `${what} ${todo}`;
+}
