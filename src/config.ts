@@ -1,6 +1,6 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { EgressAllow } from "./domain/deliveries/endpoint.ts";
+import { type EgressAllow, parseEndpoint } from "./domain/deliveries/endpoint.ts";
 import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
 import { isKey } from "./domain/key.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
@@ -40,11 +40,14 @@ export interface Config {
   rateLimit: RateLimit | null;
   /** How long delivered deliveries are kept. */
   keepDeliveredMs: number;
+  /** Where the operator gets posts about alerts. A secret; null if not set. */
+  alertUrl: string | null;
   logLevel: LogLevel;
 }
 
 /** The names of all settings (docs/operating.md, "Settings"). */
 export const SETTING_NAMES: readonly string[] = [
+  "SDS_ALERT_URL",
   "SDS_DATA",
   "SDS_DATABASE_URL",
   "SDS_DATABASE_URL_FILE",
@@ -90,26 +93,11 @@ export interface Flags {
   port?: string;
 }
 
-/** Warns of secret files that every user of this machine can read or write. Skips files that cannot be reached. */
-export function secretFileWarnings(...files: readonly (string | null | undefined)[]): string[] {
-  return files
-    .filter((file) => file !== null && file !== undefined)
-    .filter(isOpenToAll)
-    .map((file) => `every user of this machine can read or change ${file}: run chmod 600 ${file}`);
-}
-
-function isOpenToAll(file: string): boolean {
-  try {
-    return (statSync(file).mode & 0o006) !== 0;
-  } catch {
-    return false;
-  }
-}
-
 export type Environment = Record<string, string | undefined>;
 
 /** Reads the settings: a flag wins over the environment. @throws SdsError `invalid` naming the setting */
 export function readConfig(flags: Flags, env: Environment): Config {
+  const egressAllow = readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? "");
   const set = (name: string) => nonEmpty(name, env[name]);
   const data = resolve(nonEmpty("--data", flags.data) ?? set("SDS_DATA") ?? "./data");
   return Object.freeze({
@@ -131,9 +119,10 @@ export function readConfig(flags: Flags, env: Environment): Config {
     deliveryTimeoutMs: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
     deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
-    egressAllow: readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? ""),
+    egressAllow,
     rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
     keepDeliveredMs: readRetention("SDS_KEEP_DELIVERED", env["SDS_KEEP_DELIVERED"] ?? "30d"),
+    alertUrl: readAlertUrl(env, egressAllow),
     logLevel: readLogLevel(env),
   });
 }
@@ -262,6 +251,15 @@ function readNetworks(name: string, text: string): Networks {
   } catch (thrown) {
     throw invalid(`${name} is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, thrown);
   }
+}
+
+/** The message does not repeat the address: chat programs put a secret in it. */
+function readAlertUrl(env: Environment, allow: EgressAllow): string | null {
+  const url = nonEmpty("SDS_ALERT_URL", env["SDS_ALERT_URL"]);
+  if (url === undefined) return null;
+  const parsed = parseEndpoint(url, allow);
+  if ("refused" in parsed) throw invalid(`SDS_ALERT_URL is not accepted: ${parsed.refused}`);
+  return url;
 }
 
 function readLogLevel(env: Environment): LogLevel {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { secretFiles } from "../src/cli/context.ts";
-import { httpAddress, readConfig, secretFileWarnings } from "../src/config.ts";
+import { secretFiles, secretFileWarnings } from "../src/cli/secret-files.ts";
+import { httpAddress, readConfig } from "../src/config.ts";
 import type { Networks } from "../src/lib/networks.ts";
 import { temporaryFolder } from "./support/app.ts";
 
@@ -51,6 +51,7 @@ test("without flags and environment, all settings have their documented defaults
     egressAllow: [],
     rateLimit: null,
     keepDeliveredMs: 30 * 86_400_000,
+    alertUrl: null,
     logLevel: "info",
   });
 });

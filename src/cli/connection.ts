@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Config, readTextFile, secretFileWarnings } from "../config.ts";
+import { type Config, readTextFile } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseNewDomain, type Shop } from "../domain/shop.ts";
 import { createLog, type LogLevel } from "../lib/log.ts";
@@ -12,6 +12,7 @@ import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, findShop, withStore } from "./context.ts";
 import { dependencies } from "./dependencies.ts";
 import { printJson, tell, warn } from "./print.ts";
+import { secretFileWarnings } from "./secret-files.ts";
 import { readSecret } from "./stdin.ts";
 
 /** Warning if the platform shows no contract: another app bills, or the shop sells no subscriptions yet. */

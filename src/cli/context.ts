@@ -1,11 +1,12 @@
 import type { Command } from "commander";
-import { type Config, readConfig, secretFileWarnings } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 import { warn } from "./print.ts";
+import { secretFiles } from "./secret-files.ts";
 
 /**
  * How long a command waits for a lock. Readers would miss changes if wait and commit took longer than SPAN_MS, 30 s.
@@ -52,11 +53,6 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
   } finally {
     await store.close();
   }
-}
-
-/** Warnings of the files with the secrets of the server. */
-export function secretFiles({ masterKeyFile, platformSecretFile, database }: Config): string[] {
-  return secretFileWarnings(masterKeyFile, platformSecretFile, database?.file, database?.passwordFile);
 }
 
 /** The words of a command without the program's name, such as `shop add`. */

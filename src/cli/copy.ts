@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { readAddressFile, readCopyTarget, secretFileWarnings } from "../config.ts";
+import { readAddressFile, readCopyTarget } from "../config.ts";
 import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
@@ -10,6 +10,7 @@ import { configOf } from "./context.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
+import { secretFileWarnings } from "./secret-files.ts";
 
 type CopyFlags = JsonFlag & { to?: string; toFile?: string };
 

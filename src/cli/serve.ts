@@ -8,9 +8,10 @@ import { isLoopback } from "../lib/networks.ts";
 import { storeName } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import type { SdsCommand } from "./command.ts";
-import { configOf, secretFiles } from "./context.ts";
+import { configOf } from "./context.ts";
 import { dependencies, INITIAL_ENVIRONMENT, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
 import { tell } from "./print.ts";
+import { secretFiles } from "./secret-files.ts";
 import { addSettings } from "./settings-files.ts";
 import { untilSignal } from "./signal.ts";
 

@@ -46,7 +46,7 @@ import {
   type Work,
 } from "./work.ts";
 
-export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | "firstLoader" | "platform"> {
+export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | "firstLoader" | "teller" | "platform"> {
   store: Store;
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
@@ -99,10 +99,10 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
   }
 
-  const { sender, processor, reconciler, firstLoader, platform } = work;
+  const { sender, processor, reconciler, firstLoader, teller, platform } = work;
   const handle = async (request: Request) => server.handle(request);
   const lifecycle = createLifecycle({ ...resources, ...work, ...http });
-  return { store, sender, processor, reconciler, firstLoader, platform, handle, ...lifecycle };
+  return { store, sender, processor, reconciler, firstLoader, teller, platform, handle, ...lifecycle };
 }
 
 type Http = ReturnType<typeof openHttp>;
@@ -231,8 +231,19 @@ async function noteAddress({ config, store, membership, log }: Program, address:
 }
 
 async function stopAll(program: Program, jobs: readonly Cron[], address: string | undefined): Promise<void> {
-  const { store, reserve, server, authenticator, readiness, platform, processor, reconciler, firstLoader, remover } =
-    program;
+  const {
+    store,
+    reserve,
+    server,
+    authenticator,
+    readiness,
+    platform,
+    processor,
+    reconciler,
+    firstLoader,
+    remover,
+    teller,
+  } = program;
   readiness.noteStop();
   for (const job of jobs) job.stop();
   const sent = program.sender.stop();
@@ -244,7 +255,7 @@ async function stopAll(program: Program, jobs: readonly Cron[], address: string 
   await program.inboxWriter.drain();
   // Work that waits for the platform fails now. If a platform webhook asked for the work, the webhook stays in the
   // inbox.
-  await Promise.all([platform, processor, reconciler, firstLoader, remover].map((part) => part.stop()));
+  await Promise.all([platform, processor, reconciler, firstLoader, remover, teller].map((part) => part.stop()));
   // A request may still use the store after its connection was closed. Wait until its records are committed.
   await program.recordWriter.drain();
   // Attempts that still run have their own leases, so they do not need the membership.

@@ -32,7 +32,7 @@ type JobDependencies = AppResources &
 /** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { firstLoader, membership, recordWriter, steadyTime, config } = dependencies;
+  const { firstLoader, teller, membership, recordWriter, steadyTime, config } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
@@ -53,6 +53,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ],
     ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
+    ["*/5 * * * * *", "tell of alerts", async () => teller.wake()],
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["* * * * * *", "load connected shops for the first time", () => firstLoader.begin()],

@@ -1,10 +1,13 @@
 import { createShopRemover } from "../actions/shop-removal.ts";
 import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
-import type { Config } from "../config.ts";
+import { type Config, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
+import { type AlertTeller, createAlertTeller } from "../delivery/alert-teller.ts";
+import { createWebhookAttempt } from "../delivery/attempt.ts";
 import { createConnector } from "../delivery/connector.ts";
 import { createDeliverer } from "../delivery/deliverer.ts";
 import { createSender, type Sender } from "../delivery/sender.ts";
+import { alertTexts } from "../domain/deliveries/alert.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
 import type { Log } from "../lib/log.ts";
 import { createLoadGauge, type LoadGauge } from "../lib/reader-queue.ts";
@@ -16,7 +19,9 @@ import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import { createFirstLoader } from "../shopify/sync/first-loader.ts";
 import { createReconciler } from "../shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "../shopify/workflow.ts";
+import type { DueAlert } from "../store/port/alerts.ts";
 import type { Claim } from "../store/port/deliveries.ts";
+import type { SessionStore } from "../store/port/sessions.ts";
 import type { Store } from "../store/port/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
@@ -60,6 +65,7 @@ export function openWork(resources: MemberResources) {
   };
   const platform = openPlatform(config, store, nodeWriter, { ...resources, onRemovalBegun: () => remover.wake() });
   const sender: Sender = openSender(resources, platform, gauge);
+  const teller = openAlertTeller(resources, () => sender.wake());
   const { client, synchronizer } = platform;
   const { handleWebhooks: handle } = platform;
   const { isSlow } = client;
@@ -72,8 +78,25 @@ export function openWork(resources: MemberResources) {
   const wakeAll = () => {
     for (const each of [sender, processor, remover]) each.wake();
   };
-  const works = { sender, processor, reconciler, firstLoader, remover };
+  const works = { sender, processor, reconciler, firstLoader, remover, teller };
   return { gauge, membership, recordWriter, platform, inboxWriter, wakeAll, ...works };
+}
+
+/**
+ * Returns a function that returns the address of the page that shows an alert. A shop that installed the app from the
+ * platform sees the page in the platform's admin.
+ */
+function createAlertLinks(
+  { platformClientId, publicUrl, host, port }: Config,
+  sessions: Pick<SessionStore, "address">,
+) {
+  return async ({ shop, connection, ...alert }: DueAlert): Promise<string> => {
+    const { path } = alertTexts(alert);
+    if (connection === "refresh" && platformClientId !== null)
+      return `https://${shop.domain}/admin/apps/${platformClientId}/app${path}`;
+    const base = publicUrl ?? (await sessions.address()) ?? httpAddress(host, port);
+    return `${base}/admin${path}`;
+  };
 }
 
 export function openMembership({ store, clock, log }: AppResources, onGained: () => void): Membership {
@@ -97,6 +120,21 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
     { deliveries, attempt, membership, now, clock, sleep, log },
     { concurrency, perShop, timeoutMs, waitsMs, isShared: store.nodes !== null },
   );
+}
+
+/** Creates the part that tells people of alerts. */
+function openAlertTeller(resources: MemberResources, wakeSender: () => void): AlertTeller {
+  const { config, store, reserve, resolve } = resources;
+  const settings = { resolve, allow: config.egressAllow, timeoutMs: config.deliveryTimeoutMs };
+  return createAlertTeller({
+    ...resources,
+    alerts: store.alerts,
+    attempt: createWebhookAttempt(settings, createConnector({ reserve })),
+    alertUrl: config.alertUrl,
+    sendMail: null,
+    linkOf: createAlertLinks(config, store.sessions),
+    wakeSender,
+  });
 }
 
 /**

@@ -34,6 +34,8 @@ import {
   URL,
 } from "./fixtures.ts";
 
+const CHANNELS = { operator: true, email: true };
+
 /** Calls each operation of the port at least once, with all its filters, on a shop with data in every table. */
 export async function everyOperation(store: Store): Promise<void> {
   const shop = await addShop(store);
@@ -93,6 +95,14 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked", START);
   await store.alerts.list(shop.id);
+  await store.alerts.addAddress(shop.id, "a@example.com", START);
+  await store.alerts.addresses(shop.id);
+  await store.alerts.removeAddress(shop.id, 0, START);
+  await store.alerts.findAddress(hashToken("t"));
+  await store.alerts.confirmAddress(hashToken("t"), START);
+  for (const alert of await store.alerts.due(START)) await store.alerts.tell(alert, CHANNELS, URL, START);
+  await store.alerts.claimNotice(START, () => START);
+  await store.alerts.removeNotice(0);
   await connections.warn(shop.id, "answers", "another version", START);
   await connections.endWarning(shop.id, "webhooks");
   await connections.warnings(shop.id);

@@ -25,6 +25,7 @@ async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START + 1_000);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
   await store.connections.warn(shop.id, "answers", "another version", START);
+  await store.alerts.addAddress(shop.id, "a@example.com", START);
   await store.syncs.save(shop.id, "full", run);
   await store.fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
   await store.styles.set(shop.id, { source: "p{}", hash: "a" });

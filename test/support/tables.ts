@@ -9,6 +9,8 @@ const TABLES = {
   admin_notices: { order: ["number"], flags: [] },
   admin_sessions: { order: ["shop_id", "hash"], flags: [] },
   admin_wrong_tokens: { order: ["network"], flags: [] },
+  alert_addresses: { order: ["number"], flags: [] },
+  alert_notices: { order: ["number"], flags: [] },
   alerts: { order: ["shop_id", "cause"], flags: ["told"] },
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },

@@ -1,5 +1,6 @@
 import { sentence } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
+import { ENDPOINT_FAILING, type Trigger } from "../events/trigger.ts";
 
 /**
  * Why a shop is alerted: the platform refuses its connection, its endpoint fails, or deliveries died. The most serious
@@ -76,4 +77,29 @@ export function alertText(alert: Alert): string {
 function minuteUtc(ms: number): string {
   const iso = isoUtc(ms);
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+}
+
+/** Describes an alert for the operator. @param shop the shop's domain */
+export function operatorText(shop: string, isOver: boolean, { cause, since, host, error }: Alert): string {
+  const what = {
+    connection: ["the platform refuses the connection", "the platform accepts the connection again"],
+    endpoint: [`the endpoint ${host} fails`, `the endpoint ${host} answers again`],
+    dead:
+      host === null
+        ? ["workflow triggers are dead", "no workflow trigger is dead now"]
+        : [`webhooks to ${host} are dead`, "no webhook is dead now"],
+  }[cause][isOver ? 1 : 0];
+  if (isOver) return `${shop}: ${what}`;
+  return `${shop}: ${what}, since ${minuteUtc(since)}${error === null ? "" : `: ${error}`}`;
+}
+
+/**
+ * Returns the workflow trigger of an alert; undefined if it is not about the endpoint.
+ * @param link to the deliveries
+ */
+export function failingTrigger({ cause, since, host, error }: Alert, link: string): Trigger | undefined {
+  // A trigger about dead triggers could be dead too, and a broken connection starts none.
+  if (cause === "connection" || host === null) return undefined;
+  const fields = { Host: host, Error: error ?? "", Since: isoUtc(since), Link: link };
+  return { handle: ENDPOINT_FAILING, customer: null, fields };
 }

@@ -6,9 +6,14 @@ interface TriggerKind {
   name: string;
   /** The event that starts a workflow. */
   description: string;
+  /** Whether the platform gets the customer too. */
+  hasCustomer: boolean;
   /** Fields in addition to the customer. The platform allows only letters and spaces in their names. */
   fields: Record<string, FieldType>;
 }
+
+/** The trigger that tells a merchant of an alert. No event of a topic starts it. */
+export const ENDPOINT_FAILING = "endpoint-failing";
 
 /**
  * The triggers in the platform's automation tool, by handle (docs/webhooks.md, "Workflow triggers"). The extensions
@@ -18,11 +23,13 @@ export const TRIGGERS = {
   "subscription-created": {
     name: "Subscription created",
     description: "A new subscription contract is created",
+    hasCustomer: true,
     fields: { "Contract ID": "single_line_text_field", Interval: "single_line_text_field" },
   },
   "subscription-cancelled": {
     name: "Subscription cancelled",
     description: "A subscription contract is cancelled",
+    hasCustomer: true,
     fields: {
       "Contract ID": "single_line_text_field",
       Interval: "single_line_text_field",
@@ -32,6 +39,7 @@ export const TRIGGERS = {
   "billing-attempt-failed": {
     name: "Billing attempt failed",
     description: "A renewal charge is declined",
+    hasCustomer: true,
     fields: {
       "Contract ID": "single_line_text_field",
       Interval: "single_line_text_field",
@@ -42,7 +50,19 @@ export const TRIGGERS = {
   "streak-milestone-reached": {
     name: "Streak milestone reached",
     description: "A subscriber crosses a streak milestone",
+    hasCustomer: true,
     fields: { Milestone: "number_decimal" },
+  },
+  [ENDPOINT_FAILING]: {
+    name: "Webhook endpoint failing",
+    description: "The endpoint for webhooks fails for an hour, or a webhook is dead",
+    hasCustomer: false,
+    fields: {
+      Host: "single_line_text_field",
+      Error: "single_line_text_field",
+      Since: "single_line_text_field",
+      Link: "single_line_text_field",
+    },
   },
 } as const satisfies Record<string, TriggerKind>;
 
@@ -54,7 +74,7 @@ export type Trigger = {
   [H in TriggerHandle]: {
     handle: H;
     /** The customer's gid. */
-    customer: string;
+    customer: (typeof TRIGGERS)[H]["hasCustomer"] extends true ? string : null;
     fields: {
       [K in keyof (typeof TRIGGERS)[H]["fields"]]: (typeof TRIGGERS)[H]["fields"][K] extends "number_decimal"
         ? number
@@ -75,10 +95,11 @@ export function parseTriggers(text: string): TriggerHandle[] {
 }
 
 /**
- * Writes the variables of the platform's `flowTriggerReceive` as JSON. The customer's number is inserted as text,
+ * Writes the variables of the platform's `flowTriggerReceive` as JSON. A customer's number is inserted as text,
  * because a float cannot hold every such number.
  */
 export function triggerBody({ handle, customer, fields }: Trigger): string {
+  if (customer === null) return JSON.stringify({ handle, payload: fields });
   const number = customer.slice(customer.lastIndexOf("/") + 1);
   return `{"handle":${JSON.stringify(handle)},"payload":{"customer_id":${number},${JSON.stringify(fields).slice(1)}}`;
 }

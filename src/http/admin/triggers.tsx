@@ -19,7 +19,7 @@ export const showTriggers: Handler = async (request, { store }) => {
     <>
       <p>
         A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It
-        passes on the customer and the fields listed below.
+        passes on the fields listed below.
       </p>
       <Connection trouble={connection?.trouble} />
       <TriggerForm request={request} on={triggers} />
@@ -54,6 +54,11 @@ function Connection({ trouble }: { trouble: string | null | undefined }) {
   );
 }
 
+function fieldNames(handle: TriggerHandle): string[] {
+  const { hasCustomer, fields } = TRIGGERS[handle];
+  return [...(hasCustomer ? ["Customer"] : []), ...Object.keys(fields)];
+}
+
 function TriggerForm({ request, on }: { request: AdminRequest; on: readonly TriggerHandle[] }) {
   return (
     <Form id="triggers" action={TAB}>
@@ -71,8 +76,7 @@ function TriggerForm({ request, on }: { request: AdminRequest; on: readonly Trig
             />
             <label for={`trigger-${handle}`}>{TRIGGERS[handle].name}</label>
             <small id={`about-${handle}`}>
-              {TRIGGERS[handle].description}. Fields: {["Customer", ...Object.keys(TRIGGERS[handle].fields)].join(", ")}
-              .
+              {TRIGGERS[handle].description}. Fields: {fieldNames(handle).join(", ")}.
             </small>
           </div>
         ))}

@@ -101,7 +101,11 @@ ${onlyFields}  uri = ${quoted(uri)}
 }
 
 function extensionFile(handle: keyof typeof TRIGGERS): string {
-  const { name, description, fields } = TRIGGERS[handle];
+  const { name, description, hasCustomer, fields } = TRIGGERS[handle];
+  const customer = `
+  [[settings.fields]]
+  type = "customer_reference"
+`;
   const settings = Object.entries(fields).map(
     ([key, type]) => `
   [[settings.fields]]
@@ -117,10 +121,7 @@ handle = ${quoted(handle)}
 description = ${quoted(description)}
 
 [settings]
-
-  [[settings.fields]]
-  type = "customer_reference"
-${settings.join("")}`;
+${[...(hasCustomer ? [customer] : []), ...settings].join("")}`;
 }
 
 function list(items: readonly string[]): string {

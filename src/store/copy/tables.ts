@@ -167,6 +167,18 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     text: "cause host error",
     flag: "told",
   }),
+  table(
+    "alert_addresses",
+    "number",
+    { number: "number shop_id added_at confirmed_at removed_at", text: "address", bytes: "hash sealed" },
+    { numbered: "number" },
+  ),
+  table(
+    "alert_notices",
+    "number",
+    { number: "number shop_id address created_at attempts next_attempt_at", text: "alert" },
+    { numbered: "number" },
+  ),
   table("uninstallations", "shop_id", { number: "shop_id uninstalled_at events_since", flag: "contracts_ended" }),
   table("platform_webhooks", "shop_id id", { number: "shop_id received_at", text: "id" }),
   table(

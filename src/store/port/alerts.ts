@@ -1,9 +1,90 @@
 import type { Alert } from "../../domain/deliveries/alert.ts";
+import type { ConnectionKind } from "../../domain/platform/connection.ts";
+import type { ShopRef } from "../../domain/shop.ts";
+
+/** An alert that somebody has to be told of: that it begins, or that it is over. */
+export interface DueAlert extends Alert {
+  shop: ShopRef;
+  isOver: boolean;
+  /** How the shop is connected; null if it is not. */
+  connection: ConnectionKind | null;
+}
+
+/** Who is told of alerts, beside the shop's workflows. */
+export interface AlertChannels {
+  /** Whether the operator wants posts. */
+  operator: boolean;
+  /** Whether e-mails can be sent. */
+  email: boolean;
+}
+
+/** What a notice says. */
+export interface AlertNotice extends Alert {
+  isOver: boolean;
+  /** Address of the page that shows it. */
+  link: string;
+}
+
+/** A notice that only this process may send now. */
+export interface ClaimedNotice {
+  number: number;
+  shop: ShopRef;
+  /** Attempts with this one. */
+  attempts: number;
+  createdAt: number;
+  /** null asks to confirm the address. */
+  notice: AlertNotice | null;
+  /** null for a post to the operator. */
+  recipient: { address: string; token: string } | null;
+}
+
+/** An e-mail address that a merchant saved. */
+export interface AlertAddress {
+  number: number;
+  address: string;
+  addedAt: number;
+  /** null until somebody opened the link in the first e-mail. */
+  confirmedAt: number | null;
+}
+
+/** The most addresses of a shop. */
+export const MAX_ADDRESSES = 5;
+/** The most addresses that a shop may add in a day, removed ones too: each gets an e-mail. */
+export const MAX_ADDED_IN_A_DAY = 10;
+
+/** The addresses that want e-mails. The token in their links is known by its SHA-256. */
+export interface AlertAddressStore {
+  addresses(shopId: number): Promise<AlertAddress[]>;
+  /**
+   * Adds an address, and queues the e-mail that asks to confirm it.
+   * @returns why it is not added: the shop has it or MAX_ADDRESSES already, or added MAX_ADDED_IN_A_DAY
+   */
+  addAddress(shopId: number, address: string, now: number): Promise<"added" | "known" | "full" | "too many">;
+  /** Removes an address and its waiting e-mails. @returns the address; undefined for an unknown number */
+  removeAddress(shopId: number, number: number, now: number): Promise<string | undefined>;
+  findAddress(hash: Uint8Array): Promise<(AlertAddress & { shop: ShopRef }) | undefined>;
+  confirmAddress(hash: Uint8Array, now: number): Promise<void>;
+}
 
 /**
- * What fails in shops. The transactions that record an attempt, or a trouble of a connection, also keep the alerts.
+ * What fails in shops, and who is told of it. The transactions that record an attempt, or a trouble of a connection,
+ * also keep the alerts. Times in epoch milliseconds.
  */
-export interface AlertStore {
+export interface AlertStore extends AlertAddressStore {
   /** Returns what fails now, the most serious first. */
   list(shopId: number): Promise<Alert[]>;
+  /** Returns the alerts that somebody has to be told of. Of a new alert, nobody is told twice in a day. */
+  due(now: number): Promise<DueAlert[]>;
+  /**
+   * Queues the notices of an alert and the shop's workflow trigger, in one transaction.
+   * @returns false if another process did it, or the alert has changed
+   */
+  tell(alert: DueAlert, channels: AlertChannels, link: string, now: number): Promise<boolean>;
+  /**
+   * Claims the next due notice. Until `nextAttemptAt` no other process sends it.
+   * @param nextAttemptAt returns when the next attempt is made, by the number of attempts so far
+   */
+  claimNotice(now: number, nextAttemptAt: (attempts: number) => number): Promise<ClaimedNotice | undefined>;
+  /** Removes a notice that was sent, or given up. */
+  removeNotice(number: number): Promise<void>;
 }

@@ -193,7 +193,12 @@ function* queueDelivery(
   const newest = yield* tx.get<{ version: number | null }>(
     sql`SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = ${shopId}`,
   );
-  const { id, kind, topic, isTest, body, secretVersion } = deliveryWith(newest?.version ?? 0);
+  yield* insertDelivery(shopId, deliveryWith(newest?.version ?? 0), now);
+}
+
+/** Queues a delivery of a shop that is not being removed, due now. */
+export function* insertDelivery(shopId: number, delivery: NewDelivery, now: number): TransactionWork<void> {
+  const { id, kind, topic, isTest, body, secretVersion } = delivery;
   yield* tx.run(
     sql`INSERT INTO deliveries
         (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)

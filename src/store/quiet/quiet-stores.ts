@@ -41,7 +41,7 @@ export function quietStores(
     sessions: sessionStore(db),
     fields: fieldStore(db),
     styles: styleStore(db),
-    alerts: alertStore(db),
+    alerts: alertStore(db, vault, random),
     settingsPage: settingsPageStore(db, vault),
   };
 }

@@ -12,6 +12,8 @@ const EMPTIED_AT_ONCE = [
   "connections",
   "platform_warnings",
   "alerts",
+  "alert_notices",
+  "alert_addresses",
   "syncs",
   "order_stages",
   "data_requests",

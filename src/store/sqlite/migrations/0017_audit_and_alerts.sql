@@ -25,3 +25,45 @@ CREATE TABLE alerts (
 CREATE TRIGGER alerts_of_removed_shop BEFORE INSERT ON alerts
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- E-mail addresses that want to be told of alerts.
+CREATE TABLE alert_addresses (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
+  address TEXT NOT NULL,
+  -- The token of the links in its e-mails: its SHA-256 to find it, and the sealed token to write the links.
+  hash BLOB NOT NULL UNIQUE,
+  sealed BLOB NOT NULL,
+  added_at INTEGER NOT NULL,
+  -- NULL until somebody opens the link in the first e-mail.
+  confirmed_at INTEGER,
+  -- A removed address stays without its text for a day, to limit how many e-mails ask to confirm.
+  removed_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX alert_addresses_of_shop ON alert_addresses (shop_id, address) WHERE removed_at IS NULL;
+CREATE INDEX alert_addresses_by_time ON alert_addresses (shop_id, added_at);
+
+CREATE TRIGGER alert_addresses_of_removed_shop BEFORE INSERT ON alert_addresses
+WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- Notices to send. A notice is removed when it was sent.
+CREATE TABLE alert_notices (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
+  -- The address of an e-mail; NULL for a post to the operator.
+  address INTEGER REFERENCES alert_addresses (number) ON DELETE CASCADE,
+  -- JSON of the alert; NULL for an e-mail that asks to confirm the address.
+  alert TEXT,
+  created_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  -- A process that sends the notice sets a later time before, so that no other process sends it too.
+  next_attempt_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX alert_notices_due ON alert_notices (next_attempt_at);
+CREATE INDEX alert_notices_of_shop ON alert_notices (shop_id);
+CREATE INDEX alert_notices_of_address ON alert_notices (address);
+
+CREATE TRIGGER alert_notices_of_removed_shop BEFORE INSERT ON alert_notices
+WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;

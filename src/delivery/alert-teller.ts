@@ -1,0 +1,104 @@
+import type { Membership } from "../cluster/membership.ts";
+import { operatorText } from "../domain/deliveries/alert.ts";
+import type { Log } from "../lib/log.ts";
+import { createTurnLoop } from "../lib/turn-loop.ts";
+import type { Sleep } from "../lib/waits.ts";
+import type { AlertStore, ClaimedNotice, DueAlert } from "../store/port/alerts.ts";
+import { failureFields } from "../store/port/store-error.ts";
+import type { WebhookAttempt } from "./attempt.ts";
+
+/** Sends an e-mail. @returns why it was not sent, without addresses and secrets; null if it was sent */
+type SendMail = (claimed: ClaimedNotice) => Promise<string | null>;
+
+interface TellerDependencies {
+  alerts: AlertStore;
+  membership: Pick<Membership, "isLeader">;
+  attempt: WebhookAttempt;
+  /** SDS_ALERT_URL; null if the operator wants no posts. It is a secret. */
+  alertUrl: string | null;
+  /** null if no e-mails can be sent. */
+  sendMail: SendMail | null;
+  /** Returns the address of the page that shows an alert. */
+  linkOf: (alert: DueAlert) => Promise<string>;
+  /** Wakes the sender of workflow triggers. */
+  wakeSender: () => void;
+  now: () => number;
+  sleep: Sleep;
+  log: Log;
+}
+
+/** Tells people of alerts while `serve` runs. */
+export interface AlertTeller {
+  /** Requests a turn. Called every few seconds. */
+  wake(): void;
+  /** Waits for the notice under way. May be called twice. */
+  stop(): Promise<void>;
+}
+
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 4 * 3_600_000;
+/** A notice that could not be sent for so long is given up: it would describe yesterday. */
+const GIVEN_UP_AFTER_MS = 86_400_000;
+
+/**
+ * Queues notices for the alerts that are due, and sends the queued ones. The leader does it for all shops. What was
+ * queued is sent after a kill too. A notice is claimed before it is sent, so two nodes never send the same one. Only a
+ * kill between the end of its request and its removal repeats it.
+ */
+export function createAlertTeller(dependencies: TellerDependencies): AlertTeller {
+  const { alerts, membership, alertUrl, sendMail, linkOf, wakeSender, now, sleep, log } = dependencies;
+  const loop = createTurnLoop({
+    turn,
+    sleep,
+    onFailure: (thrown) => log.error("cannot tell of alerts; the next turn tries again", failureFields(thrown)),
+  });
+  const channels = { operator: alertUrl !== null, email: sendMail !== null };
+
+  async function turn(): Promise<void> {
+    if (!membership.isLeader || loop.stopping) return;
+    for (const alert of await alerts.due(now())) {
+      if (!(await alerts.tell(alert, channels, await linkOf(alert), now()))) continue;
+      const { shop, cause, host, error, isOver } = alert;
+      if (isOver) log.info("an alert is over", { shop: shop.domain, cause });
+      else log.warn("an alert began", { shop: shop.domain, cause, host, error });
+      wakeSender();
+    }
+    while (!loop.stopping && membership.isLeader) {
+      const claimed = await alerts.claimNotice(now(), (attempts) => now() + waitAfter(attempts));
+      if (claimed === undefined) return;
+      await send(claimed);
+    }
+  }
+
+  async function send(claimed: ClaimedNotice): Promise<void> {
+    const { number, shop, createdAt } = claimed;
+    const what = claimed.recipient === null ? "post" : "e-mail";
+    const error = await (claimed.recipient === null ? post(claimed) : mail(claimed));
+    const isGivenUp = error !== null && Math.abs(now() - createdAt) >= GIVEN_UP_AFTER_MS;
+    if (error !== null) {
+      const message = isGivenUp ? `an alert's ${what} was given up` : `an alert's ${what} failed, and is repeated`;
+      log.warn(message, { shop: shop.domain, error });
+    }
+    if (error === null || isGivenUp) await alerts.removeNotice(number);
+  }
+
+  /** Settings may have changed since the notice was queued. Then it is dropped. */
+  async function post({ shop, notice }: ClaimedNotice): Promise<string | null> {
+    if (alertUrl === null || notice === null) return null;
+    const text = `${operatorText(shop.domain, notice.isOver, notice)}\n${notice.link}`;
+    const headers = { "Content-Type": "application/json", "User-Agent": "sds" };
+    const body = new TextEncoder().encode(JSON.stringify({ text }));
+    return (await dependencies.attempt({ url: alertUrl, headers, body })).error;
+  }
+
+  async function mail(claimed: ClaimedNotice): Promise<string | null> {
+    return sendMail === null ? null : sendMail(claimed);
+  }
+
+  return { wake: loop.wake, stop: loop.stop };
+}
+
+/** Returns the wait after an attempt: it doubles up to four hours. @param attempts before this one */
+function waitAfter(attempts: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** attempts, LONGEST_WAIT_MS);
+}

@@ -1,0 +1,102 @@
+import { CryptoHasher } from "bun";
+import type { ShopRef } from "../../domain/shop.ts";
+import type { Vault } from "../files/vault.ts";
+import { type AlertAddress, type AlertAddressStore, MAX_ADDED_IN_A_DAY, MAX_ADDRESSES } from "../port/alerts.ts";
+import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+
+const DAY_MS = 86_400_000;
+
+/** SQL of the columns of `AlertAddress`. */
+const ADDRESS = sql`number, address, added_at AS "addedAt", confirmed_at AS "confirmedAt"`;
+
+/** @returns the purpose to seal the token of an address for (see `Vault`) */
+export const addressPurpose = (shopId: number) => `alert address ${shopId}`;
+
+/** The links of an address have one random token: whoever reads its e-mails may confirm and end them. */
+export function alertAddresses(
+  db: QuietDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+): AlertAddressStore {
+  return {
+    async addresses(shopId) {
+      return db.all<AlertAddress>(
+        sql`SELECT ${ADDRESS} FROM alert_addresses WHERE shop_id = ${shopId} AND removed_at IS NULL ORDER BY number`,
+      );
+    },
+
+    async addAddress(shopId, address, now) {
+      const token = random(32).toHex();
+      const sealed = await vault.seal(token, addressPurpose(shopId));
+      const hash = new CryptoHasher("sha256").update(token).digest();
+      return db.transaction(() => add(db, { shopId, address, sealed, hash, now }));
+    },
+
+    async removeAddress(shopId, number, now) {
+      return db.transaction(() => remove(shopId, number, now));
+    },
+
+    async findAddress(hash) {
+      const found = await db.get<AlertAddress & { shopId: number; domain: string }>(
+        sql`SELECT ${ADDRESS}, shop_id AS "shopId", domain
+          FROM alert_addresses JOIN shops ON shops.id = shop_id
+          WHERE hash = ${hash} AND removed_at IS NULL AND removal_started_at IS NULL`,
+      );
+      if (found === undefined) return undefined;
+      const { shopId, domain, ...address } = found;
+      return { ...address, shop: { id: shopId, domain } satisfies ShopRef };
+    },
+
+    async confirmAddress(hash, now) {
+      await db.run(
+        sql`UPDATE alert_addresses SET confirmed_at = ${now}
+          WHERE hash = ${hash} AND removed_at IS NULL AND confirmed_at IS NULL`,
+      );
+    },
+  };
+}
+
+interface NewAddress {
+  shopId: number;
+  address: string;
+  sealed: Uint8Array;
+  hash: Uint8Array;
+  now: number;
+}
+
+function* add(
+  db: QuietDatabase,
+  { shopId, address, sealed, hash, now }: NewAddress,
+): TransactionWork<"added" | "known" | "full" | "too many"> {
+  // With this lock, two posts at once cannot pass the limits together.
+  yield* tx.get(sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} ${lockFor(db, "NO KEY UPDATE")}`);
+  yield* tx.run(
+    sql`DELETE FROM alert_addresses
+      WHERE shop_id = ${shopId} AND removed_at IS NOT NULL AND abs(${now} - added_at) >= ${DAY_MS}`,
+  );
+  const known = yield* tx.all<{ address: string; addedAt: number; isRemoved: boolean | 0 | 1 }>(
+    sql`SELECT address, added_at AS "addedAt", removed_at IS NOT NULL AS "isRemoved"
+      FROM alert_addresses WHERE shop_id = ${shopId}`,
+  );
+  const current = known.filter(({ isRemoved }) => !isRemoved);
+  if (current.some((each) => each.address === address)) return "known";
+  if (current.length >= MAX_ADDRESSES) return "full";
+  if (known.filter(({ addedAt }) => Math.abs(now - addedAt) < DAY_MS).length >= MAX_ADDED_IN_A_DAY) return "too many";
+  const added = yield* tx.get<{ number: number }>(
+    sql`INSERT INTO alert_addresses (shop_id, address, hash, sealed, added_at)
+      VALUES (${shopId}, ${address}, ${hash}, ${sealed}, ${now}) RETURNING number`,
+  );
+  yield* tx.run(
+    sql`INSERT INTO alert_notices (shop_id, address, created_at, next_attempt_at)
+      VALUES (${shopId}, ${added?.number ?? null}, ${now}, ${now})`,
+  );
+  return "added";
+}
+
+function* remove(shopId: number, number: number, now: number): TransactionWork<string | undefined> {
+  const isKnown = sql`shop_id = ${shopId} AND number = ${number} AND removed_at IS NULL`;
+  const found = yield* tx.get<{ address: string }>(sql`SELECT address FROM alert_addresses WHERE ${isKnown}`);
+  yield* tx.run(sql`UPDATE alert_addresses SET address = '', removed_at = ${now} WHERE ${isKnown}`);
+  yield* tx.run(sql`DELETE FROM alert_notices WHERE shop_id = ${shopId} AND address = ${number}`);
+  return found?.address;
+}
