@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/audit.ts";
 import { SdsError } from "../domain/error.ts";
 import { hasAccess, type Plan } from "../domain/shop.ts";
 
@@ -9,11 +10,6 @@ type Feature =
   | "API access, webhooks or workflow triggers"
   | "custom fields"
   | "widget style";
-
-/**
- * Who runs an action. Merchants need a plan with the feature. Operators may prepare a shop without it, with a warning.
- */
-export type Actor = "merchant" | "operator";
 
 const SINGULAR: readonly Feature[] = ["API access", "widget style"];
 
@@ -36,7 +32,7 @@ export function requireAccess({ plan }: { plan: Plan }, feature: Feature): void 
 }
 
 /** Returns a warning if the plan lacks the feature. @throws SdsError `plan_required` for a merchant */
-export function checkAccess(shop: { plan: Plan }, feature: Feature, actor: Actor): string[] {
-  if (actor === "merchant") requireAccess(shop, feature);
+export function checkAccess(shop: { plan: Plan }, feature: Feature, { role }: Pick<Actor, "role">): string[] {
+  if (role === "merchant") requireAccess(shop, feature);
   return hasAccess(shop.plan) ? [] : [noAccess(feature)];
 }

@@ -1,7 +1,9 @@
 import { signatureOf } from "../delivery/deliverer.ts";
+import type { DeliveryKind } from "../domain/deliveries/delivery.ts";
 import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import type { Store } from "../store/port/store.ts";
+import { type ActorInShop, audited, noteInAudit } from "./audit.ts";
 
 type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
@@ -19,13 +21,25 @@ export async function findDelivery(store: DeliveryStores, shop: Shop, id: string
 
 /** Makes a delivery due now. @throws SdsError `not_found`, or `conflict` during an attempt */
 export async function retryDelivery(
-  store: DeliveryStores,
-  shop: Shop,
+  store: DeliveryStores & Pick<Store, "audited">,
+  by: ActorInShop,
   id: string,
   now: number,
 ): Promise<SignedDelivery> {
-  await store.deliveries.retry(shop.id, id, now);
-  return findDelivery(store, shop, id);
+  await audited(store, by, now, "delivery.resent", { subject: id }).deliveries.retry(by.shop.id, id, now);
+  return findDelivery(store, by.shop, id);
+}
+
+/** Makes dead deliveries due now. @param since epoch milliseconds @returns how many */
+export async function retryDeadDeliveries(
+  store: Pick<Store, "deliveries" | "audit">,
+  by: ActorInShop,
+  { since = 0, kind }: { since?: number; kind?: DeliveryKind },
+  now: number,
+): Promise<number> {
+  const count = await store.deliveries.retryDead(by.shop.id, since, now, kind);
+  if (count > 0) await noteInAudit(store, by, now, "deliveries.resent", { after: { deliveries: count } });
+  return count;
 }
 
 /** Message that tells how many dead deliveries are sent again. */

@@ -1,14 +1,16 @@
 import { acceptEndpoint, type Resolve } from "../delivery/address.ts";
+import type { Actor } from "../domain/audit.ts";
 import type { EgressAllow } from "../domain/deliveries/endpoint.ts";
 import { invalid } from "../domain/error.ts";
 import { parseTopics } from "../domain/events/event.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import type { WebhookSettings } from "../store/port/webhooks.ts";
-import { type Actor, checkAccess } from "./access.ts";
+import { checkAccess } from "./access.ts";
+import { type ActorInShop, audited, noteInAudit } from "./audit.ts";
 
 interface EndpointDependencies {
-  store: Pick<Store, "webhooks">;
+  store: Pick<Store, "webhooks" | "audited">;
   resolve: Resolve;
   allow: EgressAllow;
 }
@@ -34,10 +36,52 @@ export async function saveEndpoint(
   const topics = change.topics === undefined ? undefined : parseTopics(change.topics);
   if (url === "") throw invalid("enter the URL of the endpoint");
   const unresolved = url === undefined ? undefined : await acceptEndpoint(url, resolve, allow);
-  const settings = await store.webhooks.set(
+  const before = auditedSettings(await store.webhooks.settings(shop.id));
+  const after = auditedSettings({ url: url ?? null, topics: topics ?? [] });
+  const changed = {
+    before,
+    after: { ...before, ...(url !== undefined && { host: after.host }), ...(topics && { topics: after.topics }) },
+  };
+  const settings = await audited(store, { shop, actor }, now, "endpoint.changed", changed).webhooks.set(
     shop.id,
     { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) },
     now,
   );
   return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
+}
+
+/** The settings as the audit list has them: of the URL only the host. */
+function auditedSettings({ url, topics }: WebhookSettings): { host: string | null; topics: string } {
+  return { host: url === null ? null : (URL.parse(url)?.host ?? null), topics: topics.join(", ") };
+}
+
+/** Removes URL and topics. */
+export async function clearEndpoint(
+  store: Pick<Store, "webhooks" | "audited">,
+  by: ActorInShop,
+  now: number,
+): Promise<void> {
+  const before = auditedSettings(await store.webhooks.settings(by.shop.id));
+  await audited(store, by, now, "endpoint.removed", { before }).webhooks.clear(by.shop.id);
+}
+
+/** Returns the signing secret for somebody to see. @throws SdsError `not_found` for a removed shop */
+export async function showSecret(
+  store: Pick<Store, "webhooks" | "audit">,
+  by: ActorInShop,
+  now: number,
+): Promise<string> {
+  await noteInAudit(store, by, now, "secret.shown");
+  return store.webhooks.secret(by.shop.id, now);
+}
+
+/** Makes a new signing secret. @param overlapMs how long the former secret signs too */
+export function rotateSecret(
+  store: Pick<Store, "audited">,
+  by: ActorInShop,
+  now: number,
+  overlapMs: number,
+): Promise<string> {
+  const after = { overlapMs };
+  return audited(store, by, now, "secret.rotated", { after }).webhooks.rotateSecret(by.shop.id, now, overlapMs);
 }

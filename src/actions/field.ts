@@ -1,5 +1,6 @@
+import type { Actor } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
-import { type FieldDefinition, fieldNamed } from "../domain/fields/definition.ts";
+import { archiveField as archive, type FieldDefinition, fieldNamed } from "../domain/fields/definition.ts";
 import { type FieldValue, parseValueText, storedValue } from "../domain/fields/value.ts";
 import { namedRow } from "../domain/pages/row-filter.ts";
 import type { Subscription } from "../domain/resources.ts";
@@ -7,24 +8,40 @@ import type { Shop } from "../domain/shop.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { FieldStore } from "../store/port/fields.ts";
 import type { Store } from "../store/port/store.ts";
-import { type Actor, checkAccess } from "./access.ts";
+import { checkAccess } from "./access.ts";
+import { type ActorInShop, audited, noteInAudit } from "./audit.ts";
 
 interface DefinitionsRequest {
   shop: Shop;
   change: Parameters<FieldStore["update"]>[1];
+  /** The key of the field. */
+  subject: string;
   actor: Actor;
 }
 
+/** Archives a field, on any plan. @throws SdsError `not_found` */
+export function archiveField(
+  store: Pick<Store, "audited">,
+  by: ActorInShop,
+  key: string,
+  now: number,
+): Promise<FieldDefinition[]> {
+  const details = { subject: key, after: { archived: true } };
+  const { fields } = audited(store, by, now, "fields.changed", details);
+  return fields.update(by.shop.id, (all) => archive(all, key, now));
+}
+
 /**
- * Adds, changes or brings back custom fields. Archiving needs no plan, so callers archive a field directly in the
- * store.
+ * Adds, changes or brings back custom fields.
  * @throws SdsError `plan_required` for a merchant, and what `change` throws; then nothing changes
  */
 export async function changeFields(
-  { fields }: Pick<Store, "fields">,
-  { shop, change, actor }: DefinitionsRequest,
+  store: Pick<Store, "fields" | "audited">,
+  { shop, change, subject, actor }: DefinitionsRequest,
+  now: number,
 ): Promise<{ fields: FieldDefinition[]; warnings: string[] }> {
   const warnings = checkAccess(shop, "custom fields", actor);
+  const { fields } = audited(store, { shop, actor }, now, "fields.changed", { subject });
   return { fields: await fields.update(shop.id, change), warnings };
 }
 
@@ -73,12 +90,13 @@ interface ValuesRequest {
  *   value
  */
 export async function setFieldValues(
-  { fields }: Pick<Store, "fields">,
+  store: Pick<Store, "fields" | "audit">,
   writer: RecordWriter,
   { shop, subscription, changes, actor }: ValuesRequest,
+  now: number,
 ): Promise<string[]> {
   const warnings = checkAccess(shop, "custom fields", actor);
-  const definitions = await fields.list(shop.id);
+  const definitions = await store.fields.list(shop.id);
   const records = changes.map(({ key, text }) => {
     const field = fieldNamed(definitions, key);
     if (field.archivedAt !== null) throw new SdsError("not_found", `the field ${key} is archived`);
@@ -87,5 +105,7 @@ export async function setFieldValues(
   });
   const result = await writer.submit({ shop, records });
   if ("refused" in result) throw invalid(`${result.refused.field} ${result.refused.reason}`);
+  const after = { fields: changes.map(({ key }) => key).join(", ") };
+  await noteInAudit(store, { shop, actor }, now, "values.changed", { subject: subscription, after });
   return warnings;
 }

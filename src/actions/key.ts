@@ -1,10 +1,12 @@
+import type { Actor } from "../domain/audit.ts";
 import { type ApiKey, describeKey, generateKey, hashKey } from "../domain/key.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
-import { type Actor, checkAccess } from "./access.ts";
+import { checkAccess } from "./access.ts";
+import { type ActorInShop, audited } from "./audit.ts";
 
 interface KeyDependencies {
-  store: Pick<Store, "keys">;
+  store: Pick<Store, "keys" | "audited">;
   random: (bytes: number) => Uint8Array;
 }
 
@@ -12,8 +14,6 @@ interface KeyRequest {
   shop: Shop;
   label: string;
   actor: Actor;
-  /** Who makes the key, such as "staff 42". */
-  createdBy: string;
   /** A plain-text key of an older system, which `parseKey` accepted. Without a legacy key, a new key is made. */
   legacyKey?: string;
 }
@@ -24,15 +24,18 @@ interface KeyRequest {
  */
 export async function createKey(
   { store, random }: KeyDependencies,
-  { shop, label, actor, createdBy, legacyKey }: KeyRequest,
+  { shop, label, actor, legacyKey }: KeyRequest,
   now: number,
 ): Promise<{ entry: ApiKey; plaintext: string; warnings: string[] }> {
   const warnings = checkAccess(shop, "API access", actor);
   const same = await findKeyWithLabel(store, shop, label);
   if (same !== undefined) warnings.push(`the key ${same.fingerprint}… has the label ${same.label} too`);
   const plaintext = legacyKey ?? generateKey(random);
-  const entry = describeKey(plaintext, { label, createdBy, legacy: legacyKey !== undefined }, random, now);
-  await store.keys.add(shop.id, entry, hashKey(plaintext));
+  const made = { label, createdBy: actor.who, legacy: legacyKey !== undefined };
+  const entry = describeKey(plaintext, made, random, now);
+  const after = { label: entry.label, fingerprint: entry.fingerprint };
+  const { keys } = audited(store, { shop, actor }, now, "key.created", { subject: entry.id, after });
+  await keys.add(shop.id, entry, hashKey(plaintext));
   return { entry, plaintext, warnings };
 }
 
@@ -44,4 +47,15 @@ export async function findKeyWithLabel(
 ): Promise<ApiKey | undefined> {
   const wanted = label.trim();
   return (await keys.list(shop.id)).find((key) => key.label === wanted);
+}
+
+/** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys begin so */
+export function revokeKey(
+  store: Pick<Store, "audited">,
+  by: ActorInShop,
+  idOrFingerprint: string,
+  now: number,
+): ReturnType<Store["keys"]["revoke"]> {
+  const { keys } = audited(store, by, now, "key.revoked", { subject: idOrFingerprint });
+  return keys.revoke(by.shop.id, idOrFingerprint, now);
 }

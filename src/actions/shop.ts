@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/audit.ts";
 import type { DataRequest } from "../domain/people/data-request.ts";
 import { missingScopes } from "../domain/platform/connection.ts";
 import { loadText } from "../domain/platform/load-progress.ts";
@@ -5,7 +6,8 @@ import type { Shop, ShopSettings } from "../domain/shop.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { ConnectionWarning } from "../store/port/connections.ts";
 import type { Store } from "../store/port/store.ts";
-import { type Actor, checkAccess } from "./access.ts";
+import { checkAccess } from "./access.ts";
+import { audited } from "./audit.ts";
 
 /** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null means never. */
 export interface ShopStatus extends ShopSettings {
@@ -129,10 +131,16 @@ type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
 /** Changes settings. @throws SdsError `not_found`; `plan_required` for a merchant's triggers that the plan lacks */
 export async function changeShop(
-  { shops }: Pick<Store, "shops">,
+  store: Pick<Store, "shops" | "audited">,
   { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },
+  now: number,
 ): Promise<{ shop: Shop; warnings: string[] }> {
   const { plan = shop.plan, triggers } = change;
   const warnings = triggers === undefined ? [] : checkAccess({ plan }, "workflow triggers", actor);
+  const settings = { ...shop, ...(await store.shops.settings(shop.id)) };
+  const texts = (values: SettingsChange) =>
+    Object.fromEntries(Object.keys(change).map((name) => [name, String(values[name as keyof SettingsChange])]));
+  const action = Object.keys(change).join() === "triggers" ? "triggers.changed" : "shop.changed";
+  const { shops } = audited(store, { shop, actor }, now, action, { before: texts(settings), after: texts(change) });
   return { shop: await shops.set(shop.domain, change), warnings };
 }

@@ -1,8 +1,10 @@
 import { CryptoHasher } from "bun";
+import type { Actor } from "../domain/audit.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { ScopedStylesheet } from "../domain/style/stylesheet.ts";
 import type { Store } from "../store/port/store.ts";
-import { type Actor, checkAccess } from "./access.ts";
+import { checkAccess } from "./access.ts";
+import { audited } from "./audit.ts";
 
 /** Scopes a style. The parser is loaded at the first call, because most processes never need it. */
 export async function scopeStyle(source: string): Promise<ScopedStylesheet> {
@@ -21,8 +23,9 @@ type SavedStyle = Extract<ScopedStylesheet, { refused: unknown }> | { bytes: num
 
 /** Saves the style of the storefront widget. @throws SdsError `plan_required` for a merchant */
 export async function saveStyle(
-  { styles }: Pick<Store, "styles">,
+  store: Pick<Store, "audited">,
   { shop, source: written, actor }: StyleRequest,
+  now: number,
 ): Promise<SavedStyle> {
   const warnings = checkAccess(shop, "widget style", actor);
   // Browsers post line ends as CRLF, but a style is stored with LF.
@@ -31,6 +34,7 @@ export async function saveStyle(
   if ("refused" in scoped) return scoped;
   const bytes = Buffer.from(source);
   const hash = new CryptoHasher("sha256").update(bytes).digest("base64url");
+  const { styles } = audited(store, { shop, actor }, now, "style.saved", { after: { bytes: bytes.length } });
   await styles.set(shop.id, { source, hash });
   return { bytes: bytes.length, warnings };
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { audited, noteInAudit } from "../actions/audit.ts";
 import { hashToken, LINK_LIFE_MS, newToken } from "../actions/session.ts";
 import { browsable, httpAddress } from "../config.ts";
 import type { Shop } from "../domain/shop.ts";
@@ -6,7 +7,7 @@ import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { configOf, withShop } from "./context.ts";
+import { configOf, operator, withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
@@ -29,7 +30,9 @@ export function addAdminCommands(program: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds admin sign-out")
     .action(async ({ json }: JsonFlag, command: Command) => {
-      const ended = await withShop(command, (store, shop) => store.sessions.endAll(shop.id, Date.now()));
+      const ended = await withShop(command, (store, shop) =>
+        audited(store, { shop, actor: operator() }, Date.now(), "sessions.ended").sessions.endAll(shop.id, Date.now()),
+      );
       if (json) printJson({ ended });
       else tell(`Ended ${counted(ended, "session", "sessions")}.`);
     });
@@ -38,10 +41,11 @@ export function addAdminCommands(program: SdsCommand): void {
 async function link({ json }: JsonFlag, command: Command): Promise<void> {
   const { publicUrl, host, port } = configOf(command);
   const addresses = { publicUrl, configuredUrl: httpAddress(host, port) };
-  const { domain, url, expiresAt } = await withShop(command, async (store, shop) => ({
-    domain: shop.domain,
-    ...(await createSignInLink({ store, random: randomBytes }, { shop, ...addresses }, Date.now())),
-  }));
+  const { domain, url, expiresAt } = await withShop(command, async (store, shop) => {
+    const made = await createSignInLink({ store, random: randomBytes }, { shop, ...addresses }, Date.now());
+    await noteInAudit(store, { shop, actor: operator() }, Date.now(), "link.made");
+    return { domain: shop.domain, ...made };
+  });
   if (json) return printJson({ url, expiresAt: isoUtc(expiresAt) });
   printLine(url);
   tell(`Open this link in a browser within ten minutes. It works once, and opens the settings of ${domain}.`);

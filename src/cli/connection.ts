@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { audited, noteInAudit } from "../actions/audit.ts";
 import { type Config, readTextFile } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseNewDomain, type Shop } from "../domain/shop.ts";
@@ -9,7 +10,7 @@ import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { configOf, findShop, withStore } from "./context.ts";
+import { configOf, findShop, operator, withStore } from "./context.ts";
 import { dependencies } from "./dependencies.ts";
 import { printJson, tell, warn } from "./print.ts";
 import { secretFileWarnings } from "./secret-files.ts";
@@ -59,9 +60,11 @@ export function addConnectionCommands(shop: SdsCommand): void {
     .jsonOption()
     .examples("sds shop disconnect alpha.myshopify.com")
     .action(async (domain: string, { json }: JsonFlag, command: Command) => {
-      const hadTokens = await withStore(command, async (store) =>
-        store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER),
-      );
+      const hadTokens = await withStore(command, async (store) => {
+        const shop = await findShop(store, domain);
+        const { connections } = audited(store, { shop, actor: operator() }, Date.now(), "shop.disconnected");
+        return connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
+      });
       if (!hadTokens) throw new SdsError("not_found", `${domain} is not connected`);
       if (json) printJson({ domain });
       else tell(`Disconnected ${domain}.`);
@@ -75,6 +78,8 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
   const { shop, scopes, kind, hasContracts, missing } = await withStore(command, async (store) => {
     const platform = platformOf(config, store);
     const connection = await platform.connect(domain, credentials);
+    const after = { kind: connection.kind, scopes: connection.scopes.join(", ") };
+    await noteInAudit(store, { shop: connection.shop, actor: operator() }, Date.now(), "shop.connected", { after });
     const hasContracts = await platform.hasContracts(connection.shop);
     return { ...connection, hasContracts, missing: await missingLevels(config, store, connection.shop) };
   });

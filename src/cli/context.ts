@@ -1,7 +1,10 @@
+import { hostname } from "node:os";
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
+import type { Actor } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
+import { userName } from "../store/files/file-owner.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
@@ -12,6 +15,11 @@ import { secretFiles } from "./secret-files.ts";
  * How long a command waits for a lock. Readers would miss changes if wait and commit took longer than SPAN_MS, 30 s.
  */
 const BUSY_TIMEOUT_MS = 25_000;
+
+/** Who runs a command, for the audit list: the user of this machine. */
+export function operator(): Actor {
+  return { role: "operator", who: "command line", from: `${userName(process.geteuid?.() ?? 0)}@${hostname()}` };
+}
 
 /** The configuration from `--data`, the command's own options and the environment. */
 export function configOf(command: Command): Config {

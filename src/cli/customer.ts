@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { noteInAudit } from "../actions/audit.ts";
+import { answerDataRequests, exportPerson } from "../actions/customer.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { customerId } from "../domain/ids.ts";
 import { MIN_PHONE_DIGITS } from "../domain/people/person.ts";
@@ -6,7 +8,7 @@ import type { Contacts, RedactionRecord } from "../domain/records/platform-recor
 import { counted } from "../lib/text.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { printJson, tell } from "./print.ts";
 import { confirm } from "./stdin.ts";
 
@@ -25,7 +27,9 @@ export function addCustomerCommands(program: SdsCommand): void {
     .examples("sds customer export gid://shopify/Customer/7 > customer-7.json")
     .action(async (text: string, _options: object, command: Command) => {
       const gid = parseGid(text);
-      const found = await withShop(command, (store, shop) => store.people.export(shop, gid));
+      const found = await withShop(command, (store, shop) =>
+        exportPerson(store, { shop, actor: operator() }, gid, Date.now()),
+      );
       if (found === undefined) throw new SdsError("not_found", `there is no customer ${gid}`);
       printJson(found, 2);
     });
@@ -37,7 +41,9 @@ export function addCustomerCommands(program: SdsCommand): void {
     .examples("sds customer answered gid://shopify/Customer/7")
     .action(async (text: string, { json }: JsonFlag, command: Command) => {
       const gid = parseGid(text);
-      const answered = await withShop(command, (store, shop) => store.dataRequests.answer(shop.id, gid, Date.now()));
+      const answered = await withShop(command, (store, shop) =>
+        answerDataRequests(store, { shop, actor: operator() }, gid, Date.now()),
+      );
       if (answered === 0) throw new SdsError("not_found", `there is no open request for the data of ${gid}`);
       if (json) printJson({ answered });
       else tell(`Noted ${counted(answered, "request", "requests")} as answered.`);
@@ -69,6 +75,7 @@ async function redact(text: string, { email, phone, yes = false, json }: RedactF
     const record: RedactionRecord = { type: "redaction", shopifyId: gid, asOf: Date.now(), contacts };
     const result = await createRecordWriter(store.mirror, Date.now).submit({ shop, records: [record] });
     if ("refused" in result) throw new SdsError("not_found", "the shop was removed");
+    await noteInAudit(store, { shop, actor: operator() }, Date.now(), "person.redacted", { subject: gid });
     return row !== undefined;
   });
   if (json) printJson({ redacted: gid });

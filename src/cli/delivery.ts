@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { findDelivery, retryDelivery, retryResultText } from "../actions/delivery.ts";
+import { findDelivery, retryDeadDeliveries, retryDelivery, retryResultText } from "../actions/delivery.ts";
 import { findSubjects } from "../actions/delivery-search.ts";
 import {
   DELIVERY_KINDS,
@@ -12,7 +12,7 @@ import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION, parseSince, timeParser } from "./options.ts";
 import { printFields, printJson, printLine, printList, printTable, tell } from "./print.ts";
 
@@ -100,15 +100,17 @@ async function retry(id: string | undefined, options: DeliveryRetryFlags, comman
   if (id === undefined) return retryDead(options, command);
   if (options.since !== undefined || options.yes === true)
     throw invalid("--since and --yes can only be used with --dead");
-  const { delivery, signature } = await withShop(command, (store, shop) => retryDelivery(store, shop, id, Date.now()));
+  const { delivery, signature } = await withShop(command, (store, shop) =>
+    retryDelivery(store, { shop, actor: operator() }, id, Date.now()),
+  );
   if (options.json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);
 }
 
 async function retryDead({ since = 0, yes = false, json }: DeliveryRetryFlags, command: Command): Promise<void> {
-  const { dead, retried } = await withShop(command, async ({ deliveries }, { id }) => ({
-    dead: await deliveries.countDead(id, since),
-    retried: yes ? await deliveries.retryDead(id, since, Date.now()) : 0,
+  const { dead, retried } = await withShop(command, async (store, shop) => ({
+    dead: await store.deliveries.countDead(shop.id, since),
+    retried: yes ? await retryDeadDeliveries(store, { shop, actor: operator() }, { since }, Date.now()) : 0,
   }));
   if (json) printJson({ dead, retried });
   else if (yes) tell(retryResultText(retried));

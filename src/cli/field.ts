@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { changeFields, findFields, setFieldValues } from "../actions/field.ts";
+import { archiveField, changeFields, findFields, setFieldValues } from "../actions/field.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import {
   addField,
-  archiveField,
   changeField,
   FIELD_TYPES,
   type FieldDefinition,
@@ -13,7 +12,7 @@ import {
 import { isoUtcOrNull } from "../lib/time.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { choiceOption, splitList } from "./options.ts";
 import { forStdout, printJson, printLine, printList, tell, warn } from "./print.ts";
 
@@ -124,9 +123,7 @@ async function set(key: string, flags: DefinitionFlags, command: Command): Promi
 async function archive(key: string, flags: JsonFlag & { undo?: boolean }, command: Command): Promise<void> {
   if (flags.undo) return change(command, key, flags, (fields) => restoreField(fields, key), "Brought back");
   const now = Date.now();
-  const fields = await withShop(command, (store, shop) =>
-    store.fields.update(shop.id, (all) => archiveField(all, key, now)),
-  );
+  const fields = await withShop(command, (store, shop) => archiveField(store, { shop, actor: operator() }, key, now));
   report(fields, key, flags, "Archived");
 }
 
@@ -138,8 +135,10 @@ async function change(
   changeDefinitions: (fields: FieldDefinition[]) => FieldDefinition[],
   done: string,
 ): Promise<void> {
-  const request = { change: changeDefinitions, actor: "operator" as const };
-  const { fields, warnings } = await withShop(command, (store, shop) => changeFields(store, { shop, ...request }));
+  const request = { change: changeDefinitions, subject: key, actor: operator() };
+  const { fields, warnings } = await withShop(command, (store, shop) =>
+    changeFields(store, { shop, ...request }, Date.now()),
+  );
   warn(warnings);
   report(fields, key, flags, done);
 }
@@ -184,8 +183,8 @@ async function value(
     if (clear || text !== undefined) {
       const writer = createRecordWriter(store.mirror, Date.now);
       const changes = [{ key, text: clear ? null : (text ?? null) }];
-      const request = { shop, subscription: subscription.shopifyId, changes, actor: "operator" as const };
-      warn(await setFieldValues(store, writer, request));
+      const request = { shop, subscription: subscription.shopifyId, changes, actor: operator() };
+      warn(await setFieldValues(store, writer, request, Date.now()));
     }
     const { fields } = await findFields(store, shop, name);
     const found = fields.find(({ definition }) => definition.key === key);

@@ -1,5 +1,6 @@
 import { accessSync, constants, createReadStream, fstatSync, type Stats, statSync } from "node:fs";
 import type { Command } from "commander";
+import { noteInAudit } from "../actions/audit.ts";
 import type { CommitResult } from "../domain/decide/commit.ts";
 import type { RecordSource } from "../domain/decide/record-source.ts";
 import { codeOf, invalid, messageOf, SdsError } from "../domain/error.ts";
@@ -9,7 +10,7 @@ import type { Refusal } from "../domain/records/refusal.ts";
 import { counted } from "../lib/text.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { type NumberedLine, readLines } from "./line-reader.ts";
 import { EVENTS_OPTION } from "./options.ts";
 import { printJson, printLine, printSecret, tell } from "./print.ts";
@@ -47,7 +48,10 @@ export function addImportCommands(program: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds intake secret --shop alpha.myshopify.com")
     .action(async ({ json }: JsonFlag, command: Command) => {
-      const found = await withShop(command, (store, shop) => store.shops.intakeSecret(shop.domain));
+      const found = await withShop(command, async (store, shop) => {
+        await noteInAudit(store, { shop, actor: operator() }, Date.now(), "intake_secret.shown");
+        return store.shops.intakeSecret(shop.domain);
+      });
       if (found === undefined) throw new SdsError("not_found", "the shop was removed");
       printSecret(found.secret, json);
     });

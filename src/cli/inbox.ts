@@ -1,10 +1,11 @@
 import type { Command } from "commander";
+import { retryFailedItems, retryItem } from "../actions/inbox.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import { INBOX_STATUSES, type InboxEntry, type InboxStatus } from "../store/port/inbox.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION } from "./options.ts";
 import { printJson, printList, tell } from "./print.ts";
 
@@ -61,8 +62,9 @@ async function retry(
   if (id !== undefined && !/^\d{1,15}$/.test(id))
     throw new SdsError("not_found", `there is no item with the id ${id} in the inbox`);
   const retried = await withShop(command, async (store, shop) => {
-    if (id === undefined) return store.inbox.retryFailed(shop.id, Date.now());
-    await store.inbox.retry(shop.id, Number(id), Date.now());
+    const by = { shop, actor: operator() };
+    if (id === undefined) return retryFailedItems(store, by, Date.now());
+    await retryItem(store, by, Number(id), Date.now());
     return 1;
   });
   if (json) return printJson({ retried });

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { createKey } from "../actions/key.ts";
+import { createKey, revokeKey } from "../actions/key.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type ApiKey, parseKey, parseLabel } from "../domain/key.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, printList, tell, warn, writeOut } from "./print.ts";
 
@@ -13,8 +13,6 @@ const LABEL_OPTION = [
   "a name for this key, for instance the system that uses it",
   parseLabel,
 ] as const;
-
-const MAKER = { actor: "operator", createdBy: "command line" } as const;
 
 type KeyFlags = JsonFlag & { label: string };
 
@@ -54,7 +52,9 @@ export function addKeyCommands(program: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds key revoke cad_pk_1a2b3c4d")
     .action(async (which: string, { json }: JsonFlag, command: Command) => {
-      const revoked = await withShop(command, (store, shop) => store.keys.revoke(shop.id, which, Date.now()));
+      const revoked = await withShop(command, (store, shop) =>
+        revokeKey(store, { shop, actor: operator() }, which, Date.now()),
+      );
       if (json) printJson({ id: revoked.id, revokedAt: isoUtc(revoked.revokedAt) });
       else tell(`Revoked the key ${revoked.label} (${revoked.id}).`);
     });
@@ -62,13 +62,13 @@ export function addKeyCommands(program: SdsCommand): void {
 
 async function create({ label, json }: KeyFlags, command: Command): Promise<void> {
   const { entry, warnings } = await withShop(command, async (store, shop) => {
-    const created = await createKey({ store, random: randomBytes }, { shop, label, ...MAKER }, Date.now());
+    const created = await createKey({ store, random: randomBytes }, { shop, label, actor: operator() }, Date.now());
     const { entry, plaintext } = created;
     try {
       // Not `printLine`, which returns before the key is written: if the write fails, the key must be revoked.
       await writeOut(`${json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext}\n`);
     } catch (thrown) {
-      await store.keys.revoke(shop.id, entry.id, Date.now());
+      await revokeKey(store, { shop, actor: operator() }, entry.id, Date.now());
       throw new SdsError("failed", `${messageOf(thrown)}; the key was revoked, because nobody has seen it`);
     }
     return created;
@@ -81,7 +81,7 @@ async function create({ label, json }: KeyFlags, command: Command): Promise<void
 async function importLegacy({ label, json }: KeyFlags, command: Command): Promise<void> {
   const legacyKey = parseKey((await Bun.stdin.text()).replace(/\r?\n$/, ""));
   const { entry, warnings } = await withShop(command, (store, shop) =>
-    createKey({ store, random: randomBytes }, { shop, label, legacyKey, ...MAKER }, Date.now()),
+    createKey({ store, random: randomBytes }, { shop, label, legacyKey, actor: operator() }, Date.now()),
   );
   if (json) printJson({ id: entry.id, ...keyFields(entry) });
   else printLine(entry.id);

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { audited } from "../actions/audit.ts";
 import {
   changeShop,
   connectionText,
@@ -24,9 +25,10 @@ import {
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
+import { addAuditCommand } from "./audit.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { addConnectionCommands } from "./connection.ts";
-import { findShop, withStore } from "./context.ts";
+import { findShop, operator, withStore } from "./context.ts";
 import { sleep } from "./dependencies.ts";
 import { printFields, printJson, printList, tell, warn } from "./print.ts";
 import { confirm } from "./stdin.ts";
@@ -65,6 +67,7 @@ export function addShopCommands(program: SdsCommand): void {
 
   addSetCommand(shop);
   addRenameCommand(shop);
+  addAuditCommand(shop);
   addConnectionCommands(shop);
 
   shop
@@ -113,7 +116,12 @@ function addRenameCommand(shop: SdsCommand): void {
     .examples("sds shop rename alpha.myshopify.com beta.myshopify.com")
     .action(async (old: string, next: string, { json }: JsonFlag, command: Command) => {
       const domain = parseNewDomain(next);
-      await withStore(command, async (store) => store.shops.rename((await findShop(store, old)).domain, domain));
+      await withStore(command, async (store) => {
+        const shop = await findShop(store, old);
+        const details = { before: { domain: shop.domain }, after: { domain } };
+        const { shops } = audited(store, { shop, actor: operator() }, Date.now(), "shop.renamed", details);
+        await shops.rename(shop.domain, domain);
+      });
       if (json) printJson({ domain });
       else tell(`Renamed ${old} to ${domain}.`);
     });
@@ -156,7 +164,7 @@ async function set(domain: string, { plan, json, ...settings }: ShopSetFlags, co
   if (Object.keys(change).length === 0)
     throw invalid("say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
   const { shop, warnings } = await withStore(command, async (store) =>
-    changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }),
+    changeShop(store, { shop: await findShop(store, domain), change, actor: operator() }, Date.now()),
   );
   print(shop, json, change);
   warn(warnings);

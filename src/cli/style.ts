@@ -1,10 +1,11 @@
 import type { Command } from "commander";
+import { audited } from "../actions/audit.ts";
 import { saveStyle, styleRefusal } from "../actions/style.ts";
 import { invalid } from "../domain/error.ts";
 import { MAX_STYLE_BYTES } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { withShop } from "./context.ts";
+import { operator, withShop } from "./context.ts";
 import { openInput, readFailure } from "./import.ts";
 import { forStdout, printJson, tell, warn, writeOut } from "./print.ts";
 
@@ -33,7 +34,9 @@ export function addStyleCommands(program: SdsCommand): void {
 
 async function set(file: string, { json }: JsonFlag, command: Command): Promise<void> {
   const source = await readStyle(file);
-  const saved = await withShop(command, (store, shop) => saveStyle(store, { shop, source, actor: "operator" }));
+  const saved = await withShop(command, (store, shop) =>
+    saveStyle(store, { shop, source, actor: operator() }, Date.now()),
+  );
   if ("refused" in saved) throw invalid(styleRefusal(saved));
   warn(saved.warnings);
   if (json) printJson({ bytes: saved.bytes });
@@ -69,7 +72,9 @@ async function show({ json }: JsonFlag, command: Command): Promise<void> {
 }
 
 async function clear({ json }: JsonFlag, command: Command): Promise<void> {
-  const existed = await withShop(command, (store, shop) => store.styles.clear(shop.id));
+  const existed = await withShop(command, (store, shop) =>
+    audited(store, { shop, actor: operator() }, Date.now(), "style.removed").styles.clear(shop.id),
+  );
   if (json) printJson({ bytes: 0 });
   else tell(existed ? "The style is removed." : "The widget had no style.");
 }

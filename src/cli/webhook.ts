@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { saveEndpoint } from "../actions/endpoint.ts";
+import { clearEndpoint, rotateSecret, saveEndpoint, showSecret } from "../actions/endpoint.ts";
 import { queueTestEvent } from "../actions/test-event.ts";
 import { parseOverlap } from "../domain/deliveries/delivery.ts";
 import { invalid } from "../domain/error.ts";
@@ -7,7 +7,7 @@ import { TOPIC_NAMES, TOPICS } from "../domain/events/event.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { WebhookSettings } from "../store/port/webhooks.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { configOf, withShop } from "./context.ts";
+import { configOf, operator, withShop } from "./context.ts";
 import { resolveName } from "./dependencies.ts";
 import { splitList } from "./options.ts";
 import { printFields, printJson, printLine, printSecret, tell, warn } from "./print.ts";
@@ -50,7 +50,7 @@ export function addWebhookCommands(program: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds webhook clear")
     .action(async ({ json }: JsonFlag, command: Command) => {
-      await withShop(command, (store, shop) => store.webhooks.clear(shop.id));
+      await withShop(command, (store, shop) => clearEndpoint(store, { shop, actor: operator() }, Date.now()));
       if (json) printJson({ url: null, topics: [] });
       else tell("Webhooks are off.");
     });
@@ -73,7 +73,10 @@ function addSecretCommands(webhook: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds webhook secret")
     .action(async ({ json }: JsonFlag, command: Command) =>
-      printSecret(await withShop(command, (store, shop) => store.webhooks.secret(shop.id, Date.now())), json),
+      printSecret(
+        await withShop(command, (store, shop) => showSecret(store, { shop, actor: operator() }, Date.now())),
+        json,
+      ),
     );
 
   webhook
@@ -92,7 +95,7 @@ function addSecretCommands(webhook: SdsCommand): void {
         "With --json it does not print the secret: `sds webhook secret` does.",
     )
     .examples("sds webhook rotate-secret --overlap 24h --yes")
-    .action(rotateSecret);
+    .action(rotate);
 }
 
 async function set({ url, topics: chosen, allTopics = false, json }: EndpointFlags, command: Command): Promise<void> {
@@ -102,7 +105,7 @@ async function set({ url, topics: chosen, allTopics = false, json }: EndpointFla
   const change = { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) };
   const allow = configOf(command).egressAllow;
   const { settings, warnings } = await withShop(command, (store, shop) =>
-    saveEndpoint({ store, resolve: resolveName, allow }, { shop, change, actor: "operator" }, Date.now()),
+    saveEndpoint({ store, resolve: resolveName, allow }, { shop, change, actor: operator() }, Date.now()),
   );
   show(settings, json);
   warn(warnings);
@@ -111,14 +114,16 @@ async function set({ url, topics: chosen, allTopics = false, json }: EndpointFla
     tell("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.");
 }
 
-async function rotateSecret({ overlap = 0, yes = false, json }: RotateFlags, command: Command): Promise<void> {
+async function rotate({ overlap = 0, yes = false, json }: RotateFlags, command: Command): Promise<void> {
   if (!yes) {
     const domain = await withShop(command, async (_store, shop) => shop.domain);
     // The store is closed during the question. An answer can take hours, and an open store would block a restore.
     await confirm(`this makes a new signing secret for ${domain}, and its receivers need it`, yes);
   }
   const rotatedAt = Date.now();
-  const secret = await withShop(command, (store, shop) => store.webhooks.rotateSecret(shop.id, rotatedAt, overlap));
+  const secret = await withShop(command, (store, shop) =>
+    rotateSecret(store, { shop, actor: operator() }, rotatedAt, overlap),
+  );
   if (json) printJson({ rotatedAt: isoUtc(rotatedAt) });
   else printLine(secret);
   if (overlap > 0)

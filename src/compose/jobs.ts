@@ -19,6 +19,7 @@ const RECEIPT_RETENTION_DAYS = 7;
 
 /** How long the counts of attempts are kept: a year and a month. */
 const COUNTS_RETENTION_DAYS = 396;
+const AUDIT_RETENTION_DAYS = 365;
 
 type JobDependencies = AppResources &
   Work & {
@@ -67,6 +68,11 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
       "0 10 * * * *",
       "remove old deliveries",
       onLeader(() => deliveries.prune(now() - config.keepDeliveredMs, before(COUNTS_RETENTION_DAYS))),
+    ],
+    [
+      "0 15 * * * *",
+      "remove old entries of the audit lists",
+      onLeader(async () => void (await store.audit.prune(before(AUDIT_RETENTION_DAYS)))),
     ],
     [
       "0 0 * * * *",

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { findDelivery, retryDelivery, retryResultText } from "../../src/actions/delivery.ts";
 import { verifySignature } from "../../src/client/signature.ts";
 import { chooseAllEvents } from "../conformance/fixtures.ts";
+import { OPERATOR } from "../support/actors.ts";
 import { apply, START, testShop } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { subscription } from "../support/records.ts";
@@ -34,8 +35,10 @@ test("a retried delivery is due now, with the same body and signature", async ()
   const { store, shop, other } = await opened();
   const id = await deadDelivery(store, shop);
   const before = await findDelivery(store, shop, id);
-  await expect(retryDelivery(store, other, id, START)).rejects.toMatchObject({ code: "not_found" });
-  const { delivery, signature } = await retryDelivery(store, shop, id, START + 5);
+  await expect(retryDelivery(store, { shop: other, actor: OPERATOR }, id, START)).rejects.toMatchObject({
+    code: "not_found",
+  });
+  const { delivery, signature } = await retryDelivery(store, { shop, actor: OPERATOR }, id, START + 5);
   const { body } = before.delivery;
   expect(delivery).toMatchObject({ status: "pending", attempts: 1, nextAttemptAt: START + 5, body });
   expect(signature).toBe(before.signature);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { saveEndpoint } from "../../src/actions/endpoint.ts";
+import type { Actor } from "../../src/domain/audit.ts";
 import type { Plan } from "../../src/domain/shop.ts";
+import { MERCHANT, OPERATOR } from "../support/actors.ts";
 import { START, testShop } from "../support/app.ts";
 
 const PUBLIC = "93.184.215.14";
@@ -12,8 +14,7 @@ async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
   const { app, shop } = await testShop({}, plan);
   const { store } = app;
   const dependencies = { store, resolve: async () => addresses, allow: [] };
-  const save = (change: Change, actor: "merchant" | "operator" = "merchant") =>
-    saveEndpoint(dependencies, { shop, change, actor }, START);
+  const save = (change: Change, actor: Actor = MERCHANT) => saveEndpoint(dependencies, { shop, change, actor }, START);
   return { save, stored: () => store.webhooks.settings(shop.id) };
 }
 
@@ -55,7 +56,7 @@ describe("saving the endpoint", () => {
     const url = "https://hooks.example.com/";
     await expect(save({ url })).rejects.toMatchObject({ code: "plan_required", message: NO_WEBHOOKS });
     expect(await stored()).toEqual({ url: null, topics: [] });
-    const { settings, warnings } = await save({ url }, "operator");
+    const { settings, warnings } = await save({ url }, OPERATOR);
     expect(settings.url).toBe(url);
     expect(warnings).toEqual([NO_WEBHOOKS, "the name hooks.example.com does not resolve at present; the URL is kept"]);
   });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { createKey } from "../../src/actions/key.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import { MERCHANT, OPERATOR } from "../support/actors.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 
 async function opened(plan: "pro" | "free" = "pro") {
@@ -10,18 +11,17 @@ async function opened(plan: "pro" | "free" = "pro") {
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan, currency: "USD" }, START);
   const dependencies = { store, random: randomBytes };
   const importKey = (legacyKey: string) =>
-    createKey(dependencies, { shop, label: "Old", ...OPERATOR, legacyKey }, START);
+    createKey(dependencies, { shop, label: "Old", actor: OPERATOR, legacyKey }, START);
   return { store, shop, dependencies, importKey };
 }
 
-const OPERATOR = { actor: "operator", createdBy: "command line" } as const;
 const LEGACY = `cad_pk_${"ab".repeat(24)}`;
 const NO_ACCESS = noAccess("API access");
 
 describe("a new key", () => {
   test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {
     const { store, shop, dependencies } = await opened();
-    const wanted = { shop, label: " Warehouse ", actor: "merchant", createdBy: "staff 42" } as const;
+    const wanted = { shop, label: " Warehouse ", actor: { ...MERCHANT, who: "staff 42" } } as const;
     const { entry, plaintext, warnings } = await createKey(dependencies, wanted, START);
     expect(plaintext).toMatch(/^cad_pk_[0-9a-f]{48}$/);
     expect(entry).toEqual({
@@ -40,25 +40,25 @@ describe("a new key", () => {
 
   test("with the label of another key is made with a warning", async () => {
     const { shop, dependencies } = await opened();
-    const { entry } = await createKey(dependencies, { shop, label: "Warehouse", ...OPERATOR }, START);
-    const second = await createKey(dependencies, { shop, label: " Warehouse", ...OPERATOR }, START);
+    const { entry } = await createKey(dependencies, { shop, label: "Warehouse", actor: OPERATOR }, START);
+    const second = await createKey(dependencies, { shop, label: " Warehouse", actor: OPERATOR }, START);
     expect(second.warnings).toEqual([`the key ${entry.fingerprint}… has the label Warehouse too`]);
   });
 
   test("is refused for its label, and nothing is stored", async () => {
     const { store, shop, dependencies } = await opened();
     const message = "the label must have 1 to 200 characters and no control or invisible characters";
-    const refused = createKey(dependencies, { shop, label: " ", ...OPERATOR }, START);
+    const refused = createKey(dependencies, { shop, label: " ", actor: OPERATOR }, START);
     await expect(refused).rejects.toMatchObject({ code: "invalid", message });
     expect(await store.keys.list(shop.id)).toEqual([]);
   });
 
   test("is refused to a merchant whose plan has no API access; the operator gets it with a warning", async () => {
     const { store, shop, dependencies } = await opened("free");
-    const refused = createKey(dependencies, { shop, label: "A", actor: "merchant", createdBy: "session" }, START);
+    const refused = createKey(dependencies, { shop, label: "A", actor: MERCHANT }, START);
     await expect(refused).rejects.toMatchObject({ code: "plan_required", message: NO_ACCESS });
     expect(await store.keys.list(shop.id)).toEqual([]);
-    const { entry, warnings } = await createKey(dependencies, { shop, label: "A", ...OPERATOR }, START);
+    const { entry, warnings } = await createKey(dependencies, { shop, label: "A", actor: OPERATOR }, START);
     expect(warnings).toEqual([NO_ACCESS]);
     expect(await store.keys.list(shop.id)).toEqual([entry]);
   });

@@ -5,6 +5,7 @@ import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { receive } from "../conformance/received.ts";
+import { MERCHANT, OPERATOR } from "../support/actors.ts";
 import { START, testShop } from "../support/app.ts";
 
 const GRANTED = ["read_own_subscription_contracts", "read_customers", "read_orders"];
@@ -85,11 +86,11 @@ describe("the status of a shop", () => {
 describe("changing a shop", () => {
   test("stores the given settings, and checks access only if triggers change", async () => {
     const { store, shop, status } = await opened("free");
-    const { shop: changed, warnings } = await changeShop(store, {
-      shop,
-      change: { currency: "EUR", retryDays: [2] },
-      actor: "merchant",
-    });
+    const { shop: changed, warnings } = await changeShop(
+      store,
+      { shop, change: { currency: "EUR", retryDays: [2] }, actor: MERCHANT },
+      START,
+    );
     expect([changed, warnings]).toEqual([{ ...shop, currency: "EUR" }, []]);
     expect(await status()).toMatchObject({ retryDays: [2] });
   });
@@ -97,20 +98,20 @@ describe("changing a shop", () => {
   test("refuses triggers to a merchant whose plan has none; the operator gets a warning", async () => {
     const { store, shop, status } = await opened("free");
     const change = { triggers: ["subscription-created" as const] };
-    await expect(changeShop(store, { shop, change, actor: "merchant" })).rejects.toMatchObject({
+    await expect(changeShop(store, { shop, change, actor: MERCHANT }, START)).rejects.toMatchObject({
       code: "plan_required",
       message: NO_TRIGGERS,
     });
     expect((await status()).triggers).toEqual([]);
-    expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([NO_TRIGGERS]);
+    expect((await changeShop(store, { shop, change, actor: OPERATOR }, START)).warnings).toEqual([NO_TRIGGERS]);
     expect((await status()).triggers).toEqual(["subscription-created"]);
   });
 
   test("checks triggers against the plan that is set with them", async () => {
     const { store, shop } = await opened("free");
     const change = { plan: "pro" as const, triggers: [] };
-    expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([]);
+    expect((await changeShop(store, { shop, change, actor: OPERATOR }, START)).warnings).toEqual([]);
     const back = { shop: { ...shop, plan: "pro" as const }, change: { plan: "free" as const, triggers: [] } };
-    expect((await changeShop(store, { ...back, actor: "operator" })).warnings).toEqual([NO_TRIGGERS]);
+    expect((await changeShop(store, { ...back, actor: OPERATOR }, START)).warnings).toEqual([NO_TRIGGERS]);
   });
 });

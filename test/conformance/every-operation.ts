@@ -1,4 +1,5 @@
 import { hashToken } from "../../src/actions/session.ts";
+import { auditEntry } from "../../src/domain/audit.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { addField, archiveField, restoreField } from "../../src/domain/fields/definition.ts";
 import { subscriptionId } from "../../src/domain/ids.ts";
@@ -9,6 +10,7 @@ import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { OPERATOR } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import {
   billingCycle,
@@ -81,6 +83,11 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     webhooks.overlapEndsAt(shop.id),
   ]);
   await webhooks.clear(shop.id);
+  await store.audit.add(shop.id, auditEntry(OPERATOR, START, "link.made"));
+  await store.audited(shop.id, auditEntry(OPERATOR, START, "style.removed")).styles.clear(shop.id);
+  const filter = { who: "command", action: "link.made", from: START, to: START + 1 } as const;
+  for (const place of [{}, { olderThan: 9 }, { newerThan: 0 }]) await store.audit.list(shop.id, filter, place, 5);
+  await store.audit.prune(START);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
   await connections.beginExchange(shop.domain, "p1", START, START + 1);

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { auditEntry } from "../../src/domain/audit.ts";
 import { addField } from "../../src/domain/fields/definition.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { OPERATOR } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
@@ -29,6 +31,7 @@ async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   await store.syncs.save(shop.id, "full", run);
   await store.fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
   await store.styles.set(shop.id, { source: "p{}", hash: "a" });
+  await store.audit.add(shop.id, auditEntry(OPERATOR, START, "style.saved"));
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);

@@ -4,10 +4,11 @@ import { signedIn } from "../support/signed-in.ts";
 
 test("a form of a shop whose removal has begun is answered as signed out", async () => {
   const { post, store, shop } = await signedIn();
-  const { add } = store.keys;
-  store.keys.add = async (...key) => {
+  const { list } = store.keys;
+  store.keys.list = async (shopId) => {
+    const keys = await list(shopId);
     await store.shops.beginRemoval(shop.domain, START);
-    return add(...key);
+    return keys;
   };
   const answer = await post("/admin/keys", { label: "Warehouse" });
   expect(answer.status).toBe(401);

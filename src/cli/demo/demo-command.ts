@@ -6,6 +6,7 @@ import { createKey } from "../../actions/key.ts";
 import { importSecret, signBody } from "../../client/signature.ts";
 import { type App, openApp } from "../../compose/app.ts";
 import { type Config, readConfig } from "../../config.ts";
+import type { Actor } from "../../domain/audit.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
 import { MAX_INTAKE_RECORDS } from "../../http/refusals.ts";
@@ -21,7 +22,7 @@ const SHOP = "demo.myshopify.com";
 const CUSTOMERS = 150;
 /** Milliseconds between two events of the demo shop. */
 const EVENT_INTERVAL_MS = 3_000;
-const ACTOR = "operator";
+const ACTOR: Actor = { role: "operator", who: "demo", from: null };
 /** Short, so that deliveries are retried and die while somebody watches. */
 const SDS_RETRY_WAITS = "5s,10s,20s,40s";
 
@@ -54,7 +55,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const shop = await store.shops.add({ domain: SHOP, plan: "pro", currency: "USD" }, Date.now());
     const { plaintext: key } = await createKey(
       { store, random: randomBytes },
-      { shop, label: "Demo", actor: ACTOR, createdBy: "demo" },
+      { shop, label: "Demo", actor: ACTOR },
       Date.now(),
     );
     const post = await intakeClient(app, address);

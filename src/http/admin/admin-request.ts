@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Resolve } from "../../delivery/address.ts";
+import type { Actor } from "../../domain/audit.ts";
 import type { EgressAllow } from "../../domain/deliveries/endpoint.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
@@ -35,7 +36,7 @@ export const SECTIONS = {
   "API keys": ["/keys"],
   Data: ["/data", "/data/browse", "/data/inbox", "/data/requests"],
   Storefront: ["/fields", "/style"],
-  Settings: ["/plan", "/triggers"],
+  Settings: ["/plan", "/triggers", "/audit"],
 } as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
 
 /** The names of the tabs by their paths. */
@@ -55,6 +56,7 @@ export const TABS = {
   "/style": "Widget style",
   "/plan": "Plan",
   "/triggers": "Workflow triggers",
+  "/audit": "Audit",
 } as const;
 /** The tab that opens first. */
 export const HOME = "/overview";
@@ -63,8 +65,7 @@ export type AdminTab = keyof typeof TABS;
 /** A visitor's request. The shop is the visitor's shop: a request cannot name another shop. */
 export interface AdminRequest {
   shop: Shop;
-  /** See `Visitor`. */
-  who: string;
+  actor: Actor;
   /** The value of `:id` in the path. */
   id: string;
   /** The parameters of the address. Anyone can have written them: they are parsed before they are used. */

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
+import { retryDelivery as retry, retryDeadDeliveries, retryResultText } from "../../actions/delivery.ts";
 import { type DeliveryKind, retentionText } from "../../domain/deliveries/delivery.ts";
 import { counted } from "../../lib/text.ts";
 import { nextTurn } from "../../lib/waits.ts";
@@ -201,8 +201,8 @@ function ResendDead({ tab, dead }: { tab: string; dead: number }) {
   );
 }
 
-export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, wake }) => {
-  const { kind, topic } = (await retry(store, shop, id, now())).delivery;
+export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store, now, wake }) => {
+  const { kind, topic } = (await retry(store, { shop, actor }, id, now())).delivery;
   wake();
   const log = form.get("log");
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
@@ -245,8 +245,8 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
 }
 
 export function retryDead(kind: DeliveryKind): Handler {
-  return async ({ shop }, { store, now, wake }) => {
-    const count = await store.deliveries.retryDead(shop.id, 0, now(), kind);
+  return async (request, { store, now, wake }) => {
+    const count = await retryDeadDeliveries(store, request, { kind }, now());
     wake();
     return { to: LOG_OF[kind], notices: [{ text: retryResultText(count) }] };
   };

@@ -74,16 +74,16 @@ function refusalOf(definition: FieldDefinition, text: string): { error?: string 
 
 /** @returns the reason of a refusal, for example after somebody has changed the fields; undefined after saving */
 async function save(
-  { shop }: AdminRequest,
-  { store, recordWriter }: AdminDependencies,
+  { shop, actor }: AdminRequest,
+  { store, recordWriter, now }: AdminDependencies,
   { subscription }: EditableFields,
   typed: ReadonlyMap<string, TypedValue>,
 ): Promise<string | undefined> {
   if (typed.size === 0) return undefined;
   const changes = [...typed].map(([key, { text }]) => ({ key, text: text === "" ? null : text }));
-  const change = { shop, subscription: subscription.shopifyId, changes, actor: "merchant" as const };
+  const change = { shop, subscription: subscription.shopifyId, changes, actor };
   try {
-    await setFieldValues(store, recordWriter, change);
+    await setFieldValues(store, recordWriter, change, now());
     return undefined;
   } catch (thrown) {
     return reasonOf(thrown, "invalid", "not_found");

@@ -3,7 +3,6 @@ import * as actions from "../../actions/field.ts";
 import { SdsError } from "../../domain/error.ts";
 import {
   addField,
-  archiveField,
   changeField,
   type FieldDefinition,
   fieldNamed,
@@ -42,7 +41,7 @@ export const createField: Handler = async (request, dependencies) => {
   const typed = readTypedField(request.form);
   const { key, label, ...rest } = typed;
   const change = (fields: readonly FieldDefinition[]) => addField(fields, { key, label, ...definitionOf(rest) });
-  const refused = await changeFields(request, dependencies, change);
+  const refused = await changeFields(request, dependencies, key, change);
   if (refused !== undefined) return fieldsPage(request, dependencies, { typed, error: refused });
   return { to: FIELDS, notices: [{ text: `The field ${label} is added.` }] };
 };
@@ -58,19 +57,19 @@ export const saveField: Handler = async (request, dependencies) => {
     const type = form.get("type") ?? fieldNamed(fields, key).type;
     return changeField(fields, key, { label, ...definitionOf({ ...rest, type }) });
   };
-  const refused = await changeFields(request, dependencies, change);
+  const refused = await changeFields(request, dependencies, key, change);
   if (refused !== undefined) return fieldPage(request, dependencies, { typed, error: refused });
   return { to: FIELDS, notices: [{ text: `The field ${label} is saved.` }] };
 };
 
-export const archive: Handler = async ({ shop, id }, { store, now }) => {
-  const fields = await store.fields.update(shop.id, (all) => archiveField(all, id, now()));
-  const text = `The field ${fieldNamed(fields, id).label} is archived. Its values are kept, but not shown.`;
+export const archive: Handler = async (request, { store, now }) => {
+  const fields = await actions.archiveField(store, request, request.id, now());
+  const text = `The field ${fieldNamed(fields, request.id).label} is archived. Its values are kept, but not shown.`;
   return { to: FIELDS, notices: [{ text }] };
 };
 
 export const restore: Handler = async (request, dependencies) => {
-  const error = await changeFields(request, dependencies, (all) => restoreField(all, request.id));
+  const error = await changeFields(request, dependencies, request.id, (all) => restoreField(all, request.id));
   if (error !== undefined) throw new SdsError("invalid", error);
   const { label } = fieldNamed(await dependencies.store.fields.list(request.shop.id), request.id);
   return { to: FIELDS, notices: [{ text: `The field ${label} is back, with its values.` }] };
@@ -90,12 +89,13 @@ export const lookUp: Handler = async (request, dependencies) => {
 
 /** Changes the definitions. @returns why the change is refused */
 async function changeFields(
-  { shop }: AdminRequest,
-  { store }: AdminDependencies,
+  { shop, actor }: AdminRequest,
+  { store, now }: AdminDependencies,
+  subject: string,
   change: (fields: readonly FieldDefinition[]) => FieldDefinition[],
 ): Promise<string | undefined> {
   try {
-    await actions.changeFields(store, { shop, change, actor: "merchant" });
+    await actions.changeFields(store, { shop, change, subject, actor }, now());
     return undefined;
   } catch (thrown) {
     return reasonOf(thrown, "invalid", "conflict");

@@ -21,16 +21,12 @@ interface RefusedLabel {
 export const showKeys: Handler = (request, dependencies) => keysPage(request, dependencies);
 
 export const createKey: Handler = async (request, dependencies) => {
-  const { shop, who, form } = request;
+  const { shop, actor, form } = request;
   const label = form.get("label") ?? "";
   const same = await actions.findKeyWithLabel(dependencies.store, shop, label);
   if (same !== undefined && form.get("again") !== "yes") return askToRepeat(same);
   try {
-    const { entry, plaintext } = await actions.createKey(
-      dependencies,
-      { shop, label, actor: "merchant", createdBy: who },
-      dependencies.now(),
-    );
+    const { entry, plaintext } = await actions.createKey(dependencies, { shop, label, actor }, dependencies.now());
     const newKey = { value: plaintext, address: dependencies.address() };
     return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, newKey }] };
   } catch (thrown) {
@@ -67,8 +63,8 @@ export const askToRevoke: Handler = async ({ shop, id }, { store }) => {
   return { title: "Revoke an API key", tab: KEYS, trail: TRAIL, content };
 };
 
-export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
-  const { label, fingerprint } = await store.keys.revoke(shop.id, id, now());
+export const revokeKey: Handler = async ({ shop, actor, id }, { store, now }) => {
+  const { label, fingerprint } = await actions.revokeKey(store, { shop, actor }, id, now());
   return { to: KEYS, notices: [{ text: `The key ${label} (${fingerprint}…) is revoked.` }] };
 };
 

@@ -1,6 +1,7 @@
 import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
+import { showAudit } from "./audit.tsx";
 import { showData } from "./data.tsx";
 import { showRows } from "./data-browse.tsx";
 import { retryFailed, retryItem, showInbox } from "./data-inbox.tsx";
@@ -50,6 +51,7 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/data/requests": { get: showRequests },
   "/data/requests/:id/export": { post: exportData },
   "/data/requests/:id/answered": { get: askIfAnswered, post: markAsAnswered },
+  "/audit": { get: showAudit },
   "/plan": { get: showPlan },
   "/style": { get: showStyle, post: saveStyle },
   "/style/clear": { get: askToClearStyle, post: clearStyle },

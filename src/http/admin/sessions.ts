@@ -1,3 +1,4 @@
+import { noteInAudit } from "../../actions/audit.ts";
 import {
   csrfToken,
   hashToken,
@@ -6,6 +7,8 @@ import {
   newToken,
   SESSION_LIFE_MS,
 } from "../../actions/session.ts";
+import type { Shop } from "../../domain/shop.ts";
+import type { Store } from "../../store/port/store.ts";
 import type { RouteContext } from "../routes.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 import { signedOutPage } from "./messages.tsx";
@@ -50,7 +53,7 @@ export function createSessionDoor({
       // A session that is used lives on. At most one view in six hours writes.
       if (expiresAt - now() < SESSION_LIFE_MS / 2)
         await store.sessions.renew(key, now() + SESSION_LIFE_MS, MAX_SESSION_LIFE_MS);
-      return { shop, key, csrf: csrfToken(token), who: "session", root: "/admin", frame: null };
+      return { shop, key, csrf: csrfToken(token), who: nameOf(key), root: "/admin", frame: null };
     },
 
     async keep(visitor) {
@@ -83,10 +86,13 @@ export function createSessionDoor({
       await takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
-      const shop = (await store.sessions.find(hashToken(session), now()))?.shop.domain ?? "";
+      const shop = await noteSession(store, hashToken(session), address, now());
       const secure = isPublicSecure || client.isSecure() ? "; Secure" : "";
       // The cookie outlives the session, which lives on while it is used.
-      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${secure}` };
+      return {
+        shop: shop?.domain ?? "",
+        cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${secure}`,
+      };
     },
 
     async signOut({ key }) {
@@ -94,6 +100,24 @@ export function createSessionDoor({
       return `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
     },
   };
+}
+
+/** Writes the begin of a session into the audit list. @returns the session's shop */
+async function noteSession(
+  store: Pick<Store, "sessions" | "audit">,
+  key: Uint8Array,
+  from: string,
+  now: number,
+): Promise<Shop | undefined> {
+  const shop = (await store.sessions.find(key, now))?.shop;
+  const actor = { role: "merchant" as const, who: nameOf(key), from };
+  if (shop !== undefined) await noteInAudit(store, { shop, actor }, now, "session.begun");
+  return shop;
+}
+
+/** Names a session in logs and in the audit list. @param key the hash of its token */
+function nameOf(key: Uint8Array): string {
+  return `session ${key.toHex().slice(0, 6)}`;
 }
 
 /** Returns the token of the cookie; undefined for several cookies, because a sibling domain can add a cookie. */

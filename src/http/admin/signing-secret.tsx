@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import * as actions from "../../actions/endpoint.ts";
 import { verifyFunctions } from "../../docs/verify-functions.ts";
 import { parseOverlap } from "../../domain/deliveries/delivery.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
@@ -17,7 +18,7 @@ export const showSecretTab: Handler = (request, dependencies) => secretPage(requ
 
 /** Shows the secret itself. It is a form, so that no address opens the secret. */
 export const showSecret: Handler = async (request, dependencies) =>
-  secretPage(request, dependencies, await dependencies.store.webhooks.secret(request.shop.id, dependencies.now()));
+  secretPage(request, dependencies, await actions.showSecret(dependencies.store, request, dependencies.now()));
 
 export const askToRotate: Handler = async () => {
   const content = (
@@ -46,10 +47,10 @@ export const askToRotate: Handler = async () => {
   return { title: "Rotate the signing secret", tab: TAB, trail: { to: TAB, name: "Webhooks" }, content };
 };
 
-export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
-  const overlap = form.get("overlap") ?? "";
+export const rotateSecret: Handler = async (request, { store, now }) => {
+  const overlap = request.form.get("overlap") ?? "";
   const overlapMs = overlap === "" ? 0 : parseOverlap(overlap);
-  const value = await store.webhooks.rotateSecret(shop.id, now(), overlapMs);
+  const value = await actions.rotateSecret(store, request, now(), overlapMs);
   const text = "This is the new signing secret. Give it to your endpoint:";
   return { to: TAB, notices: [{ text, copy: { name: "the new signing secret", value } }] };
 };

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { audited } from "../../actions/audit.ts";
 import * as actions from "../../actions/style.ts";
 import { hasAccess, MAX_STYLE_BYTES } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
@@ -27,7 +28,7 @@ export const showStyle: Handler = (request, dependencies) => stylePage(request, 
 
 export const saveStyle: Handler = async (request, dependencies) => {
   const source = request.form.get("source") ?? "";
-  const saved = await actions.saveStyle(dependencies.store, { shop: request.shop, source, actor: "merchant" });
+  const saved = await actions.saveStyle(dependencies.store, { ...request, source }, dependencies.now());
   if ("refused" in saved)
     return stylePage(request, dependencies, { source, error: sentence(actions.styleRefusal(saved)) });
   return { to: STYLE, notices: [{ text: "Saved. Visitors may see the former style for up to a day." }] };
@@ -42,8 +43,8 @@ export const askToClearStyle: Handler = async () => {
   return { title: "Remove the widget's style", tab: STYLE, content };
 };
 
-export const clearStyle: Handler = async ({ shop }, { store }) => {
-  await store.styles.clear(shop.id);
+export const clearStyle: Handler = async (request, { store, now }) => {
+  await audited(store, request, now(), "style.removed").styles.clear(request.shop.id);
   return { to: STYLE, notices: [{ text: "The style is removed." }] };
 };
 

@@ -25,14 +25,10 @@ interface RefusedTopics {
 export const showTopics: Handler = (request, dependencies) => topicsPage(request, dependencies);
 
 export const saveTopics: Handler = async (request, dependencies) => {
-  const { shop, form } = request;
+  const { shop, actor, form } = request;
   const topics = form.getAll("topics");
   try {
-    const { settings } = await saveEndpoint(
-      dependencies,
-      { shop, change: { topics }, actor: "merchant" },
-      dependencies.now(),
-    );
+    const { settings } = await saveEndpoint(dependencies, { shop, change: { topics }, actor }, dependencies.now());
     const text =
       settings.topics.length === 0
         ? "Saved. No webhook is sent, because no topic is chosen."

@@ -28,12 +28,12 @@ export const showTriggers: Handler = async (request, { store }) => {
   return { title: "Workflow triggers", tab: TAB, content };
 };
 
-export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
+export const saveTriggers: Handler = async ({ shop, actor, form }, { store, now }) => {
   const chosen = form.getAll("triggers");
   if (chosen.some((name) => !TRIGGER_HANDLES.some((handle) => handle === name)))
     throw invalid("That is not a trigger.");
   const triggers = parseTriggers(chosen.length === 0 ? "none" : chosen.join(","));
-  await changeShop(store, { shop, change: { triggers }, actor: "merchant" });
+  await changeShop(store, { shop, change: { triggers }, actor }, now());
   const names = triggers.map((handle) => TRIGGERS[handle].name).join(", ");
   return { to: TAB, notices: [{ text: names === "" ? "Saved. All triggers are off." : `Saved. On: ${names}.` }] };
 };

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { noteInAudit } from "../../actions/audit.ts";
 import { hashToken } from "../../actions/session.ts";
 import { unfinishedLoad } from "../../actions/shop.ts";
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
@@ -51,6 +52,8 @@ interface Visit {
   path: string;
   /** The value of `:id` in the path. */
   id: string;
+  /** The network of the client. */
+  from: string;
 }
 
 /** Runs `visit` if the door lets the request in. A refusal of `visit` becomes a page. */
@@ -61,7 +64,7 @@ function visited(site: Site, visit: (visit: Visit) => Response | Promise<Respons
     const visitor = await door.open(request, context);
     if (visitor instanceof Response) return visitor;
     try {
-      return await visit({ request, visitor, path, id: context.id });
+      return await visit({ request, visitor, path, id: context.id, from: context.client() });
     } catch (thrown) {
       if (isRefused(thrown) && (await door.keep(visitor)) === undefined) return door.refuse();
       const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
@@ -80,8 +83,10 @@ export function sessionRoutes(site: Site & { door: SessionDoor }): Record<string
     },
     "/sign-out": {
       GET: tabRoute(site),
-      POST: visited(site, async ({ request, visitor, path }) => {
+      POST: visited(site, async ({ request, visitor, path, from }) => {
         if ((await readForm(site.bodies, request, visitor)) === undefined) return refuseForm(site, visitor, path);
+        const { shop, who } = visitor;
+        await noteInAudit(site.store, { shop, actor: { role: "merchant", who, from } }, site.now(), "session.ended");
         return signedOut(await site.door.signOut(visitor));
       }),
     },
@@ -134,7 +139,8 @@ export function orTryAgain({ log, door }: Site, handler: RouteHandler): RouteHan
   };
 }
 
-async function respondToVisit(site: Site, handler: Handler, { request, visitor, path, id }: Visit): Promise<Response> {
+async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promise<Response> {
+  const { request, visitor, path, id, from } = visit;
   const isPost = request.method === "POST";
   const form = isPost ? await readForm(site.bodies, request, visitor) : new URLSearchParams();
   if (form === undefined) return refuseForm(site, visitor, path);
@@ -145,7 +151,7 @@ async function respondToVisit(site: Site, handler: Handler, { request, visitor, 
   const once = form.get("once");
   if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
   const query = new URLSearchParams(queryOf(request.url));
-  const result = await handler({ shop, who, id, query, form }, site);
+  const result = await handler({ shop, actor: { role: "merchant", who, from }, id, query, form }, site);
   if ("frame" in result) {
     const html = renderFrame(result);
     if (kept.frame === null) return respondFrame(html, null);

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { saveEndpoint } from "../../actions/endpoint.ts";
+import * as actions from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
@@ -25,11 +25,11 @@ interface RefusedUrl {
 export const showEndpoint: Handler = (request, dependencies) => endpointPage(request, dependencies);
 
 export const saveUrl: Handler = async (request, dependencies) => {
-  const { shop, form } = request;
+  const { shop, actor, form } = request;
   const url = form.get("url") ?? "";
   try {
-    const save = { shop, change: { url: url.trim() }, actor: "merchant" as const };
-    const { settings, warnings } = await saveEndpoint(dependencies, save, dependencies.now());
+    const save = { shop, change: { url: url.trim() }, actor };
+    const { settings, warnings } = await actions.saveEndpoint(dependencies, save, dependencies.now());
     const notices = warnings.map((warning): Notice => ({ text: sentence(warning), tone: "warning" }));
     return settings.topics.length === 0
       ? { to: "/webhooks/topics", notices: [{ text: "Saved. Now choose what your endpoint gets." }, ...notices] }
@@ -52,8 +52,8 @@ export const askToClear: Handler = async ({ shop }, { store }) => {
   return { title: "Remove the endpoint", tab: TAB, trail: { to: TAB, name: "Webhooks" }, content };
 };
 
-export const clearWebhooks: Handler = async ({ shop }, { store }) => {
-  await store.webhooks.clear(shop.id);
+export const clearWebhooks: Handler = async (request, { store, now }) => {
+  await actions.clearEndpoint(store, request, now());
   return { to: TAB, notices: [{ text: "Webhooks are off." }] };
 };
 

@@ -207,6 +207,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
   table("staged_orders", "shop_id stage gid", { number: "shop_id stage", text: "gid json" }),
   table("staged_order_lines", "shop_id stage order_gid gid", { number: "shop_id stage", text: "order_gid gid json" }),
+  table(
+    "audit",
+    "shop_id number",
+    { number: "shop_id number at", text: "who origin action subject old_values new_values" },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
   // Removals come last: most tables refuse rows of a shop in removal.
   table(
     "shop_removals",

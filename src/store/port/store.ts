@@ -1,4 +1,6 @@
+import type { AuditEntry } from "../../domain/audit.ts";
 import type { AlertStore } from "./alerts.ts";
+import type { AuditStore } from "./audit.ts";
 import type { ConnectionStore } from "./connections.ts";
 import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
@@ -38,6 +40,15 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
     .map((epoch) => Uint8Array.fromHex(epoch));
 }
 
+/** The stores whose changes a person makes. */
+export type AuditedStores = Pick<
+  Store,
+  "connections" | "dataRequests" | "fields" | "keys" | "sessions" | "shops" | "styles" | "webhooks"
+> & {
+  deliveries: Pick<DeliveryStore, "retry">;
+  inbox: Pick<InboxStore, "retry">;
+};
+
 /**
  * The port to the database. Each method is a whole operation, and asynchronous. The port never hands out a transaction,
  * so that both engines can implement it. Every method may throw StoreError, and SdsError where documented.
@@ -60,6 +71,12 @@ export interface Store {
   styles: StyleStore;
   alerts: AlertStore;
   settingsPage: SettingsPageStore;
+  audit: AuditStore;
+  /**
+   * Returns the stores for one change. It writes the entry of the shop's audit list in the transaction of the change. A
+   * change that throws or changes nothing writes none.
+   */
+  audited(shopId: number, entry: AuditEntry): AuditedStores;
   /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;
   /** Random bytes that authenticate checkpoints. A restore replaces them, because change numbers go back. */

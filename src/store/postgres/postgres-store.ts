@@ -9,7 +9,7 @@ import { makeFolder } from "../files/data-folder.ts";
 import { openVaultOf, type Vault } from "../files/vault.ts";
 import type { Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
-import { quietStores } from "../quiet/quiet-stores.ts";
+import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
@@ -123,13 +123,15 @@ function storeOf(
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
-  const { deliveryLog, inboxItems, ...stores } = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
+  const resources = { db: quietDatabase(db), slow: quietDatabase(slow), vault, random };
+  const { deliveryLog, inboxItems, ...stores } = quietStores(resources);
   return {
     ...stores,
     mirror: mirrorStore(db, random, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db))),
     inbox: { ...inboxQueues(db), ...inboxItems },
+    audited: (shopId, entry) => auditedStores(resources, shopId, entry),
     nodes: nodeStore({ beats, db }, node),
     ...epochs,
     async check() {

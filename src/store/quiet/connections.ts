@@ -1,8 +1,9 @@
 import { CONTRACTS_END_AFTER_MS, type ConnectionKind, type Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
-import type { ConnectedShop, ConnectionStore, ConnectionWarning, Uninstallation } from "../port/connections.ts";
+import type { ConnectedShop, ConnectionStore, ConnectionWarning } from "../port/connections.ts";
 import { keepConnectionAlert } from "./alerts.ts";
+import { noteInstallation, removeConnection, uninstallations } from "./installations.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, findShop, newIntakeSecret } from "./shops.ts";
 
@@ -173,6 +174,7 @@ function exchanges(
         if (shop === undefined) return undefined;
         const sealed = vault.sealNow(JSON.stringify(tokens), tokensPurpose(shop.id));
         const { expiresAt } = tokens;
+        yield* noteInstallation(shop.id, scopes, connectedAt);
         yield* storeConnection({ shopId: shop.id, kind, sealed, expiresAt, scopes, connectedAt });
         return shop;
       });
@@ -186,53 +188,6 @@ function exchanges(
 
     async endAllExchanges() {
       await db.run(sql`DELETE FROM token_exchanges`);
-    },
-  };
-}
-
-/** Removes a connection and its warnings. Webhooks may still name the shop's new domain, so this warning stays. */
-function* removeConnection(shopId: number, before: number): TransactionWork<boolean> {
-  const removed = yield* tx.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`);
-  if (removed === 0) return false;
-  yield* tx.run(sql`DELETE FROM alerts WHERE shop_id = ${shopId} AND cause = 'connection'`);
-  yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId} AND kind NOT LIKE 'domain %'`);
-  return true;
-}
-
-function uninstallations(
-  db: QuietDatabase,
-): Pick<ConnectionStore, "uninstall" | "uninstallation" | "uninstalledBefore" | "noteContractsEnded"> {
-  return {
-    async uninstall(shopId, uninstalledAt) {
-      return db.transaction(function* () {
-        yield* tx.run(
-          sql`INSERT INTO uninstallations (shop_id, uninstalled_at, events_since)
-            SELECT shop_id, ${uninstalledAt}, events_since FROM connections
-            WHERE shop_id = ${shopId} AND connected_at < ${uninstalledAt}`,
-        );
-        return yield* removeConnection(shopId, uninstalledAt);
-      });
-    },
-
-    async uninstallation(shopId) {
-      return db.get<Uninstallation>(
-        sql`SELECT shop_id AS "shopId", uninstalled_at AS "uninstalledAt" FROM uninstallations
-          WHERE shop_id = ${shopId}`,
-      );
-    },
-
-    async uninstalledBefore(time) {
-      return db.all<Uninstallation>(
-        sql`SELECT shop_id AS "shopId", uninstalled_at AS "uninstalledAt" FROM uninstallations
-          WHERE uninstalled_at <= ${time} AND NOT contracts_ended ORDER BY shop_id`,
-      );
-    },
-
-    async noteContractsEnded(shopId, uninstalledAt) {
-      await db.run(
-        sql`UPDATE uninstallations SET contracts_ended = true
-          WHERE shop_id = ${shopId} AND uninstalled_at = ${uninstalledAt}`,
-      );
     },
   };
 }

@@ -1,5 +1,8 @@
+import type { AuditEntry } from "../../domain/audit.ts";
 import type { Vault } from "../files/vault.ts";
+import type { AuditedStores } from "../port/store.ts";
 import { alertStore } from "./alerts.ts";
+import { auditStore, withEntry } from "./audit.ts";
 import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { deliveryLog } from "./delivery-log.ts";
@@ -17,16 +20,17 @@ import { styleStore } from "./styles.ts";
 import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
 
-/**
- * Makes the stores whose code serves both engines.
- * @param slow the same database with a longer timeout, for reads of all rows of a shop
- */
-export function quietStores(
-  db: QuietDatabase,
-  slow: QuietDatabase,
-  vault: Vault,
-  random: (bytes: number) => Uint8Array,
-) {
+/** What the quiet stores need. */
+export interface QuietResources {
+  db: QuietDatabase;
+  /** The same database with a longer timeout, for reads of all rows of a shop. */
+  slow: QuietDatabase;
+  vault: Vault;
+  random: (bytes: number) => Uint8Array;
+}
+
+/** Makes the stores whose code serves both engines. */
+export function quietStores({ db, slow, vault, random }: QuietResources) {
   return {
     shops: { ...shopStore(db, vault, random), ...shopRemoval(db) },
     deliveryLog: deliveryLog(db, random),
@@ -43,5 +47,15 @@ export function quietStores(
     styles: styleStore(db),
     alerts: alertStore(db, vault, random),
     settingsPage: settingsPageStore(db, vault),
+    audit: auditStore(db),
   };
+}
+
+/** Makes the stores whose changes write an entry of the audit list. */
+export function auditedStores(resources: QuietResources, shopId: number, entry: AuditEntry): AuditedStores {
+  const { deliveryLog, inboxItems, ...stores } = quietStores({
+    ...resources,
+    db: withEntry(resources.db, shopId, entry),
+  });
+  return { ...stores, deliveries: deliveryLog, inbox: inboxItems };
 }

@@ -19,6 +19,7 @@ const EMPTIED_AT_ONCE = [
   "data_requests",
   "custom_fields",
   "widget_styles",
+  "audit",
 ];
 
 /** A table that may have millions of rows of a shop. */

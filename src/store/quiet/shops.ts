@@ -122,16 +122,19 @@ function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "
   return {
     async set(domain, { plan, currency, planFixed, retryDays, creditTitle, triggers }) {
       const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
-      const changed = await db.get<Shop>(
-        sql`UPDATE shops SET plan = coalesce(${plan ?? null}, plan), currency = coalesce(${currency ?? null}, currency),
+      return db.transaction(function* () {
+        const changed = yield* tx.get<Shop>(
+          sql`UPDATE shops SET plan = coalesce(${plan ?? null}, plan),
+            currency = coalesce(${currency ?? null}, currency),
             plan_fixed = coalesce(${planFixed ?? null}, plan_fixed),
             retry_days = coalesce(${json(retryDays)}, retry_days),
             credit_title = coalesce(${creditTitle ?? null}, credit_title),
             triggers = coalesce(${json(triggers)}, triggers)
           WHERE domain = ${domain} AND ${IS_SERVED} RETURNING ${COLUMNS}`,
-      );
-      if (changed === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
-      return changed;
+        );
+        if (changed === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
+        return changed;
+      });
     },
 
     async settings(shopId) {

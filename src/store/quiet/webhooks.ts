@@ -20,10 +20,12 @@ interface NewSecret {
   overlapMs: number;
 }
 
+const FIRST: NewSecret = { isFirst: true, overlapMs: 0 };
+
 const purpose = (shopId: number) => `webhook ${shopId}`;
 
 export function webhookStore(db: QuietDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
-  const secrets = webhookSecrets(db, vault, random);
+  const { sealFirst, ...secrets } = webhookSecrets(db, vault, random);
 
   return {
     ...secrets,
@@ -33,19 +35,21 @@ export function webhookStore(db: QuietDatabase, vault: Vault, random: (bytes: nu
     },
 
     async set(shopId, { url, topics }, now) {
-      await secrets.secret(shopId, now);
+      const firstSecret = await sealFirst(shopId);
       const newTopics = topics === undefined ? null : JSON.stringify(topics);
       const newUrl = url === undefined ? sql`stored.url` : sql`excluded.url`;
       // A new URL has no known pace, so `set` clears the pace of the old URL.
-      const stored = await db.get<StoredEndpoint>(
-        sql`INSERT INTO webhook_endpoints AS stored (shop_id, url, topics)
+      const change = sql`INSERT INTO webhook_endpoints AS stored (shop_id, url, topics)
           VALUES (${shopId}, ${url ?? null}, coalesce(${newTopics}, '[]'))
           ON CONFLICT (shop_id) DO UPDATE SET
             url = ${newUrl}, topics = coalesce(${newTopics}, stored.topics),
             pace = CASE WHEN stored.url IS NOT DISTINCT FROM ${newUrl} THEN stored.pace END,
             timed_out_at = CASE WHEN stored.url IS NOT DISTINCT FROM ${newUrl} THEN stored.timed_out_at END
-          RETURNING url, topics`,
-      );
+          RETURNING url, topics`;
+      const stored = await db.transaction(function* () {
+        if (firstSecret !== null) yield* addSecret(db, shopId, firstSecret, now, FIRST);
+        return yield* tx.get<StoredEndpoint>(change);
+      });
       return settingsOf(stored);
     },
 
@@ -60,32 +64,20 @@ function webhookSecrets(
   db: QuietDatabase,
   vault: Vault,
   random: (bytes: number) => Uint8Array,
-): Omit<WebhookStore, "settings" | "set" | "clear"> {
-  /**
-   * Reads the newest secret, sealed. @returns null if the shop has no secret
-   * @throws SdsError `not_found` for a removed shop
-   */
-  async function newestSecret(shopId: number): Promise<Uint8Array | null> {
-    const shop = await db.get<{ sealed: Uint8Array | null }>(
-      sql`SELECT (
-          SELECT sealed FROM webhook_secrets WHERE shop_id = shops.id ORDER BY version DESC LIMIT 1
-        ) AS sealed FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL`,
-    );
-    if (shop === undefined) throw new SdsError("not_found", "the shop was removed");
-    return shop.sealed;
-  }
+): Omit<WebhookStore, "settings" | "set" | "clear"> & { sealFirst: (shopId: number) => Promise<Uint8Array | null> } {
+  /** Seals a new secret before a transaction, because sealing is asynchronous. `addSecret` may drop it. */
+  const seal = (shopId: number) => vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
 
-  /** Makes a secret. Seals it before the transaction, because sealing is asynchronous. `addSecret` may drop it. */
   async function makeSecret(shopId: number, now: number, secret: NewSecret): Promise<void> {
-    const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
+    const sealed = await seal(shopId);
     await db.transaction(() => addSecret(db, shopId, sealed, now, secret));
   }
 
   async function secret(shopId: number, now: number): Promise<string> {
-    let sealed = await newestSecret(shopId);
+    let sealed = await newestSecret(db, shopId);
     if (sealed === null) {
-      await makeSecret(shopId, now, { isFirst: true, overlapMs: 0 });
-      sealed = await newestSecret(shopId);
+      await makeSecret(shopId, now, FIRST);
+      sealed = await newestSecret(db, shopId);
     }
     if (sealed === null) throw new SdsError("not_found", "the shop was removed");
     return vault.open(sealed, purpose(shopId));
@@ -93,6 +85,11 @@ function webhookSecrets(
 
   return {
     secret,
+
+    // Null if the shop has a secret.
+    async sealFirst(shopId) {
+      return (await newestSecret(db, shopId)) === null ? seal(shopId) : null;
+    },
 
     async secretOf(shopId, version) {
       const stored = await db.get<StoredSecret>(
@@ -122,6 +119,20 @@ function webhookSecrets(
       return secret(shopId, now);
     },
   };
+}
+
+/**
+ * Reads the newest secret, sealed. @returns null if the shop has no secret
+ * @throws SdsError `not_found` for a removed shop
+ */
+async function newestSecret(db: QuietDatabase, shopId: number): Promise<Uint8Array | null> {
+  const shop = await db.get<{ sealed: Uint8Array | null }>(
+    sql`SELECT (
+        SELECT sealed FROM webhook_secrets WHERE shop_id = shops.id ORDER BY version DESC LIMIT 1
+      ) AS sealed FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL`,
+  );
+  if (shop === undefined) throw new SdsError("not_found", "the shop was removed");
+  return shop.sealed;
 }
 
 /** Adds a secret, except to a removed shop. Adds no first secret if another process has added one. */

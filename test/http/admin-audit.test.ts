@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { auditEntry } from "../../src/domain/audit.ts";
+import { OPERATOR } from "../support/actors.ts";
+import { START } from "../support/app.ts";
+import { signedIn } from "../support/signed-in.ts";
+
+test("each change on the page is in the audit list of its shop, without secrets and paths", async () => {
+  const { all, html, post, store, shop } = await signedIn();
+  const { shop: other } = await all.addShop("beta.myshopify.com");
+  await post("/admin/keys", { label: "Warehouse", once: "a" });
+  await post("/admin/webhooks", { url: "https://93.184.216.34/secret-path?token=x", topics: "order.failed" });
+  await post("/admin/webhooks/secret");
+  await post("/admin/webhooks/rotate", { overlap: "" });
+  await post("/admin/triggers", { triggers: "subscription-created" });
+  await post("/admin/fields", { key: "note", label: "Note", type: "text" });
+  await post("/admin/style", { source: "p { color: red }" });
+  await post("/admin/webhooks/clear");
+  const entries = await store.audit.list(shop.id, {}, {}, 50);
+  expect(entries.map(({ action }) => action).toReversed()).toEqual([
+    "session.begun",
+    "key.created",
+    "endpoint.changed",
+    "secret.shown",
+    "secret.rotated",
+    "triggers.changed",
+    "fields.changed",
+    "style.saved",
+    "endpoint.removed",
+  ]);
+  for (const { who, from } of entries) expect([/^session [0-9a-f]{6}$/.test(who), from !== null]).toEqual([true, true]);
+  const page = await html("/admin/audit");
+  expect(page).toContain("host 93.184.216.34");
+  expect(page).toContain("triggers subscription-created");
+  const secret = await store.webhooks.secret(shop.id, START);
+  for (const hidden of ["secret-path", "token=x", secret]) {
+    expect(page).not.toContain(hidden);
+    expect(JSON.stringify(entries)).not.toContain(hidden);
+  }
+  expect(await store.audit.list(other.id, {}, {}, 50)).toEqual([]);
+});
+
+test("a refused form leaves no entry", async () => {
+  const { post, store, shop } = await signedIn();
+  const before = await store.audit.list(shop.id, {}, {}, 50);
+  expect((await post("/admin/keys", { label: " " })).status).toBe(422);
+  expect((await post("/admin/webhooks", { url: "http://10.0.0.1/" })).status).toBe(422);
+  expect((await post("/admin/style", { source: "p {" })).status).toBe(422);
+  expect(await store.audit.list(shop.id, {}, {}, 50)).toEqual(before);
+});
+
+test("the list has filters and pages in its address, and names what it refuses", async () => {
+  const { get, html, store, shop } = await signedIn();
+  for (let hour = 0; hour < 120; hour += 1)
+    await store.audit.add(shop.id, auditEntry(OPERATOR, START + hour, "link.made", { subject: `link ${hour}` }));
+  const subjects = (page: string) => [...page.matchAll(/>(link \d+)</g)].map(([, subject]) => subject);
+  const first = await html("/admin/audit?what=link.made");
+  expect(subjects(first)).toEqual(Array.from({ length: 50 }, (_, index) => `link ${119 - index}`));
+  const older = /id="older" href="([^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  const second = await html(older);
+  expect(subjects(second)[0]).toBe("link 69");
+  const newer = /id="newer" href="([^"]*)"/.exec(second)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  expect(subjects(await html(newer))).toEqual(subjects(first));
+  expect(subjects(await html("/admin/audit?who=session"))).toEqual([]);
+  const refused = await get("/admin/audit?what=nothing&from=yesterday");
+  expect(refused.status).toBe(422);
+  expect(await refused.text()).toContain("Enter a date like 2026-01-31.");
+  const hostile = await html(`/admin/audit?who=${encodeURIComponent('"><script>alert(1)</script>')}&older=abc`);
+  expect(hostile).not.toContain("<script>alert");
+});

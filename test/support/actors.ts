@@ -1,0 +1,4 @@
+import type { Actor } from "../../src/domain/audit.ts";
+
+export const MERCHANT: Actor = { role: "merchant", who: "session 1a2b3c", from: "192.0.2.7" };
+export const OPERATOR: Actor = { role: "operator", who: "command line", from: "ada@vm" };
