@@ -358,6 +358,22 @@ describe("the page of a delivery", () => {
     expect(await verdict(other)).toBe("Delivered in 48 ms at the first attempt.");
   });
 
+  test("leads to the rows that it is about", async () => {
+    const { all, get, html, shop, store } = await signedIn();
+    await chooseAllEvents(store, shop);
+    await apply(all.app, shop, [subscription(1), order(1, 3)]);
+    const [charged] = await store.deliveries.list(shop.id, { limit: 1, kind: "webhook", topic: "order.charged" });
+    const page = await html(`/admin/deliveries/${charged?.id}`);
+    const links = [...page.matchAll(/<a href="(\/admin\/data\/browse\?[^"]*)">(\w+)</g)];
+    expect(links.map(([, , name]) => name)).toEqual(["Order", "Subscription", "Customer"]);
+    for (const [, href = ""] of links) {
+      const found = led(await get(href.replaceAll("&amp;", "&")));
+      expect(found).toEqual([303, expect.stringMatching(/^\/admin\/data\/browse\/(?:ord|sub|cus)_/)]);
+    }
+    const [id] = await queueTests(store, shop, ["order.charged"]);
+    expect(await html(`/admin/deliveries/${id}`)).not.toContain("/data/browse?");
+  });
+
   test("leads to the other deliveries of the same contract or customer", async () => {
     const { all, html, shop, store } = await signedIn();
     await chooseAllEvents(store, shop);

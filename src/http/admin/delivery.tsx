@@ -5,6 +5,7 @@ import { webhookHeaders } from "../../delivery/deliverer.ts";
 import { httpError } from "../../domain/deliveries/delivery.ts";
 import { explainFailure } from "../../domain/deliveries/failure.ts";
 import { numberOf } from "../../domain/deliveries/subject.ts";
+import type { Resource } from "../../domain/resources.ts";
 import { printable } from "../../lib/log.ts";
 import type { Attempt, DeliveryDetails, DeliveryLog } from "../../store/port/deliveries.ts";
 import type { Handler } from "./admin-request.ts";
@@ -56,9 +57,11 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
 function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: number }) {
   const { id, status, attempts, createdAt, history } = delivery;
   const isEnded = status === "delivered" || status === "dead";
+  const links = dataLinks(delivery);
   const facts: Fact[] = [
     ["Status", <StatusBadge status={status} />, "status"],
     ["About", aboutText(delivery)],
+    ...(links.length === 0 ? [] : [["Data", links] as const]),
     ["Id", <code>{id}</code>],
     ["Queued", <Time ms={createdAt} />],
   ];
@@ -74,6 +77,20 @@ function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: numbe
         ))}
       </ol>
     </Live>
+  );
+}
+
+/** Links to the rows that a delivery is about. The ids of a test event are samples. */
+function dataLinks({ subject: { order, contract, customer }, test }: DeliveryDetails): ComponentChildren[] {
+  const named: [resource: Resource, name: string, id: string | null][] = [
+    ["orders", "Order", order],
+    ["subscriptions", "Subscription", contract],
+    ["customers", "Customer", customer],
+  ];
+  return named.flatMap(([resource, name, id]) =>
+    id === null || test
+      ? []
+      : [<Link to={`/data/browse?${new URLSearchParams({ resource, find: id })}`}>{name}</Link>, " "],
   );
 }
 
