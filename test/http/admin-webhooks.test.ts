@@ -106,7 +106,7 @@ describe("a test event", () => {
     const { html, store, shop, receiver, send, shows, result } = await withReceiver();
     expect(await result()).toContain("The answer of your endpoint appears here.");
     const release = receiver.hold();
-    expect(led(await send())).toEqual([303, ENDPOINT]);
+    expect(led(await send())).toEqual([303, `${ENDPOINT}#test`]);
     // The form itself woke the sender: the test app runs no jobs that could.
     const [delivered] = await receiver.gets(1);
     expect(delivered?.topic).toBe("order.failed");
@@ -114,6 +114,7 @@ describe("a test event", () => {
     release();
     await shows(" ms, signed with the current secret.");
     const page = await html(ENDPOINT);
+    expect(page).toContain('id="test"');
     expect(page).toMatch(/data-poll="off" data-announce="200 in \d+ ms,"/);
     const [{ id } = { id: "" }] = await store.deliveries.list(shop.id, { limit: 1 });
     expect(page).toContain(`href="/admin/deliveries/${id}"`);

@@ -63,7 +63,8 @@ export const sendTestEvent: Handler = async (request, dependencies) => {
   try {
     await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
     wake();
-    return { to: TAB };
+    // On a phone, the result is below the fold.
+    return { to: `${TAB}#test` };
   } catch (thrown) {
     return endpointPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });
   }
@@ -86,7 +87,7 @@ async function endpointPage(
           <h2 id="endpoint-heading">Endpoint</h2>
           <EndpointForm settings={settings} refused={refused} canChange={canChange} />
         </section>
-        <section class="card" aria-labelledby="test-heading">
+        <section class="card" id="test" aria-labelledby="test-heading">
           <h2 id="test-heading">Test</h2>
           {live}
           <TestForm

@@ -140,6 +140,7 @@ describe("the page in the platform's admin", () => {
     await two.post("/app/keys", { csrf: await two.csrf(), label: "Theirs" });
     const theirs = (await all.store.shops.find(OTHER))?.id ?? 0;
     const [key] = await all.store.keys.list(theirs);
+    expect(key?.createdBy).toMatch(/^staff \d+$/);
     const csrf = await one.csrf();
     expect((await one.post(`/app/keys/${key?.id}/revoke`, { csrf, shop: OTHER })).status).toBe(404);
     expect((await one.post("/app/keys", { csrf: await two.csrf(), label: "Mine" })).status).toBe(403);
