@@ -183,6 +183,33 @@ test("forms work: a key is made once and works, a refusal keeps what was typed, 
   expect(troubles).toEqual([]);
 });
 
+test("an endpoint is set, its test shows what failed and then the answer, and a key's command works", async () => {
+  const { sds, troubles, open, frame } = await embedded();
+  await open("/app/webhooks");
+  const receiver = new Receiver();
+  receiver.answer = () => new Response("", { status: 404 });
+  await frame.getByLabel("URL", { exact: true }).fill(receiver.url);
+  await frame.getByRole("button", { name: "Save" }).click();
+  await frame.getByLabel("order.failed", { exact: true }).check();
+  await frame.getByRole("button", { name: "Save topics" }).click();
+  await frame.getByText("Saved.", { exact: true }).waitFor();
+  expect(await sds.json(["webhook", "show"])).toEqual({ url: receiver.url, topics: ["order.failed"] });
+  await frame.getByRole("link", { name: "Endpoint" }).click();
+  await frame.getByRole("button", { name: "Send test event" }).click();
+  await frame.locator("#test-result", { hasText: "Your endpoint answered 404." }).waitFor();
+  receiver.answer = () => new Response();
+  await frame.getByRole("button", { name: "Send test event" }).click();
+  await frame.locator("#test-result", { hasText: /200 in \d+ ms, signed with the current secret/ }).waitFor();
+
+  await frame.getByRole("link", { name: "API keys" }).click();
+  await frame.getByLabel("Label").fill("Warehouse");
+  await frame.getByRole("button", { name: "Create key" }).click();
+  const command = (await frame.locator("#new-key-command").textContent()) ?? "";
+  expect(command).toContain(`"${APP_ORIGIN}/api/v1/subscriptions?limit=1"`);
+  expect(await frame.locator("#keys [data-label='Made by']").textContent()).toMatch(/^staff \d+$/);
+  expect(troubles).toEqual([]);
+});
+
 test("the preview shows the typed style, and other sites open in a window of their own", async () => {
   const { page, troubles, open, frame } = await embedded();
   await open("/app/style");
