@@ -62,7 +62,7 @@ function notFound(browse: Browse): AdminPage {
       </Empty>
     </>
   );
-  return { title: "Browse", tab: TAB, status: 404, content };
+  return { title: "Data", tab: TAB, status: 404, content };
 }
 
 function pageOf(browse: Browse, { rows, older }: RowList): AdminPage {
@@ -94,7 +94,7 @@ function pageOf(browse: Browse, { rows, older }: RowList): AdminPage {
       )}
     </>
   );
-  return { title: "Browse", tab: TAB, content };
+  return { title: "Data", tab: TAB, content };
 }
 
 function addressOf({ resource, filter = {} }: Pick<Browse, "resource" | "filter">, cursors: readonly string[]): string {

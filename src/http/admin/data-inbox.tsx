@@ -39,7 +39,7 @@ export const showInbox: Handler = async ({ shop }, { store: { inbox }, now }) =>
       {live}
     </>
   );
-  return { title: "Inbox", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
+  return { title: "Data", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
 };
 
 /** Whether an item that waits was tried before, or says why it waits. */
@@ -130,10 +130,45 @@ function Items({ id, status, count, items, now }: ItemsProps) {
 
 const HEADINGS = ["Change", "About", "Reason", "Received", "Action"];
 
-/** Writes a topic of Shopify as words: "orders/paid" as "Orders: paid". */
+/** What a topic of Shopify is about. */
+const CHANGED: Record<string, string> = {
+  subscription_contracts: "Subscription",
+  subscription_billing_attempts: "Charge",
+  subscription_billing_cycles: "Renewal",
+  subscription_billing_cycle_edits: "Change of a renewal",
+  customers: "Customer",
+  customers_email_marketing_consent: "Consent to marketing e-mail",
+  orders: "Order",
+  app: "App",
+  app_subscriptions: "Plan",
+  shop: "Shop",
+};
+const CHANGES: Record<string, string> = {
+  create: "created",
+  update: "updated",
+  delete: "deleted",
+  activate: "activated",
+  pause: "paused",
+  cancel: "cancelled",
+  expire: "expired",
+  fail: "failed",
+  failure: "failed",
+  success: "succeeded",
+  skip: "skipped",
+  unskip: "not skipped",
+  enable: "enabled",
+  disable: "disabled",
+  merge: "merged",
+  redact: "to be redacted",
+  data_request: "asks for data",
+  scopes_update: "has other permissions",
+};
+
+/** Writes a topic of Shopify as words: "orders/create" as "Order created". */
 function changeText(topic: string): string {
-  const [what = "", change = ""] = printable(topic).replaceAll("_", " ").split("/");
-  return change === "" ? what : `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${change}`;
+  const [what = "", change = ""] = topic.split("/");
+  const changed = CHANGED[what];
+  return changed === undefined ? printable(topic) : `${changed} ${CHANGES[change] ?? printable(change)}`;
 }
 
 const OBJECTS: Record<string, string> = { SubscriptionContract: "Subscription", Customer: "Customer", Order: "Order" };
@@ -148,7 +183,11 @@ function About({ subject }: { subject: string }) {
   const [gid] = GID.exec(subject) ?? [];
   const text = aboutText(subject);
   if (gid === undefined) return <>{text}</>;
-  return <Link to={`/data/browse?${new URLSearchParams({ find: gid })}`}>{text}</Link>;
+  return (
+    <span class="nowrap">
+      <Link to={`/data/browse?${new URLSearchParams({ find: gid })}`}>{text}</Link>
+    </span>
+  );
 }
 
 /** Says why an item was not processed. A text with a command is for operators. */

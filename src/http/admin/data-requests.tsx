@@ -26,7 +26,7 @@ export const showRequests: Handler = async ({ shop }, { store, now }) => {
       )}
     </>
   );
-  return { title: "Data requests", tab: TAB, content };
+  return { title: "Data", tab: TAB, content };
 };
 
 /** Answers with everything that is stored about a customer, as a file. */
@@ -48,7 +48,7 @@ export const askIfAnswered: Handler = async ({ shop, id }, { store }) => {
       </p>
     </Confirm>
   );
-  return { title: "Mark the request as answered", tab: TAB, trail: { to: TAB, name: "Requests" }, content };
+  return { title: "Mark the request as answered", tab: TAB, trail: { to: TAB, name: "Data" }, content };
 };
 
 export const markAsAnswered: Handler = async ({ shop, id }, { store, now }) => {
@@ -84,7 +84,12 @@ function Requests({ requests, now }: { requests: readonly DataRequest[]; now: nu
             </Cell>
             <Cell>
               <Form class="inline" action={`${TAB}/${number}/export`}>
-                <button type="submit" id={`export-${number}`} aria-label={`Export the data of customer ${number}`}>
+                <button
+                  type="submit"
+                  id={`export-${number}`}
+                  class="outline"
+                  aria-label={`Export the data of customer ${number}`}
+                >
                   Export
                 </button>
               </Form>

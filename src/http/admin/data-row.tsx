@@ -54,7 +54,7 @@ export const showRow: Handler = async ({ shop, id, query }, { store: { pages } }
       {await linkedRows(pages, shop, filter)}
     </>
   );
-  const trail = { to: `${BROWSE}?resource=${resource}`, name: "Browse" };
+  const trail = { to: `${BROWSE}?resource=${resource}`, name: "Data" };
   return { title, tab: BROWSE, trail, content };
 };
 
@@ -147,7 +147,7 @@ function DeliveriesLink({ subject }: { subject: string }) {
 function Lines({ lines, shop }: { lines: readonly LineItem[]; shop: Shop }) {
   const more = lines.length - NAMED_LINES;
   return (
-    <ul class="plain" id="lines">
+    <ul id="lines">
       {lines.slice(0, NAMED_LINES).map(({ title, quantity, unitPriceCents }) => (
         <li>
           {quantity} × <bdi>{printable(title)}</bdi>, {amountText(unitPriceCents, shop.currency)}

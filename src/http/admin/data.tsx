@@ -37,10 +37,12 @@ export const showData: Handler = async ({ shop }, { store, now }) => {
   const content = (
     <>
       {live}
-      <p class="muted">
-        Shopify reports each change of a subscription, a customer or an order within seconds. Every hour this service
-        compares its data with Shopify's, and adds what was missed.
-      </p>
+      {status.hasConnection ? (
+        <p class="muted">
+          Shopify reports each change of a subscription, a customer or an order within seconds. Every hour this service
+          compares its data with Shopify's, and adds what was missed.
+        </p>
+      ) : null}
     </>
   );
   return { title: "Data", tab: TAB, content, live };
@@ -152,15 +154,19 @@ function Counts({ counts }: { counts: ResourceCounts }) {
 function DataFacts({ status, lastWebhookAt, now }: Summary) {
   const { hasConnection, trouble, uninstalledAt, inbox, loadedAt, reconciledAt, reconciledRows, dataRequests } = status;
   const isConnected = hasConnection && trouble === null && uninstalledAt === null;
+  const wasConnected = hasConnection || loadedAt !== null || lastWebhookAt !== null;
   const timeOf = (ms: number | null, otherwise: string) => (ms === null ? otherwise : <Age ms={ms} now={now} />);
-  const facts: Fact[] = [
-    ["Shopify", isConnected ? "connected" : hasConnection ? "connection refused" : "not connected"],
+  const fromShopify: Fact[] = [
     ["Last change from Shopify", timeOf(lastWebhookAt, "none in the last seven days")],
     ["Last comparison with Shopify", timeOf(reconciledAt, "never")],
     ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
     ["All data loaded", timeOf(loadedAt, "never")],
     ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
     ["Failed in the inbox", inbox.failed.toLocaleString("en")],
+  ];
+  const facts: Fact[] = [
+    ["Shopify", isConnected ? "connected" : hasConnection ? "connection refused" : "not connected"],
+    ...(wasConnected ? fromShopify : []),
     [
       "Open data requests",
       dataRequests.length === 0 ? (

@@ -55,7 +55,7 @@ export async function lendFile(dependencies: Dependencies, visitor: Visitor, loa
       <p class="muted">The link works once, for a minute.</p>
     </>
   );
-  const trail = { to: "/data/requests", name: "Requests" };
+  const trail = { to: "/data/requests", name: "Data" };
   return { title: "The file is ready", tab: "/data/requests", trail, content };
 }
 

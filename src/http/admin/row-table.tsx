@@ -71,12 +71,15 @@ interface RowTableProps<R extends Resource> {
   shop: Shop;
 }
 
+/** Heading of the column that is at the top right of a card. */
+const STATUS = "Status";
+
 /** The columns of each resource: its name, status and facts, without personal data. */
 const COLUMNS: { [R in Resource]: [heading: string, cell: (row: ResourceRows[R], shop: Shop) => ComponentChildren][] } =
   {
     subscriptions: [
       ["Subscription", ({ shopifyId }) => `Subscription ${numberOf(shopifyId)}`],
-      ["Status", ({ status }) => <RowStatusBadge status={status} />],
+      [STATUS, ({ status }) => <RowStatusBadge status={status} />],
       ["Billed", intervalText],
       ["Next billing", ({ nextBillingDate }) => <DateOf date={nextBillingDate} />],
       ["Started", ({ startedAt }) => <DateOf date={startedAt} />],
@@ -89,7 +92,7 @@ const COLUMNS: { [R in Resource]: [heading: string, cell: (row: ResourceRows[R],
     ],
     orders: [
       ["Order", orderName],
-      ["Status", ({ status }) => <RowStatusBadge status={status} />],
+      [STATUS, ({ status }) => <RowStatusBadge status={status} />],
       ["Total", ({ totalCents }, { currency }) => amountText(totalCents, currency)],
       ["Renewal", ({ source, cycleNumber }) => (source === "checkout" ? "checkout" : cycleNumber)],
       ["Billed", ({ billedAt }) => <DateOf date={billedAt} />],
@@ -106,7 +109,7 @@ export function RowTable<R extends Resource>({ id, resource, rows, shop }: RowTa
             <Link to={`/data/browse/${row.id}`}>{nameOf(row, shop)}</Link>
           </NameCell>
           {others.map(([heading, cell]) => (
-            <Cell label={heading}>{cell(row, shop)}</Cell>
+            <Cell {...(heading === STATUS ? { class: "corner" } : { label: heading })}>{cell(row, shop)}</Cell>
           ))}
         </Row>
       ))}
