@@ -382,6 +382,43 @@ describe("data requests", () => {
   });
 });
 
+test("the audit list has each look at a person, each export, answer and retry, and nothing else", async () => {
+  const { all, get, post, store, shop } = await signedIn();
+  await apply(all.app, shop, [customer(7), subscription(7), order(7, 1)]);
+  await store.mirror.applyRecords(
+    [{ shop, records: [], dataRequests: [dataRequest("1", gid.customer(7), START)] }],
+    START,
+    [],
+  );
+  await receiveFailed(store, shop);
+  const [item] = await store.inbox.list(shop.id, { limit: 1 });
+  const ids = { customer: customerId(DOMAIN, gid.customer(7)), contract: subscriptionId(DOMAIN, gid.contract(7)) };
+  const entries = async () =>
+    (await store.audit.list(shop.id, {}, {}, 99)).filter(({ action }) => action !== "session.begun");
+  // Lists, and rows without personal data, are no looks at a person.
+  for (const path of ["", "?resource=customers", `?find=${ids.customer}`, `/${ids.contract}`, "/cus_x"])
+    await get(`${BROWSE}${path}`);
+  await get("/admin/data/requests");
+  expect(await entries()).toEqual([]);
+  await get(`${BROWSE}/${ids.customer}`);
+  await get(`${BROWSE}/${ids.contract}?include=customFields`);
+  await post("/admin/data/requests/7/export");
+  await post("/admin/data/requests/8/export");
+  await post("/admin/data/requests/7/answered");
+  await post("/admin/data/requests/7/answered");
+  await post(`/admin/data/inbox/${item?.number}/retry`);
+  const found = (await entries()).toReversed();
+  expect(found.map(({ action, subject }) => [action, subject])).toEqual([
+    ["person.shown", gid.customer(7)],
+    ["person.shown", gid.contract(7)],
+    ["person.exported", gid.customer(7)],
+    ["person.answered", gid.customer(7)],
+    ["item.retried", String(item?.number)],
+  ]);
+  for (const { who, from } of found)
+    expect({ who, from }).toEqual({ who: expect.stringMatching(/^session /), from: expect.any(String) });
+});
+
 test.each([
   "/admin/data",
   BROWSE,

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import * as actions from "../../actions/inbox.ts";
 import { SdsError } from "../../domain/error.ts";
 import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
 import { printable } from "../../lib/log.ts";
@@ -47,14 +48,14 @@ function isDelayed({ attempts, error }: InboxEntry): boolean {
   return attempts > 0 || error !== null;
 }
 
-export const retryItem: Handler = async ({ shop, id }, { store, now }) => {
-  if (!/^\d{1,15}$/.test(id)) throw new SdsError("not_found", "the inbox has no such item");
-  await store.inbox.retry(shop.id, Number(id), now());
+export const retryItem: Handler = async (request, { store, now }) => {
+  if (!/^\d{1,15}$/.test(request.id)) throw new SdsError("not_found", "the inbox has no such item");
+  await actions.retryItem(store, request, Number(request.id), now());
   return { to: TAB, notices: [{ text: "The item is processed again now." }] };
 };
 
-export const retryFailed: Handler = async ({ shop }, { store, now }) => {
-  const count = await store.inbox.retryFailed(shop.id, now());
+export const retryFailed: Handler = async (request, { store, now }) => {
+  const count = await actions.retryFailedItems(store, request, now());
   const text =
     count === 0 ? "The inbox has no failed items." : `${counted(count, "item is", "items are")} processed again now.`;
   return { to: TAB, notices: [{ text }] };

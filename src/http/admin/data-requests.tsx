@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { answerDataRequests, exportPerson } from "../../actions/customer.ts";
 
 import { numberOf } from "../../domain/deliveries/subject.ts";
 import { SdsError } from "../../domain/error.ts";
@@ -30,9 +31,9 @@ export const showRequests: Handler = async ({ shop }, { store, now }) => {
 };
 
 /** Answers with everything that is stored about a customer, as a file. */
-export const exportData: Handler = async ({ shop, id }, { store }) => {
-  const gid = gidOf(id);
-  const found = await store.people.export(shop, gid);
+export const exportData: Handler = async (request, { store, now }) => {
+  const { id } = request;
+  const found = await exportPerson(store, request, gidOf(id), now());
   if (found === undefined) throw new SdsError("not_found", `nothing is stored about the customer ${id}`);
   return { file: { name: `customer-${id}.json`, json: `${escapeControls(JSON.stringify(found, null, 2))}\n` } };
 };
@@ -51,8 +52,9 @@ export const askIfAnswered: Handler = async ({ shop, id }, { store }) => {
   return { title: "Mark the request as answered", tab: TAB, trail: { to: TAB, name: "Data" }, content };
 };
 
-export const markAsAnswered: Handler = async ({ shop, id }, { store, now }) => {
-  if ((await store.dataRequests.answer(shop.id, gidOf(id), now())) === 0) throw noRequest(id);
+export const markAsAnswered: Handler = async (request, { store, now }) => {
+  const { id } = request;
+  if ((await answerDataRequests(store, request, gidOf(id), now())) === 0) throw noRequest(id);
   return { to: TAB, notices: [{ text: `The request of customer ${id} is marked as answered.` }] };
 };
 

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
+import { noteInAudit } from "../../actions/audit.ts";
 import { listRows, resourceNamed } from "../../actions/row-search.ts";
 import { numberOf } from "../../domain/deliveries/subject.ts";
 import { SdsError } from "../../domain/error.ts";
@@ -34,15 +35,23 @@ interface ShownRow<R extends Resource> {
   shop: Shop;
 }
 
-/** Shows one row: its facts, the rows that it is linked with, and its JSON as the API gives it. */
-export const showRow: Handler = async ({ shop, id, query }, { store: { pages } }) => {
+/**
+ * Shows one row: its facts, the rows that it is linked with, and its JSON as the API gives it. The audit list has who
+ * looked at a customer, or at custom fields, which may be about a person.
+ */
+export const showRow: Handler = async (request, { store, now }) => {
+  const { shop, id, query } = request;
+  const { pages } = store;
   const resource = resourceNamed(id);
   const withFields = resource === "subscriptions" && query.get("include") === "customFields";
   const form: RowForm | undefined = withFields ? "subscriptionsWithFields" : resource;
   const found = form === undefined || id.startsWith("gid:") ? undefined : await pages.find(shop.id, form, { id });
   if (found === undefined || resource === undefined) throw new SdsError("not_found", "this shop has no such row");
   const facts = FACTS[resource] as (shown: ShownRow<Resource>) => RowFacts;
-  const { title, facts: shown, filter } = facts({ row: JSON.parse(found.json), shop });
+  const row = JSON.parse(found.json) as ResourceRows[Resource];
+  if (resource === "customers" || withFields)
+    await noteInAudit(store, request, now(), "person.shown", { subject: row.shopifyId });
+  const { title, facts: shown, filter } = facts({ row, shop });
   const content = (
     <>
       <div class="columns">
