@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { LINE } from "../support/connected.ts";
@@ -252,7 +253,7 @@ async function expectMerge(program: Program): Promise<void> {
   expect((await merge()).stdout).toContain("+ scopes: read_own_subscription_contracts, read_customers, read_orders");
   const merged = readFileSync(file, "utf8");
   expect(merged.replace(/,read_own.*(?=")/, "")).toStartWith(stored);
-  expect(readdirSync(join(folder, "extensions"))).toHaveLength(4);
+  expect(readdirSync(join(folder, "extensions"))).toHaveLength(TRIGGER_HANDLES.length);
   const extension = join(folder, "extensions/subscription-created/shopify.extension.toml");
   writeFileSync(extension, "# mine");
   expect(await merge()).toMatchObject({ status: 0, stdout: "", stderr: expect.stringContaining("is kept") });
