@@ -105,7 +105,7 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
             <Cell>
               <code>{key.fingerprint}…</code>
             </Cell>
-            <Cell label="Made by">{makerText(key.createdBy)}</Cell>
+            <Cell label="Made by">{key.createdBy ?? "unknown"}</Cell>
             <Cell label="Made">
               <Time ms={key.createdAt} />
             </Cell>
@@ -127,11 +127,6 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
       ) : null}
     </>
   );
-}
-
-function makerText(createdBy: ApiKey["createdBy"]): string {
-  if (createdBy === null) return "unknown";
-  return createdBy === "session" ? "sign-in link" : createdBy;
 }
 
 function CreateForm({ canCreate, refusal }: { canCreate: boolean; refusal: RefusedLabel | undefined }) {
