@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type EgressAllow, parseEndpoint } from "./domain/deliveries/endpoint.ts";
+import { parseSmtpUrl, type SmtpServer } from "./domain/deliveries/smtp.ts";
 import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
-import { isKey } from "./domain/key.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
 import { parseDuration } from "./lib/time.ts";
@@ -42,6 +42,8 @@ export interface Config {
   keepDeliveredMs: number;
   /** Where the operator gets posts about alerts. A secret; null if not set. */
   alertUrl: string | null;
+  /** Where e-mails are sent, and the file that says it; null if not set. */
+  smtp: (SmtpServer & { file: string }) | null;
   logLevel: LogLevel;
 }
 
@@ -68,6 +70,7 @@ export const SETTING_NAMES: readonly string[] = [
   "SDS_RATE_LIMIT",
   "SDS_RETRY_WAITS",
   "SDS_SHOP",
+  "SDS_SMTP_URL_FILE",
   "SDS_TRUSTED_PROXIES",
 ];
 
@@ -123,6 +126,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
     keepDeliveredMs: readRetention("SDS_KEEP_DELIVERED", env["SDS_KEEP_DELIVERED"] ?? "30d"),
     alertUrl: readAlertUrl(env, egressAllow),
+    smtp: readSmtp(env),
     logLevel: readLogLevel(env),
   });
 }
@@ -262,6 +266,12 @@ function readAlertUrl(env: Environment, allow: EgressAllow): string | null {
   return url;
 }
 
+function readSmtp(env: Environment): Config["smtp"] {
+  const name = "SDS_SMTP_URL_FILE";
+  const file = nonEmpty(name, env[name]);
+  return file === undefined ? null : { ...parseSmtpUrl(name, readTextFile(name, file)), file: resolve(file) };
+}
+
 function readLogLevel(env: Environment): LogLevel {
   const text = env["SDS_LOG"] ?? "info";
   const level = LOG_LEVELS.find((known) => known === text);
@@ -283,13 +293,4 @@ function readSecretFile(env: Environment): string | null {
   if (path === undefined) return null;
   if (readTextFile("SDS_PLATFORM_SECRET_FILE", path) !== "") return resolve(path);
   throw invalid(`SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`);
-}
-
-/** Reads the API key for commands that ask a server. Messages do not repeat the key. @throws SdsError `invalid` */
-export function readApiKey(env: Environment): string {
-  const path = nonEmpty("SDS_KEY_FILE", env["SDS_KEY_FILE"]);
-  if (path === undefined) throw invalid("set SDS_KEY_FILE to a file that holds the API key");
-  const key = readTextFile("SDS_KEY_FILE", path);
-  if (isKey(key)) return key;
-  throw invalid(`SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
 }

@@ -6,6 +6,7 @@ import type { Resolve } from "../delivery/address.ts";
 import { SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
+import { alertRoutes } from "../http/alert-links.tsx";
 import { appRoutes } from "../http/app/routes.ts";
 import { createTokenDoor } from "../http/app/token-door.ts";
 import { createBodyReader } from "../http/body.ts";
@@ -138,6 +139,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     publicUrl: config.publicUrl,
     address: () => config.publicUrl ?? browsable(httpAddress(config.host, server.server?.port)),
     keepDeliveredMs: config.keepDeliveredMs,
+    sendsMail: config.smtp !== null,
     wake: () => sender.wake(),
   };
   const routes = createRoutes({
@@ -160,6 +162,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     widgetStyle: createWidgetStyleHandler(store.styles, log),
     admin: adminRoutes(page),
     app: appRoutes(page, createTokenDoor({ ...page, ...store, ...platform, clientId: config.platformClientId })),
+    alerts: alertRoutes({ ...store, now }),
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });

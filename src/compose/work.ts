@@ -1,11 +1,12 @@
 import { createShopRemover } from "../actions/shop-removal.ts";
 import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
-import { type Config, httpAddress } from "../config.ts";
+import { browsable, type Config, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
 import { type AlertTeller, createAlertTeller } from "../delivery/alert-teller.ts";
 import { createWebhookAttempt } from "../delivery/attempt.ts";
 import { createConnector } from "../delivery/connector.ts";
 import { createDeliverer } from "../delivery/deliverer.ts";
+import { createMailer } from "../delivery/mailer.ts";
 import { createSender, type Sender } from "../delivery/sender.ts";
 import { alertTexts } from "../domain/deliveries/alert.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
@@ -21,7 +22,6 @@ import { createReconciler } from "../shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "../shopify/workflow.ts";
 import type { DueAlert } from "../store/port/alerts.ts";
 import type { Claim } from "../store/port/deliveries.ts";
-import type { SessionStore } from "../store/port/sessions.ts";
 import type { Store } from "../store/port/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
@@ -86,16 +86,12 @@ export function openWork(resources: MemberResources) {
  * Returns a function that returns the address of the page that shows an alert. A shop that installed the app from the
  * platform sees the page in the platform's admin.
  */
-function createAlertLinks(
-  { platformClientId, publicUrl, host, port }: Config,
-  sessions: Pick<SessionStore, "address">,
-) {
+function createAlertLinks({ platformClientId }: Config, baseOf: () => Promise<string>) {
   return async ({ shop, connection, ...alert }: DueAlert): Promise<string> => {
     const { path } = alertTexts(alert);
     if (connection === "refresh" && platformClientId !== null)
       return `https://${shop.domain}/admin/apps/${platformClientId}/app${path}`;
-    const base = publicUrl ?? (await sessions.address()) ?? httpAddress(host, port);
-    return `${base}/admin${path}`;
+    return `${await baseOf()}/admin${path}`;
   };
 }
 
@@ -125,14 +121,16 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
 /** Creates the part that tells people of alerts. */
 function openAlertTeller(resources: MemberResources, wakeSender: () => void): AlertTeller {
   const { config, store, reserve, resolve } = resources;
+  const { publicUrl, host, port, smtp } = config;
   const settings = { resolve, allow: config.egressAllow, timeoutMs: config.deliveryTimeoutMs };
+  const baseOf = async () => publicUrl ?? browsable((await store.sessions.address()) ?? httpAddress(host, port));
   return createAlertTeller({
     ...resources,
     alerts: store.alerts,
     attempt: createWebhookAttempt(settings, createConnector({ reserve })),
     alertUrl: config.alertUrl,
-    sendMail: null,
-    linkOf: createAlertLinks(config, store.sessions),
+    sendMail: smtp === null ? null : createMailer(smtp, baseOf),
+    linkOf: createAlertLinks(config, baseOf),
     wakeSender,
   });
 }

@@ -44,6 +44,8 @@ export interface RouteHandlers {
   admin: readonly Route[];
   /** The pages and forms below /app. */
   app: readonly Route[];
+  /** The pages of links in e-mails, below /alerts. */
+  alerts: readonly Route[];
   /** The pages and files below /docs. */
   docs: readonly Route[];
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
@@ -58,7 +60,8 @@ const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:objec
 
 /** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
-  const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, app, docs, notReady } = handlers;
+  const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, app, alerts, docs, notReady } =
+    handlers;
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -78,6 +81,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
     { path: "/storefront/:row/widget.css", methods: { GET: widgetStyle, HEAD: widgetStyle } },
     ...admin,
     ...app,
+    ...alerts,
     ...docs,
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },

@@ -18,7 +18,7 @@ import { createCompiler } from "./document-schemas.ts";
  */
 
 /** Paths that are not for integrators, or not in JSON. Only their refusals are checked. */
-const OUTSIDE = /^\/(?:(?:admin|app|assets|docs|platform|storefront)(?:\/|$)|$)/;
+const OUTSIDE = /^\/(?:(?:admin|alerts|app|assets|docs|platform|storefront)(?:\/|$)|$)/;
 const API_ERROR: JsonSchema = { $ref: "#/components/schemas/ApiError" };
 /** Statuses with which Bun answers before the program sees the request, without a body (src/docs/api.md). */
 const BUNS_OWN = [400, 413, 431, 505];

@@ -45,7 +45,7 @@ function expected({ kind }: FuzzedRequest, { status, headers }: Answer): boolean
 
 /** Whether a path is of the settings page, in the browser or in the platform's admin. */
 function isAdmin(target: string): boolean {
-  return /^(?:https?:\/\/[^/]*)?\/(?:admin|app)(?:[/?]|$)/.test(target);
+  return /^(?:https?:\/\/[^/]*)?\/(?:admin|alerts|app)(?:[/?]|$)/.test(target);
 }
 
 function isDocs(target: string): boolean {

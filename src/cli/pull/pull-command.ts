@@ -3,9 +3,9 @@ import { ApiError, ConnectionError } from "../../client/api-error.ts";
 import { type Client, createClient } from "../../client/client.ts";
 import { type CopyStore, copy } from "../../client/copy.ts";
 import type { ResourceReader } from "../../client/resource-reader.ts";
-import { readApiKey } from "../../config.ts";
+import { type Environment, readTextFile } from "../../config.ts";
 import { invalid, SdsError } from "../../domain/error.ts";
-import { fingerprintOf } from "../../domain/key.ts";
+import { fingerprintOf, isKey } from "../../domain/key.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { counted, sentence } from "../../lib/text.ts";
 import type { SdsCommand } from "../command.ts";
@@ -156,4 +156,13 @@ function restoredSince({ path }: StateFile, { url }: PullSource): SdsError {
     `The database of ${url} was restored from a backup after the checkpoint in ${path}: run with --anew, which ` +
       "prints all rows again, and throw away what you have",
   );
+}
+
+/** Reads the API key for commands that ask a server. Messages do not repeat the key. @throws SdsError `invalid` */
+function readApiKey(env: Environment): string {
+  const path = env["SDS_KEY_FILE"];
+  if (path === undefined || path.trim() === "") throw invalid("set SDS_KEY_FILE to a file that holds the API key");
+  const key = readTextFile("SDS_KEY_FILE", path);
+  if (isKey(key)) return key;
+  throw invalid(`SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
 }

@@ -103,3 +103,12 @@ export function failingTrigger({ cause, since, host, error }: Alert, link: strin
   const fields = { Host: host, Error: error ?? "", Since: isoUtc(since), Link: link };
   return { handle: ENDPOINT_FAILING, customer: null, fields };
 }
+
+/** Says to the merchant that an alert is over. */
+export function overText({ cause, host }: Alert): string {
+  if (cause === "connection") return "Shopify accepts the app's connection again.";
+  if (cause === "endpoint") return `Your endpoint ${host} answers again.`;
+  return host === null
+    ? "Workflows start again."
+    : `Deliveries to your endpoint ${host} arrive again, and none is dead.`;
+}

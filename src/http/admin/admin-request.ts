@@ -23,6 +23,8 @@ export interface AdminDependencies {
   /** The start of the API's addresses: `publicUrl`, or where `serve` listens. */
   address: () => string;
   keepDeliveredMs: number;
+  /** Whether e-mails can be sent. */
+  sendsMail: boolean;
   /** Wakes the sender. */
   wake: () => void;
   log: Log;
@@ -36,7 +38,7 @@ export const SECTIONS = {
   "API keys": ["/keys"],
   Data: ["/data", "/data/browse", "/data/inbox", "/data/requests"],
   Storefront: ["/fields", "/style"],
-  Settings: ["/plan", "/triggers", "/audit"],
+  Settings: ["/plan", "/triggers", "/alerts", "/audit"],
 } as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
 
 /** The names of the tabs by their paths. */
@@ -56,6 +58,7 @@ export const TABS = {
   "/style": "Widget style",
   "/plan": "Plan",
   "/triggers": "Workflow triggers",
+  "/alerts": "Alerts",
   "/audit": "Audit",
 } as const;
 /** The tab that opens first. */

@@ -1,5 +1,6 @@
 import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
+import { addAddress, removeAddress, showAlerts } from "./alerts.tsx";
 import { assetRoutes } from "./assets.ts";
 import { showAudit } from "./audit.tsx";
 import { showData } from "./data.tsx";
@@ -52,6 +53,8 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/data/requests/:id/export": { post: exportData },
   "/data/requests/:id/answered": { get: askIfAnswered, post: markAsAnswered },
   "/audit": { get: showAudit },
+  "/alerts": { get: showAlerts, post: addAddress },
+  "/alerts/remove/:id": { post: removeAddress },
   "/plan": { get: showPlan },
   "/style": { get: showStyle, post: saveStyle },
   "/style/clear": { get: askToClearStyle, post: clearStyle },

@@ -26,7 +26,7 @@ export function alertAddresses(
     },
 
     async addAddress(shopId, address, now) {
-      const token = random(32).toHex();
+      const token = random(32).toBase64({ alphabet: "base64url", omitPadding: true });
       const sealed = await vault.seal(token, addressPurpose(shopId));
       const hash = new CryptoHasher("sha256").update(token).digest();
       return db.transaction(() => add(db, { shopId, address, sealed, hash, now }));

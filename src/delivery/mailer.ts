@@ -1,0 +1,80 @@
+import { createTransport } from "nodemailer";
+import { alertText, overText } from "../domain/deliveries/alert.ts";
+import type { SmtpServer } from "../domain/deliveries/smtp.ts";
+import { codeOf } from "../domain/error.ts";
+import type { ClaimedNotice } from "../store/port/alerts.ts";
+
+/** Time limit of an e-mail. It is shorter than the claim of its notice. */
+const TIMEOUT_MS = 30_000;
+
+interface Mail {
+  subject: string;
+  text: string;
+}
+
+/**
+ * Returns a function that sends the e-mail of a notice.
+ * @param baseOf returns the address of the pages that the links lead to
+ */
+export function createMailer(server: SmtpServer, baseOf: () => Promise<string>) {
+  const { host, port, isSecure, isLocal, login, from } = server;
+  const transport = createTransport({
+    ...{ host, port, secure: isSecure, requireTLS: !isLocal, ignoreTLS: isLocal },
+    ...(login !== null && { auth: login }),
+    ...{ connectionTimeout: TIMEOUT_MS / 3, greetingTimeout: TIMEOUT_MS / 3, socketTimeout: TIMEOUT_MS / 3 },
+    ...{ logger: false, disableFileAccess: true, disableUrlAccess: true },
+  });
+
+  /** @returns why the e-mail was not sent, without addresses and secrets; null if it was sent */
+  return async (claimed: ClaimedNotice): Promise<string | null> => {
+    const { number, createdAt, recipient, shop } = claimed;
+    if (recipient === null) return null;
+    const base = await baseOf();
+    const end = `${base}/alerts/end?token=${recipient.token}`;
+    const { subject, text } = mailOf(claimed, `${base}/alerts/confirm?token=${recipient.token}`);
+    const ending = `To get no more of these e-mails: ${end}`;
+    const message = {
+      ...{ from, to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
+      // A repeated e-mail has the same id, so many mail programs show it once.
+      messageId: `<alert.${number}.${createdAt}@${shop.domain}>`,
+      // RFC 8058: mail programs show a button for it.
+      headers: { "List-Unsubscribe": `<${end}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" },
+    };
+    let timer: Timer | undefined;
+    try {
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(Object.assign(new Error("late"), { code: "ETIMEDOUT" })), TIMEOUT_MS);
+      });
+      await Promise.race([transport.sendMail(message), late]);
+      return null;
+    } catch (thrown) {
+      return mailError(thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+/** Says why an e-mail was not sent. Texts of the server are left out: they repeat addresses. */
+function mailError(thrown: unknown): string {
+  const status = (thrown as { responseCode?: unknown }).responseCode;
+  const answer = typeof status === "number" ? ` (the mail server answered ${status})` : "";
+  return `the e-mail was not sent: ${codeOf(thrown) || "it failed"}${answer}`;
+}
+
+/** @param confirm the link that confirms the address */
+function mailOf({ shop: { domain }, notice }: ClaimedNotice, confirm: string): Mail {
+  if (notice === null)
+    return {
+      subject: `Confirm alerts for ${domain}`,
+      text:
+        `Somebody entered this address in the settings of ${domain}, to get an e-mail when its webhooks or its ` +
+        `connection fail.\n\nConfirm it here: ${confirm}\n\nIf that was not you, ignore this e-mail.`,
+    };
+  const { isOver, link } = notice;
+  const state = isOver ? "Well again" : "Needs you";
+  return {
+    subject: `${state}: ${domain}`,
+    text: `${domain}\n\n${isOver ? overText(notice) : alertText(notice)}\n\n${link}`,
+  };
+}

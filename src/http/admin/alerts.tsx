@@ -1,0 +1,103 @@
+/** @jsxImportSource preact */
+import { isMailAddress } from "../../domain/deliveries/smtp.ts";
+import { SdsError } from "../../domain/error.ts";
+import { type AlertAddress, MAX_ADDRESSES } from "../../store/port/alerts.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
+import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Table, Time } from "./components.tsx";
+
+const TAB = "/alerts";
+
+/** Why an address is not added. */
+const REFUSALS = {
+  known: "This address is in the list already.",
+  full: `A shop can have ${MAX_ADDRESSES} addresses. Remove one first.`,
+  "too many": "Too many addresses were added today. Add this one tomorrow.",
+  wrong: "This is not an e-mail address.",
+} as const;
+
+export const showAlerts: Handler = (request, dependencies) => alertsPage(request, dependencies);
+
+export const addAddress: Handler = async (request, dependencies) => {
+  const { shop, form } = request;
+  const { store, now, sendsMail } = dependencies;
+  if (!sendsMail) throw new SdsError("conflict", "this service sends no e-mails at present");
+  const typed = (form.get("address") ?? "").trim();
+  const result = isMailAddress(typed) ? await store.alerts.addAddress(shop.id, typed, now()) : "wrong";
+  if (result !== "added") return alertsPage(request, dependencies, { typed, error: REFUSALS[result] });
+  return { to: TAB, notices: [{ text: `${typed} gets an e-mail with a link that confirms the address.` }] };
+};
+
+export const removeAddress: Handler = async ({ shop, id }, { store, now }) => {
+  const address = await store.alerts.removeAddress(shop.id, /^\d{1,15}$/.test(id) ? Number(id) : 0, now());
+  return { to: TAB, notices: address === undefined ? [] : [{ text: `${address} is removed.` }] };
+};
+
+async function alertsPage(
+  { shop }: AdminRequest,
+  { store, sendsMail }: AdminDependencies,
+  refused?: { typed: string; error: string },
+): Promise<AdminPage> {
+  const addresses = await store.alerts.addresses(shop.id);
+  const content = (
+    <>
+      <p>
+        You are told when your endpoint has failed for an hour, when a delivery is dead, and when Shopify refuses the
+        app's connection; and once when it is well again. Each page here says it, and the{" "}
+        <Link to="/triggers">workflow trigger</Link> “Webhook endpoint failing” can start a workflow of yours.
+      </p>
+      <h2>E-mails</h2>
+      {addresses.length === 0 ? (
+        <Empty id="no-addresses">Addresses that get an e-mail, at most once a day for each reason, appear here.</Empty>
+      ) : (
+        <Addresses addresses={addresses} />
+      )}
+      {sendsMail ? <AddressForm {...refused} /> : <p id="no-mail">This service sends no e-mails at present.</p>}
+    </>
+  );
+  return { title: "Alerts", tab: TAB, content, ...(refused !== undefined && { status: 422 }) };
+}
+
+function Addresses({ addresses }: { addresses: readonly AlertAddress[] }) {
+  return (
+    <Table id="addresses" name="E-mail addresses" headings={["Address", "Added", "State", ACTION]}>
+      {addresses.map(({ number, address, addedAt, confirmedAt }) => (
+        <tr>
+          <td>{address}</td>
+          <td>
+            <Time ms={addedAt} />
+          </td>
+          <td>{confirmedAt === null ? "Waits for its confirmation" : "Confirmed"}</td>
+          <td class="action">
+            <Form action={`${TAB}/remove/${number}`}>
+              <button type="submit" class="secondary" aria-label={`Remove ${address}`}>
+                Remove
+              </button>
+            </Form>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function AddressForm({ typed = "", error }: { typed?: string; error?: string }) {
+  return (
+    <Form id="add-address" action={TAB}>
+      <label for="address">E-mail address</label>
+      <input
+        type="email"
+        id="address"
+        name="address"
+        value={typed}
+        maxLength={254}
+        required
+        autocomplete="email"
+        {...fieldAttributes(error, "address-error")}
+      />
+      <FieldError id="address-error" error={error} />
+      <button type="submit" id="save-address">
+        Add address
+      </button>
+    </Form>
+  );
+}

@@ -1,0 +1,72 @@
+/** @jsxImportSource preact */
+import { hashToken, isToken } from "../actions/session.ts";
+import type { AlertStore } from "../store/port/alerts.ts";
+import { respondMessage } from "./admin/layout.tsx";
+import { queryOf, type Route } from "./routes.ts";
+
+interface AlertLinks {
+  alerts: AlertStore;
+  now: () => number;
+}
+
+/**
+ * Makes the pages of the links in e-mails. They need no session, because a link has a token. Only the button changes
+ * something, because programs that scan mail follow links.
+ */
+export function alertRoutes({ alerts, now }: AlertLinks): Route[] {
+  const find = async (request: Request) => {
+    const token = new URLSearchParams(queryOf(request.url)).get("token") ?? "";
+    return isToken(token) ? { token, found: await alerts.findAddress(hashToken(token)) } : undefined;
+  };
+  const ask = (verb: "confirm" | "end") => async (request: Request) => {
+    const link = await find(request);
+    if (link?.found === undefined) return unknownLink();
+    const { token, found } = link;
+    const [title, question, button] = QUESTIONS[verb];
+    const content = (
+      <form id={verb} method="post" action={`/alerts/${verb}?token=${token}`}>
+        <p>
+          {question} {found.shop.domain}.
+        </p>
+        <button type="submit" id="yes">
+          {button}
+        </button>
+      </form>
+    );
+    return respondMessage(200, title, content);
+  };
+  return [
+    {
+      path: "/alerts/confirm",
+      methods: {
+        GET: ask("confirm"),
+        POST: async (request) => {
+          const link = await find(request);
+          if (link?.found === undefined) return unknownLink();
+          await alerts.confirmAddress(hashToken(link.token), now());
+          return respondMessage(200, "Your address is confirmed", <p>You get an e-mail when something fails.</p>);
+        },
+      },
+    },
+    {
+      path: "/alerts/end",
+      methods: {
+        GET: ask("end"),
+        POST: async (request) => {
+          const link = await find(request);
+          if (link?.found !== undefined) await alerts.removeAddress(link.found.shop.id, link.found.number, now());
+          return respondMessage(200, "The e-mails have ended", <p>Your address is removed from this service.</p>);
+        },
+      },
+    },
+  ];
+}
+
+const QUESTIONS = {
+  confirm: ["Confirm your address", "You get an e-mail when the webhooks or the connection fail of", "Confirm"],
+  end: ["End the e-mails", "You then get no e-mails about alerts of", "End the e-mails"],
+} as const;
+
+function unknownLink(): Response {
+  return respondMessage(404, "This link doesn't work", <p>The address was removed, or the link is incomplete.</p>);
+}
