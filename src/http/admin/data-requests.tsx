@@ -97,7 +97,7 @@ function Requests({ requests, now }: { requests: readonly DataRequest[]; now: nu
               </Form>
             </Cell>
             <Cell>
-              <Link to={`${TAB}/${number}/answered`} aria-label={`Mark the request of customer ${number} as answered`}>
+              <Link to={`${TAB}/${number}/answered`} aria-label={`Mark as answered… the request of customer ${number}`}>
                 Mark as answered…
               </Link>
             </Cell>
