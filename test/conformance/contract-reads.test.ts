@@ -77,18 +77,24 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     expect(await afterReading({ renewals: [], renewalsBefore: runs })).toEqual([]);
   });
 
-  test("keep the cycles of renewals that were stored after a reading began, beside those of the reading", async () => {
+  test("are refused with their records if the cycles of the renewals changed since they began", async () => {
     const { store, shop } = await storeWithShop(engine);
-    const runs = [[1, 2] as const, [5, 7] as const];
-    for (const renewals of [runs, [[3, 5] as const], []]) {
-      await store.mirror.applyRecords([{ shop, records: [], reads: [{ ...readAt(START), renewals }] }], START, []);
-    }
+    const [runs, others] = [[[1, 2] as const], [[1, 3] as const]];
+    const readWith = (fields: Partial<ContractRead>) => ({
+      shop,
+      records: [],
+      reads: [{ ...readAt(START), ...fields }],
+    });
+    const first = readWith({ renewals: runs, renewalsBefore: [] });
+    const late = readWith({ renewals: others, renewalsBefore: [] });
+    const refused = { refused: { index: 0, field: "", reason: expect.stringContaining("outdated reading") } };
+    // The commit of several submissions refuses the same as one commit for each.
+    expect(await store.mirror.applyRecords([first, late], START, [])).toMatchObject([{ accepted: 0 }, refused]);
+    expect(await store.mirror.applyRecords([late], START, [])).toMatchObject([refused]);
     const read = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
-    expect(read?.renewals).toEqual([
-      [1, 2],
-      [3, 5],
-      [5, 7],
-    ]);
+    expect(read?.renewals).toEqual(runs);
+    const next = readWith({ renewals: others, renewalsBefore: runs });
+    expect(await store.mirror.applyRecords([next], START, [])).toMatchObject([{ accepted: 0 }]);
   });
 
   test("keep the rate of the contract's newest order, and a reading without rates keeps what is stored", async () => {

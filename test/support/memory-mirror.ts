@@ -51,7 +51,10 @@ export class MemoryMirror {
 
   commit(submissions: readonly Submission[], now = START): CommitResult[] {
     const loaded = new Map<number, LoadedShop>(
-      keysOf(submissions).map((keys) => [keys.shop.id, { keys, state: this.state, rows: this.load(keys) }]),
+      keysOf(submissions).map((keys) => [
+        keys.shop.id,
+        { keys, state: this.state, rows: this.load(keys), reads: new Map() },
+      ]),
     );
     const plan = planCommit(submissions, loaded, now, () => `whd_${++this.lastId}`);
     for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts, redactedDeliveries } of plan.changes) {

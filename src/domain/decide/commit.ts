@@ -1,8 +1,8 @@
 import { deliveriesOf, type EventTargets, type NewDelivery } from "../deliveries/event-queue.ts";
 import type { FieldDefinition } from "../fields/definition.ts";
 import type { DataRequest } from "../people/data-request.ts";
-import { type Redaction, redactionOf, type StoredText } from "../people/redaction.ts";
-import type { ContractRead } from "../platform/contract-read.ts";
+import { type Redaction, redact, redactionOf, type StoredText } from "../people/redaction.ts";
+import { type ContractRead, refuseOutdated } from "../platform/contract-read.ts";
 import type { MirrorRecord, RedactionRecord } from "../records/platform-records.ts";
 import type { RewardRecord } from "../records/record-schemas.ts";
 import type { Refusal } from "../records/refusal.ts";
@@ -77,6 +77,8 @@ export interface LoadedShop {
   keys: CommitKeys;
   state: ShopState;
   rows: LoadedRows;
+  /** The stored readings of the contracts that the submissions have read, by the contract's gid. */
+  reads: ReadonlyMap<string, Pick<ContractRead, "renewals">>;
 }
 
 /** What a commit writes for one shop. */
@@ -170,18 +172,22 @@ class ShopDraft {
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
   private readonly reads: ContractRead[] = [];
+  private readonly lastReads: Map<string, Pick<ContractRead, "renewals">>;
   private readonly dataRequests: DataRequest[] = [];
 
-  constructor(shop: MirroredShop, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
+  constructor(shop: MirroredShop, { keys, state, rows, reads }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
     this.state = state;
     this.snapshot = new ShopSnapshot(keys.ids, state.changeCount, rows);
     this.storedTexts = rows.texts;
+    this.lastReads = new Map(reads);
     this.now = now;
     this.newId = newId;
   }
 
   apply({ records, source, inboxNumbers = [], reads = [], dataRequests = [], ...more }: Submission): CommitResult {
+    const outdated = refuseOutdated(reads, this.lastReads);
+    if (outdated !== undefined) return { refused: { index: 0, ...outdated } };
     const lists = [this.deliveries, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
     let [changed, leftOut] = [0, 0];
@@ -199,6 +205,7 @@ class ShopDraft {
     this.snapshot.keepDrafts();
     for (const number of inboxNumbers) this.inboxNumbers.add(number);
     this.reads.push(...reads);
+    for (const read of reads) if (read.renewals !== undefined) this.lastReads.set(read.contract, read);
     this.dataRequests.push(...dataRequests);
     const events = this.deliveries.length - (lengths[0] ?? 0);
     return { accepted: records.length, changed, events, ...(leftOut > 0 && { leftOut }) };
@@ -289,8 +296,4 @@ type RewardRow = OccurrenceRow & { record: RewardRecord };
 
 function isReward(row: Row): row is RewardRow {
   return row.kind === "occurrence" && row.record.type === "reward";
-}
-
-function redact(stored: StoredText, redactions: readonly PlannedRedaction[]): StoredText {
-  return redactions.reduce((current, { redaction }) => redaction(current), stored);
 }

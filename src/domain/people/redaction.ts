@@ -163,3 +163,8 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === id ? id : redactedId(id);
 }
+
+/** Applies redactions to a text, one after another. */
+export function redact(stored: StoredText, redactions: readonly { redaction: Redaction }[]): StoredText {
+  return redactions.reduce((current, { redaction }) => redaction(current), stored);
+}

@@ -1,3 +1,5 @@
+import type { Refusal } from "../records/refusal.ts";
+
 /** A reading of a contract with all its orders that can still change. */
 export interface ContractRead {
   /** The contract's gid. */
@@ -18,8 +20,27 @@ export interface ContractRead {
    * renewal before. Empty if each renewal has its cycle's number. undefined keeps what is stored.
    */
   renewals?: readonly RenewalRun[];
-  /** What was stored as `renewals` when the reading began. */
+  /**
+   * What was stored as `renewals` when the reading began. If another process has stored other runs since, the commit
+   * refuses the reading: it gives other numbers to the renewals. undefined stores the runs unchecked.
+   */
   renewalsBefore?: readonly RenewalRun[];
+}
+
+/**
+ * Refuses readings if another process has stored other runs of renewals since they began.
+ * @param stored the last readings, by the contract's gid
+ */
+export function refuseOutdated(
+  reads: readonly ContractRead[],
+  stored: ReadonlyMap<string, Pick<ContractRead, "renewals">>,
+): Refusal | undefined {
+  const isOutdated = reads.some(({ contract, renewals, renewalsBefore }) => {
+    if (renewals === undefined || renewalsBefore === undefined) return false;
+    return JSON.stringify(stored.get(contract)?.renewals ?? []) !== JSON.stringify(renewalsBefore);
+  });
+  const reason = "is from an outdated reading: another process has numbered renewals of the contract since";
+  return isOutdated ? { field: "", reason } : undefined;
 }
 
 /** A renewal and its cycle. The cycles of the next renewals follow, up to the next run. */

@@ -107,10 +107,11 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  const [contract, orders, reads, settings] = await Promise.all([
+  // Comes before the orders. If another process stores both meanwhile, the commit refuses this reading.
+  const reads = await mirror.contractReads(shop, [contractGid]);
+  const [contract, orders, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),
     mirror.ordersOf(shop, contractGid),
-    mirror.contractReads(shop, [contractGid]),
     settingsOf(shop.id),
   ]);
   const renewals = reads.get(contractGid)?.renewals ?? [];

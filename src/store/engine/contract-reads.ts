@@ -1,3 +1,4 @@
+import type { Submission } from "../../domain/decide/commit.ts";
 import {
   type ContractCurrency,
   type ContractRead,
@@ -6,6 +7,12 @@ import {
   type RenewalRun,
 } from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
+
+/** Returns the gids of the contracts of a shop that the submissions have read. */
+export function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
+  const reads = submissions.flatMap((each) => (each.shop.id === shopId ? (each.reads ?? []) : []));
+  return [...new Set(reads.map(({ contract }) => contract))];
+}
 
 /** Maximum of orders noted for a contract. A renewal has fewer. An order that is not noted is only read once more. */
 const MAX_ORDERS = 8;
@@ -16,7 +23,7 @@ const MAX_ORDERS = 8;
  * that began later are dropped, and these orders are read again.
  */
 export function afterRead(
-  { beganAt, updatedAt, orders, currency, ...read }: ContractRead,
+  { beganAt, updatedAt, orders, renewals, currency }: ContractRead,
   before: StoredRead | undefined,
 ): StoredRead {
   const earlier = Object.entries(before?.orders ?? {}).filter(([, order]) => order.beganAt <= beganAt);
@@ -26,19 +33,9 @@ export function afterRead(
     beganAt,
     updatedAt,
     orders: Object.fromEntries(all.slice(0, MAX_ORDERS)),
-    renewals: renewalsAfter(read, before?.renewals ?? []),
+    renewals: renewals ?? before?.renewals ?? [],
     currency: currency === undefined ? (before?.currency ?? null) : newerCurrency(currency, before?.currency),
   };
-}
-
-/** Joins the runs if another process has stored its own meanwhile. Both are right, because a served number stays. */
-function renewalsAfter(
-  { renewals, renewalsBefore = [] }: Pick<ContractRead, "renewals" | "renewalsBefore">,
-  stored: readonly RenewalRun[],
-): readonly RenewalRun[] {
-  if (renewals === undefined) return stored;
-  if (JSON.stringify(stored) === JSON.stringify(renewalsBefore)) return renewals;
-  return [...new Map([...renewals, ...stored])].toSorted(([a], [b]) => a - b);
 }
 
 export interface ContractReadRow {

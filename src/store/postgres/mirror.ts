@@ -12,6 +12,7 @@ import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { StoredText } from "../../domain/people/redaction.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
+import { contractsRead } from "../engine/contract-reads.ts";
 import { stateOf } from "../engine/mirrored-rows.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, contractsWithoutRate, newestRate, noteReads } from "./contract-reads.ts";
@@ -152,14 +153,9 @@ async function load(
     if (state === undefined || loaded === undefined) continue;
     loaded.texts = texts[index] ?? [];
     Object.assign(loaded, fields.get(id));
-    shops.set(id, { keys: shopKeys, state: stateOf(state), rows: loaded });
+    shops.set(id, { keys: shopKeys, state: stateOf(state), rows: loaded, reads: reads[index] ?? new Map() });
   }
   return { shops, reads: new Map(ids.map((id, index) => [id, reads[index] ?? new Map()])) };
-}
-
-function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
-  const reads = submissions.flatMap((each) => (each.shop.id === shopId ? (each.reads ?? []) : []));
-  return [...new Set(reads.map(({ contract }) => contract))];
 }
 
 /**

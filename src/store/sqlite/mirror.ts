@@ -6,9 +6,10 @@ import {
   type ShopChanges,
   type Submission,
 } from "../../domain/decide/commit.ts";
-import { type CommitKeys, keysOf, needsFields } from "../../domain/decide/commit-keys.ts";
+import { keysOf, needsFields } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
+import { contractsRead } from "../engine/contract-reads.ts";
 import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
 import { searchesOf } from "../engine/text-searches.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
@@ -75,9 +76,9 @@ export function createCommitWriter(
   const statements = statementsOf(db);
 
   /** Loads the shops of a commit, without shops whose removal has begun since the caller found them. */
-  function load(keys: readonly CommitKeys[], searches: readonly TextSearch[]): Map<number, LoadedShop> {
+  function load(submissions: readonly Submission[], searches: readonly TextSearch[]): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
-    for (const shopKeys of keys) {
+    for (const shopKeys of keysOf(submissions)) {
       const { shop } = shopKeys;
       const stored = statements.shopState.get(shop.id);
       if (stored === null) continue;
@@ -85,7 +86,8 @@ export function createCommitWriter(
       const loaded = rows.load(shopKeys);
       if (needsFields(shopKeys)) fields.load(shopKeys, loaded);
       if (shopKeys.redactedPeople.size > 0) loaded.texts = texts.read(searchesOf(shopKeys, searches));
-      shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
+      const lastReads = reads.of(shop.id, contractsRead(submissions, shop.id));
+      shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded, reads: lastReads });
     }
     return shops;
   }
@@ -110,9 +112,7 @@ export function createCommitWriter(
   }
 
   return (submissions, now, searches) => {
-    const plan = planCommit(submissions, load(keysOf(submissions), searches), now, () =>
-      timeOrderedId("whd_", now, random),
-    );
+    const plan = planCommit(submissions, load(submissions, searches), now, () => timeOrderedId("whd_", now, random));
     for (const changes of plan.changes) write(changes, now);
     return plan;
   };

@@ -246,6 +246,26 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     expect(await ids(all)).toEqual(expect.arrayContaining(before));
   });
 
+  test("a reading between two commits of another process queues no event again", async () => {
+    const { all, contract } = await weeklyOnEngine();
+    await all.load();
+    await all.queueAllEvents();
+    all.remote.failAttempt(all.remote.startAttempt(contract, 2));
+    const { mirror } = all.test.app.store;
+    const before = await mirror.contractReads(all.shop.shop, [contract]);
+    await all.load({ events: true });
+    // This reading has the cycles from before the other process's commit, and the orders from after it.
+    const { contractReads } = mirror;
+    mirror.contractReads = async () => {
+      mirror.contractReads = contractReads;
+      return before;
+    };
+    await all.load({ events: true });
+    await all.load({ events: true });
+    expect(await renewals(all)).toEqual([[1, "FAILED", null]]);
+    expect((await all.queuedTopics()).filter((topic) => topic === "order.failed")).toHaveLength(1);
+  });
+
   test("an older reading of another process leaves the cycles of served numbers as they are", async () => {
     const { all, contract } = await weeklyOnEngine();
     await all.load();
