@@ -53,15 +53,13 @@ export const showRow: Handler = async (request, { store, now }) => {
     await noteInAudit(store, request, now(), "person.shown", { subject: row.shopifyId });
   const { title, facts: shown, filter } = facts({ row, shop });
   const content = (
-    <>
-      <div class="columns">
-        <div>
-          <Facts id="facts" facts={shown} />
-        </div>
-        <RowJson id={id} resource={resource} json={found.json} withFields={withFields} />
+    <div class="columns">
+      <div>
+        <Facts id="facts" facts={shown} />
+        {await linkedRows(pages, shop, filter)}
       </div>
-      {await linkedRows(pages, shop, filter)}
-    </>
+      <RowJson id={id} resource={resource} json={found.json} withFields={withFields} />
+    </div>
   );
   const trail = { to: `${BROWSE}?resource=${resource}`, name: "Data" };
   return { title, tab: BROWSE, trail, content };
@@ -211,7 +209,13 @@ async function linkedRows(pages: PageStore, shop: Shop, filter: RowFilter | unde
       return (
         <section aria-labelledby={`${resource}-heading`}>
           <h2 id={`${resource}-heading`}>{many}</h2>
-          <RowTable id={resource} resource={resource} rows={page.rows as ResourceRows[Resource][]} shop={shop} />
+          <RowTable
+            id={resource}
+            resource={resource}
+            rows={page.rows as ResourceRows[Resource][]}
+            shop={shop}
+            isBrief
+          />
           {page.older === null ? null : (
             <p>
               <Link to={`${BROWSE}?${new URLSearchParams({ resource, ...linkParameters(filter) })}`}>

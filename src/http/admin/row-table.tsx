@@ -57,7 +57,7 @@ export function intervalText({ interval, intervalCount }: Subscription): string 
 /** Names an order. A declined charge has no number yet. */
 export function orderName({ shopifyId, source, cycleNumber }: Order): string {
   if (shopifyId !== null) return `Order ${numberOf(shopifyId)}`;
-  return source === "checkout" ? "Checkout without an order" : `Renewal ${cycleNumber}, no order yet`;
+  return source === "checkout" ? "Checkout without an order" : `Renewal ${cycleNumber}, no order`;
 }
 
 export function DateOf({ date }: { date: string | null }) {
@@ -69,8 +69,11 @@ interface RowTableProps<R extends Resource> {
   resource: R;
   rows: readonly ResourceRows[R][];
   shop: Shop;
+  /** Shows only the first columns, for a table in half of the page. */
+  isBrief?: boolean;
 }
 
+const BRIEF_COLUMNS = 3;
 /** Heading of the column that is at the top right of a card. */
 const STATUS = "Status";
 
@@ -99,10 +102,11 @@ const COLUMNS: { [R in Resource]: [heading: string, cell: (row: ResourceRows[R],
     ],
   };
 
-export function RowTable<R extends Resource>({ id, resource, rows, shop }: RowTableProps<R>) {
-  const [[, nameOf] = ["", () => null], ...others] = COLUMNS[resource];
+export function RowTable<R extends Resource>({ id, resource, rows, shop, isBrief = false }: RowTableProps<R>) {
+  const columns = COLUMNS[resource].slice(0, isBrief ? BRIEF_COLUMNS : undefined);
+  const [[, nameOf] = ["", () => null], ...others] = columns;
   return (
-    <CardTable id={id} name={RESOURCE_NAMES[resource].many} headings={COLUMNS[resource].map(([heading]) => heading)}>
+    <CardTable id={id} name={RESOURCE_NAMES[resource].many} headings={columns.map(([heading]) => heading)}>
       {rows.map((row) => (
         <Row id={`${id}-${row.id}`}>
           <NameCell>
