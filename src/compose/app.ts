@@ -162,7 +162,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     widgetStyle: createWidgetStyleHandler(store.styles, log),
     admin: adminRoutes(page),
     app: appRoutes(page, createTokenDoor({ ...page, ...store, ...platform, clientId: config.platformClientId })),
-    alerts: alertRoutes({ ...store, now }),
+    alerts: alertRoutes({ store, now }),
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });

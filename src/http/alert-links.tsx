@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
+import { confirmAlertAddress, removeAlertAddress } from "../actions/alert-address.ts";
 import { hashToken, isToken } from "../actions/session.ts";
-import type { AlertStore } from "../store/port/alerts.ts";
+import type { Store } from "../store/port/store.ts";
 import { respondMessage } from "./admin/layout.tsx";
 import { queryOf, type Route } from "./routes.ts";
 
 interface AlertLinks {
-  alerts: AlertStore;
+  store: Pick<Store, "alerts" | "audited">;
   now: () => number;
 }
 
@@ -13,10 +14,10 @@ interface AlertLinks {
  * Makes the pages of the links in e-mails. They need no session, because a link has a token. Only the button changes
  * something, because programs that scan mail follow links.
  */
-export function alertRoutes({ alerts, now }: AlertLinks): Route[] {
+export function alertRoutes({ store, now }: AlertLinks): Route[] {
   const find = async (request: Request) => {
     const token = new URLSearchParams(queryOf(request.url)).get("token") ?? "";
-    return isToken(token) ? { token, found: await alerts.findAddress(hashToken(token)) } : undefined;
+    return isToken(token) ? { token, found: await store.alerts.findAddress(hashToken(token)) } : undefined;
   };
   const ask = (verb: "confirm" | "end") => async (request: Request) => {
     const link = await find(request);
@@ -43,7 +44,7 @@ export function alertRoutes({ alerts, now }: AlertLinks): Route[] {
         POST: async (request) => {
           const link = await find(request);
           if (link?.found === undefined) return unknownLink();
-          await alerts.confirmAddress(hashToken(link.token), now());
+          await confirmAlertAddress(store, link.found.shop, link.found, hashToken(link.token), now());
           return respondMessage(200, "Your address is confirmed", <p>You get an e-mail when something fails.</p>);
         },
       },
@@ -54,7 +55,7 @@ export function alertRoutes({ alerts, now }: AlertLinks): Route[] {
         GET: ask("end"),
         POST: async (request) => {
           const link = await find(request);
-          if (link?.found !== undefined) await alerts.removeAddress(link.found.shop.id, link.found.number, now());
+          if (link?.found !== undefined) await removeAlertAddress(store, link.found.shop, link.found, now());
           return respondMessage(200, "The e-mails have ended", <p>Your address is removed from this service.</p>);
         },
       },

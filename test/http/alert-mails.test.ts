@@ -69,6 +69,12 @@ test("an address is confirmed by a link, gets an e-mail of each alert and its en
   expect(await store.alerts.addresses(shop.id)).toEqual([]);
   expect((await all.request(confirm, { method: "POST" })).status).toBe(404);
   expect((await all.request(end)).status).toBe(404);
+  const audited = (await store.audit.list(shop.id, {}, {}, 3)).map(({ action, subject }) => `${action} ${subject}`);
+  expect(audited).toEqual([
+    "alert_address.removed a…@example.com",
+    "alert_address.confirmed a…@example.com",
+    "alert_address.added a…@example.com",
+  ]);
   const log = all.logged.join("");
   for (const secret of [ADDRESS, "hush", confirm.split("=")[1] ?? ""]) expect(log).not.toContain(secret);
 });

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { isMailAddress } from "../../domain/deliveries/smtp.ts";
+import { addAlertAddress, removeAlertAddress } from "../../actions/alert-address.ts";
 import { SdsError } from "../../domain/error.ts";
 import { type AlertAddress, MAX_ADDRESSES } from "../../store/port/alerts.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
@@ -18,18 +18,20 @@ const REFUSALS = {
 export const showAlerts: Handler = (request, dependencies) => alertsPage(request, dependencies);
 
 export const addAddress: Handler = async (request, dependencies) => {
-  const { shop, form } = request;
+  const { shop, actor, form } = request;
   const { store, now, sendsMail } = dependencies;
   if (!sendsMail) throw new SdsError("conflict", "this service sends no e-mails at present");
   const typed = (form.get("address") ?? "").trim();
-  const result = isMailAddress(typed) ? await store.alerts.addAddress(shop.id, typed, now()) : "wrong";
+  const result = await addAlertAddress(store, { shop, actor }, typed, now());
   if (result !== "added") return alertsPage(request, dependencies, { typed, error: REFUSALS[result] });
   return { to: TAB, notices: [{ text: `${typed} gets an e-mail with a link that confirms the address.` }] };
 };
 
-export const removeAddress: Handler = async ({ shop, id }, { store, now }) => {
-  const address = await store.alerts.removeAddress(shop.id, /^\d{1,15}$/.test(id) ? Number(id) : 0, now());
-  return { to: TAB, notices: address === undefined ? [] : [{ text: `${address} is removed.` }] };
+export const removeAddress: Handler = async ({ shop, actor, id }, { store, now }) => {
+  const address = (await store.alerts.addresses(shop.id)).find(({ number }) => String(number) === id);
+  if (address === undefined) return { to: TAB };
+  await removeAlertAddress(store, shop, address, now(), actor);
+  return { to: TAB, notices: [{ text: `${address.address} is removed.` }] };
 };
 
 async function alertsPage(

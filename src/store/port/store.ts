@@ -43,7 +43,7 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
 /** The stores whose changes a person makes. */
 export type AuditedStores = Pick<
   Store,
-  "connections" | "dataRequests" | "fields" | "keys" | "sessions" | "shops" | "styles" | "webhooks"
+  "alerts" | "connections" | "dataRequests" | "fields" | "keys" | "sessions" | "shops" | "styles" | "webhooks"
 > & {
   deliveries: Pick<DeliveryStore, "retry">;
   inbox: Pick<InboxStore, "retry">;

@@ -29,11 +29,19 @@ export function alertAddresses(
       const token = random(32).toBase64({ alphabet: "base64url", omitPadding: true });
       const sealed = await vault.seal(token, addressPurpose(shopId));
       const hash = new CryptoHasher("sha256").update(token).digest();
-      return db.transaction(() => add(db, { shopId, address, sealed, hash, now }));
+      let refused: AddressRefusal | undefined;
+      // A transaction that returns false writes no entry of the audit list.
+      await db.transaction(function* () {
+        refused = yield* refusalOf(db, shopId, address, now);
+        if (refused === undefined) yield* add({ shopId, address, sealed, hash, now });
+        return refused === undefined;
+      });
+      return refused ?? "added";
     },
 
     async removeAddress(shopId, number, now) {
-      return db.transaction(() => remove(shopId, number, now));
+      const removed = await db.transaction(() => remove(shopId, number, now));
+      return removed === false ? undefined : removed;
     },
 
     async findAddress(hash) {
@@ -64,10 +72,15 @@ interface NewAddress {
   now: number;
 }
 
-function* add(
+type AddressRefusal = "known" | "full" | "too many";
+
+/** Returns why an address is not added. Also forgets addresses that were removed. */
+function* refusalOf(
   db: QuietDatabase,
-  { shopId, address, sealed, hash, now }: NewAddress,
-): TransactionWork<"added" | "known" | "full" | "too many"> {
+  shopId: number,
+  address: string,
+  now: number,
+): TransactionWork<AddressRefusal | undefined> {
   // With this lock, two posts at once cannot pass the limits together.
   yield* tx.get(sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} ${lockFor(db, "NO KEY UPDATE")}`);
   yield* tx.run(
@@ -81,7 +94,11 @@ function* add(
   const current = known.filter(({ isRemoved }) => !isRemoved);
   if (current.some((each) => each.address === address)) return "known";
   if (current.length >= MAX_ADDRESSES) return "full";
-  if (known.filter(({ addedAt }) => Math.abs(now - addedAt) < DAY_MS).length >= MAX_ADDED_IN_A_DAY) return "too many";
+  const ofToday = known.filter(({ addedAt }) => Math.abs(now - addedAt) < DAY_MS);
+  return ofToday.length >= MAX_ADDED_IN_A_DAY ? "too many" : undefined;
+}
+
+function* add({ shopId, address, sealed, hash, now }: NewAddress): TransactionWork<void> {
   const added = yield* tx.get<{ number: number }>(
     sql`INSERT INTO alert_addresses (shop_id, address, hash, sealed, added_at)
       VALUES (${shopId}, ${address}, ${hash}, ${sealed}, ${now}) RETURNING number`,
@@ -90,13 +107,12 @@ function* add(
     sql`INSERT INTO alert_notices (shop_id, address, created_at, next_attempt_at)
       VALUES (${shopId}, ${added?.number ?? null}, ${now}, ${now})`,
   );
-  return "added";
 }
 
-function* remove(shopId: number, number: number, now: number): TransactionWork<string | undefined> {
+function* remove(shopId: number, number: number, now: number): TransactionWork<string | false> {
   const isKnown = sql`shop_id = ${shopId} AND number = ${number} AND removed_at IS NULL`;
   const found = yield* tx.get<{ address: string }>(sql`SELECT address FROM alert_addresses WHERE ${isKnown}`);
   yield* tx.run(sql`UPDATE alert_addresses SET address = '', removed_at = ${now} WHERE ${isKnown}`);
   yield* tx.run(sql`DELETE FROM alert_notices WHERE shop_id = ${shopId} AND address = ${number}`);
-  return found?.address;
+  return found?.address ?? false;
 }

@@ -1,0 +1,54 @@
+import { type Actor, auditEntry } from "../domain/audit.ts";
+import { isMailAddress } from "../domain/deliveries/smtp.ts";
+import type { ShopRef } from "../domain/shop.ts";
+import type { AlertAddress } from "../store/port/alerts.ts";
+import type { Store } from "../store/port/store.ts";
+
+interface ActorOfAlerts {
+  shop: ShopRef;
+  actor: Actor;
+}
+
+/** Somebody who presses the button of a link in an e-mail. */
+const READER: Actor = { role: "merchant", who: "link in an e-mail", from: null };
+
+/** Adds an address, which then gets a link. @returns why it is not added */
+export async function addAlertAddress(
+  store: Pick<Store, "audited">,
+  { shop, actor }: ActorOfAlerts,
+  address: string,
+  now: number,
+): Promise<"added" | "known" | "full" | "too many" | "wrong"> {
+  if (!isMailAddress(address)) return "wrong";
+  const entry = auditEntry(actor, now, "alert_address.added", { subject: shortened(address) });
+  return store.audited(shop.id, entry).alerts.addAddress(shop.id, address, now);
+}
+
+/** Removes an address. @param actor default: whoever pressed the button of a link */
+export async function removeAlertAddress(
+  store: Pick<Store, "audited">,
+  shop: ShopRef,
+  { number, address }: AlertAddress,
+  now: number,
+  actor = READER,
+): Promise<void> {
+  const entry = auditEntry(actor, now, "alert_address.removed", { subject: shortened(address) });
+  await store.audited(shop.id, entry).alerts.removeAddress(shop.id, number, now);
+}
+
+/** Confirms an address. @param hash of its token */
+export async function confirmAlertAddress(
+  store: Pick<Store, "audited">,
+  shop: ShopRef,
+  address: AlertAddress,
+  hash: Uint8Array,
+  now: number,
+): Promise<void> {
+  const entry = auditEntry(READER, now, "alert_address.confirmed", { subject: shortened(address.address) });
+  await store.audited(shop.id, entry).alerts.confirmAddress(hash, now);
+}
+
+/** Returns an address for the audit list, which outlives it: "a…@example.com". */
+function shortened(address: string): string {
+  return `${address.charAt(0)}…${address.slice(address.lastIndexOf("@"))}`;
+}
