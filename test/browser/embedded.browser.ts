@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, FrameLocator, Page } from "playwright-core";
+import { TABS } from "../../src/http/admin/admin-request.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { check } from "../support/looks.ts";
 import { StandIn } from "../support/platform/stand-in.ts";
 import { APP_ORIGIN, PlatformAdmin } from "../support/platform-admin.ts";
 import { Program } from "../support/program.ts";
@@ -65,6 +67,26 @@ async function embedded(): Promise<Embedded> {
 
 const home = (frame: FrameLocator) => frame.getByRole("heading", { name: "Overview", exact: true });
 const keys = (frame: FrameLocator) => frame.getByRole("heading", { name: "API keys", exact: true });
+
+test("axe finds nothing wrong with any tab in the frame, in either theme and width", async () => {
+  const { page, open, frame } = await embedded();
+  const found: string[] = [];
+  for (const [colorScheme, width] of [
+    ["light", 1280],
+    ["dark", 390],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const path of Object.keys(TABS)) {
+      await open(`/app${path}`);
+      await frame.locator("main h1").waitFor();
+      const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+      if (inner === undefined) throw new Error("there is no frame");
+      found.push(...(await check(inner)).map((violation) => `${path}, ${colorScheme}: ${violation}`));
+    }
+  }
+  expect(found).toEqual([]);
+});
 
 test("the first view connects the shop, without a cookie and without a violation of the policy", async () => {
   const { platform, page, troubles, open, frame } = await embedded();

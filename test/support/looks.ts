@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import axe from "axe-core";
-import type { Page } from "playwright-core";
+import type { Frame, Page } from "playwright-core";
 
 const SCREENSHOTS = join(import.meta.dir, "../../coverage/screenshots");
 const THEMES = ["light", "dark"] as const;
@@ -57,7 +57,7 @@ async function tooWide(page: Page, name: string): Promise<string[]> {
 }
 
 /** Everything that axe finds, whatever its impact. */
-export async function check(page: Page): Promise<string[]> {
+export async function check(page: Page | Frame): Promise<string[]> {
   if (await page.evaluate<boolean>("window.axe === undefined")) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<{ violations: Violation[] }>("axe.run()");
   return violations.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact}, ${id} at ${html}`));
