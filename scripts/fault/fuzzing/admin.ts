@@ -5,12 +5,27 @@ import type { FuzzedShop, World } from "./world.ts";
 const PAGES = `
   /admin /admin/keys /admin/webhooks /admin/webhooks/secret /admin/webhooks/rotate /admin/webhooks/clear
   /admin/webhooks/test /admin/deliveries /admin/deliveries/retry-dead /admin/triggers
-  /admin/deliveries/workflows /admin/deliveries/workflows/retry-dead /admin/data /admin/plan /admin/sign-in /assets/page.js
+  /admin/deliveries/workflows /admin/deliveries/workflows/retry-dead /admin/data /admin/data/browse
+  /admin/data/inbox /admin/data/inbox/retry /admin/data/requests /admin/data/requests/7/export /admin/plan /admin/sign-in /assets/page.js
 `
   .trim()
   .split(/\s+/);
 const FIELDS = ["label", "url", "topics", "all", "triggers", "topic", "once", "csrf", "id", "confirm"];
-const PARAMETERS = ["token", "status", "topic", "from", "to", "subject", "before", "after", "rows"];
+const PARAMETERS = [
+  "token",
+  "status",
+  "topic",
+  "from",
+  "to",
+  "subject",
+  "before",
+  "after",
+  "rows",
+  "resource",
+  "find",
+  "cursor",
+  "contractId",
+];
 const VALUES = [
   "subscription.created",
   "order.failed",

@@ -1,6 +1,6 @@
-import { sentence } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
 import { ENDPOINT_FAILING, type Trigger } from "../events/trigger.ts";
+import { explainTrouble, REFUSED } from "../platform/connection-trouble.ts";
 
 /**
  * Why a shop is alerted: the platform refuses its connection, its endpoint fails, or deliveries died. The most serious
@@ -38,13 +38,16 @@ interface AlertText {
 
 /** Describes an alert for the merchant. */
 export function alertTexts({ cause, host, error }: Alert): AlertText {
-  if (cause === "connection")
+  if (cause === "connection") {
+    // The stored error is for operators.
+    const trouble = explainTrouble(error ?? "");
     return {
       what: "Shopify has refused the app's connection",
-      error: error === null ? "" : sentence(error),
-      advice: "Open the app in Shopify's admin, or ask the operator of this service.",
+      error: trouble === REFUSED ? "" : trouble.what,
+      advice: trouble.todo,
       path: "/data",
     };
+  }
   if (cause === "endpoint")
     return {
       what: `Your endpoint ${host} has failed`,

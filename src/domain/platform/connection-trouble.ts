@@ -12,7 +12,9 @@ export const NOT_CONNECTED: TroubleText = {
   todo: "Install the app in Shopify's admin, or ask the operator of this service to connect the shop.",
 };
 
-const REFUSED: TroubleText = { what: "Shopify refuses the app's access.", todo: OPEN_AGAIN };
+/** A trouble without a known reason. */
+export const REFUSED: TroubleText = { what: "Shopify refuses the app's access.", todo: OPEN_AGAIN };
+
 /** By the HTTP status of Shopify's answer. */
 const TEXTS: Record<string, TroubleText> = {
   301: { what: "The shop has another domain now.", todo: ASK_OPERATOR },

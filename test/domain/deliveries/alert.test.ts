@@ -14,8 +14,14 @@ test("each alert says what fails, since when, and what to do", () => {
   expect(alertText({ ...alert, cause: "dead", host: null, error: null })).toBe(
     "Workflows have not started since 2026-03-01 12:00 UTC. Read the errors of their deliveries, then resend.",
   );
-  expect(alertText({ ...alert, cause: "connection", host: null, error: "it was revoked" })).toBe(
-    "Shopify has refused the app's connection since 2026-03-01 12:00 UTC. It was revoked. " +
-      "Open the app in Shopify's admin, or ask the operator of this service.",
+  const refused = { ...alert, cause: "connection", host: null } as const;
+  expect(alertText({ ...refused, error: "it is revoked (HTTP 401); run `sds shop connect`" })).toBe(
+    "Shopify has refused the app's connection since 2026-03-01 12:00 UTC. " +
+      "Open the app in Shopify's admin. If that does not help, install it there again.",
+  );
+  expect(alertText({ ...refused, error: "the shop is frozen (HTTP 402); wait" })).toBe(
+    "Shopify has refused the app's connection since 2026-03-01 12:00 UTC. " +
+      "Shopify has frozen the shop, because a bill is unpaid. " +
+      "Pay the bill in Shopify's admin. Then the connection comes back by itself.",
   );
 });
