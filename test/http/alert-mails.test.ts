@@ -48,12 +48,14 @@ test("an address is confirmed by a link, gets an e-mail of each alert and its en
   expect(await html("/admin/alerts")).toContain("Confirmed");
 
   await store.connections.connect(shop.id, "token", TOKENS, [], START);
-  await store.connections.setTrouble(shop.id, "it was revoked", START);
+  await store.connections.setTrouble(shop.id, "the shop is frozen (HTTP 402); wait", START);
   teller.wake();
   await eventually(() => server.mails.length === 2);
   const alert = plain(server.mails[1]?.text);
   expect(alert).toContain("Subject: Needs you: alpha.myshopify.com");
-  expect(alert).toContain("Shopify has refused the app's connection since 2026-03-01 12:00 UTC. It was revoked.");
+  expect(alert).toContain(
+    "Shopify has refused the app's connection since 2026-03-01 12:00 UTC. Shopify has frozen the shop",
+  );
   expect(alert).toContain("https://sds.example.com/admin/data");
   expect(alert).toContain("List-Unsubscribe-Post: List-Unsubscribe=One-Click");
   await store.connections.setTrouble(shop.id, null, START);
