@@ -5,7 +5,7 @@ import { codeOf } from "../domain/error.ts";
 import type { ClaimedNotice } from "../store/port/alerts.ts";
 
 /** Time limit of an e-mail. It is shorter than the claim of its notice. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 20_000;
 
 interface Mail {
   subject: string;

@@ -99,6 +99,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("webhooks-none", "/admin/webhooks");
   await lookAt("deliveries-none", "/admin/deliveries");
   await lookAt("triggers-none", "/admin/triggers");
+  await lookAt("alerts-none", "/admin/alerts");
   await lookAt("workflows-none", "/admin/deliveries/workflows");
   await lookAt("data-none", "/admin/data");
   await lookAt("fields-none", "/admin/fields");

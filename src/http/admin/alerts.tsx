@@ -53,7 +53,11 @@ async function alertsPage(
       ) : (
         <Addresses addresses={addresses} />
       )}
-      {sendsMail ? <AddressForm {...refused} /> : <p id="no-mail">This service sends no e-mails at present.</p>}
+      {sendsMail ? (
+        <AddressForm {...refused} />
+      ) : (
+        <p id="no-mail">This service sends no e-mails at present. Its operator can set that up.</p>
+      )}
     </>
   );
   return { title: "Alerts", tab: TAB, content, ...(refused !== undefined && { status: 422 }) };
