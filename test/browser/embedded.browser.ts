@@ -2,15 +2,19 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, FrameLocator, Page } from "playwright-core";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { TABS } from "../../src/http/admin/admin-request.ts";
+import { commit } from "../conformance/fixtures.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { check } from "../support/looks.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { StandIn } from "../support/platform/stand-in.ts";
 import { APP_ORIGIN, PlatformAdmin } from "../support/platform-admin.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
+import { customer, gid } from "../support/records.ts";
 import { openContext } from "../support/settings-page.ts";
 
 const SECRET = "the-app-client-secret";
@@ -328,5 +332,27 @@ test("the delivery log updates by itself, and follows the page", async () => {
   await page.evaluate('navigate("/app/keys")');
   await keys(frame).waitFor();
   expect(await frame.locator("#live").count()).toBe(0);
+  expect(troubles).toEqual([]);
+});
+
+test("a customer's data is exported as a file, also in the frame", async () => {
+  const { sds, page, troubles, open, frame } = await embedded();
+  await open();
+  await home(frame).waitFor();
+  const store = await openStoreIn(sds.data);
+  const shop = await store.shops.find(SHOP);
+  if (shop === undefined) throw new Error("the shop is missing");
+  await commit(store, shop, [customer(7, { firstName: "Ada" })], Date.now());
+  const dataRequests = [dataRequest("1", gid.customer(7), Date.now())];
+  await store.mirror.applyRecords([{ shop, records: [], dataRequests }], Date.now(), []);
+  await store.close();
+  await frame.getByRole("link", { name: "Data", exact: true }).click();
+  await frame.getByRole("link", { name: "Requests", exact: true }).click();
+  await frame.getByRole("button", { name: "Export the data of customer 7" }).click();
+  const download = page.waitForEvent("download");
+  await frame.getByRole("link", { name: "Download customer-7.json" }).click();
+  const file = await download;
+  expect(file.suggestedFilename()).toBe("customer-7.json");
+  expect(JSON.parse(await Bun.file(await file.path()).text())).toMatchObject({ customer: { firstName: "Ada" } });
   expect(troubles).toEqual([]);
 });

@@ -108,7 +108,12 @@ export class PlatformAdmin {
     if (executablePath === null) throw new Error("Chromium is missing");
     const hosts = [ADMIN, CDN, new URL(APP_ORIGIN).hostname, "elsewhere.example"];
     const rules = hosts.map((host) => `MAP ${host} 127.0.0.1:${this.server.port}`).join(", ");
-    const args = [`--host-resolver-rules=${rules}`, "--test-third-party-cookie-phaseout"];
+    const args = [
+      `--host-resolver-rules=${rules}`,
+      "--test-third-party-cookie-phaseout",
+      // The option of a context is not for downloads.
+      "--ignore-certificate-errors",
+    ];
     return chromium.launch({ executablePath, chromiumSandbox: false, args });
   }
 
