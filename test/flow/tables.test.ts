@@ -28,8 +28,8 @@ test("each table has headings, and a value below each", async () => {
   const headings = "DOMAIN               PLAN  CURRENCY  CREATED";
   expect(await lines("shop", "list")).toEqual([headings, expect.stringMatching(/^alpha\S+ {2}pro {3}USD {7}\S+Z$/)]);
   expect(await lines("key", "list")).toEqual([
-    expect.stringMatching(/^ID +LABEL {6}FINGERPRINT {2,}CREATED +LAST USED$/),
-    expect.stringMatching(/^\S+ +Warehouse {2}\S+ +\S+Z {2}never$/),
+    expect.stringMatching(/^ID +LABEL {6}FINGERPRINT {2,}CREATED +MADE BY +LAST USED$/),
+    expect.stringMatching(/^\S+ +Warehouse {2}\S+ +\S+Z {2}command line {2}never$/),
   ]);
   expect(await lines("delivery", "list")).toEqual([
     expect.stringMatching(/^ID +KIND {5}TOPIC +STATUS {2}ATTEMPTS {2}HTTP {2}CREATED +ERROR$/),
