@@ -43,7 +43,7 @@ interface Embedded {
 }
 
 /** A shop at the platform that the program does not know, and the platform's admin in a browser. */
-async function embedded(): Promise<Embedded> {
+async function embedded(env: Record<string, string> = {}): Promise<Embedded> {
   const platform = await StandIn.start({ clientSecret: SECRET });
   afterTest(() => platform.stop());
   platform.addShop(SHOP);
@@ -55,6 +55,7 @@ async function embedded(): Promise<Embedded> {
     SDS_PLATFORM_CLIENT_ID: "client",
     SDS_PLATFORM_SECRET_FILE: secretFile,
     SDS_PUBLIC_URL: APP_ORIGIN,
+    ...env,
   });
   program = (await sds.serve()).url;
   const context = await openContext(browser, { ignoreHTTPSErrors: true });
@@ -90,6 +91,59 @@ test("axe finds nothing wrong with any tab in the frame, in either theme and wid
     }
   }
   expect(found).toEqual([]);
+});
+
+test("a merchant installs, repairs an endpoint, edits a field and a style, and installs again, without a command line", async () => {
+  const { platform, sds, troubles, open, frame } = await embedded({ SDS_RETRY_WAITS: "20ms" });
+  const shop = platform.shop(SHOP);
+  shop.seed({ contracts: 5, renewals: 1 });
+  platform.webhooksTo = `${program}/platform/webhooks`;
+  const section = (name: string) =>
+    frame.getByRole("navigation", { name: "Sections" }).getByRole("link", { name, exact: true }).click();
+  await open();
+  await section("Data");
+  await frame.locator("#counts dt:text-is('Subscriptions') + dd", { hasText: /^5/ }).waitFor();
+
+  const receiver = new Receiver();
+  receiver.answer = () => new Response("the till is locked", { status: 503 });
+  await section("Webhooks");
+  await frame.getByLabel("URL", { exact: true }).fill(receiver.url);
+  await frame.getByRole("button", { name: "Save" }).click();
+  await frame.getByLabel("subscription.updated", { exact: true }).check();
+  await frame.getByRole("button", { name: "Save topics" }).click();
+  await frame.getByText("Saved.", { exact: true }).waitFor();
+  shop.pause(shop.ids("contract")[0] ?? "");
+  await platform.settled();
+  await section("Deliveries");
+  await frame.locator("#last", { hasText: "Dead" }).waitFor();
+  await frame.getByRole("link", { name: "subscription.updated" }).click();
+  await frame.getByText("the till is locked").first().waitFor();
+  receiver.answer = () => new Response();
+  await frame.getByRole("button", { name: "Resend" }).click();
+  await frame
+    .getByText(/^Delivered in/)
+    .first()
+    .waitFor();
+
+  await section("Storefront");
+  await frame.getByLabel("Key", { exact: true }).fill("gift_note");
+  await frame.getByLabel("Label", { exact: true }).fill("Gift note");
+  await frame.getByRole("button", { name: "Add the field" }).click();
+  await frame.getByText("The field Gift note is added.").waitFor();
+  await frame.getByRole("link", { name: "Widget style" }).click();
+  await frame.getByLabel("CSS").fill(".title { color: teal }");
+  await frame.getByRole("button", { name: "Save" }).click();
+  await frame.getByText("Saved. Visitors may see the former style").waitFor();
+
+  shop.uninstall();
+  await platform.settled();
+  await eventually(async () => (await sds.rows("connections")).length === 0);
+  shop.install();
+  await open();
+  await frame.getByText("All is well").waitFor();
+  await section("Storefront");
+  await frame.getByText("Gift note").first().waitFor();
+  expect(troubles).toEqual([]);
 });
 
 test("the first view connects the shop, without a cookie and without a violation of the policy", async () => {
