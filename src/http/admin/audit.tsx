@@ -143,8 +143,12 @@ function EntryTable({ entries, now }: { entries: readonly NumberedEntry[]; now: 
         <Row id={`entry-${entry.number}`}>
           <NameCell>{AUDITED[entry.action] ?? entry.action}</NameCell>
           <Cell>{printable(changedText(entry))}</Cell>
-          <Cell>{printable(entry.who)}</Cell>
-          <Cell>{printable(entry.from ?? "")}</Cell>
+          <Cell>
+            <span class="nowrap">{printable(entry.who)}</span>
+          </Cell>
+          <Cell>
+            <span class="nowrap">{printable(entry.from ?? "")}</span>
+          </Cell>
           <Cell class="corner">
             <Age ms={entry.at} now={now} />
           </Cell>
