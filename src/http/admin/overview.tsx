@@ -12,7 +12,7 @@ import type { Store } from "../../store/port/store.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Bars, type DayCounts } from "./bars.tsx";
 import { type Fact, Facts, Link, Time } from "./components.tsx";
-import { Live } from "./delivery-log.tsx";
+import { Live } from "./deliveries/log-table.tsx";
 
 const TAB = "/overview";
 const DAY_MS = 86_400_000;

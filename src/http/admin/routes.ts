@@ -1,28 +1,28 @@
 import type { Route } from "../routes.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
-import { addAddress, removeAddress, showAlerts } from "./alerts.tsx";
 import { assetRoutes } from "./assets.ts";
-import { showAudit } from "./audit.tsx";
-import { showData } from "./data.tsx";
-import { showRows } from "./data-browse.tsx";
-import { retryFailed, retryItem, showInbox } from "./data-inbox.tsx";
-import { askIfAnswered, exportData, markAsAnswered, showRequests } from "./data-requests.tsx";
-import { showRow } from "./data-row.tsx";
-import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries.tsx";
-import { showDelivery } from "./delivery.tsx";
-import { showCommand } from "./delivery-command.tsx";
-import { saveValues, showValues } from "./field-values.tsx";
-import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./fields.tsx";
+import { showCommand } from "./deliveries/command.tsx";
+import { showDelivery } from "./deliveries/delivery.tsx";
+import { askToRetryDead, retryDead, retryDelivery, showLog } from "./deliveries/log.tsx";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { showOverview } from "./overview.tsx";
-import { showPlan } from "./plan.tsx";
 import { createSessionDoor } from "./sessions.ts";
-import { askToRotate, rotateSecret, showSecret, showSecretTab } from "./signing-secret.tsx";
-import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./style.tsx";
-import { saveTopics, showTopics } from "./topics.tsx";
-import { saveTriggers, showTriggers } from "./triggers.tsx";
+import { addAddress, removeAddress, showAlerts } from "./settings/alerts.tsx";
+import { showAudit } from "./settings/audit.tsx";
+import { showPlan } from "./settings/plan.tsx";
+import { saveTriggers, showTriggers } from "./settings/triggers.tsx";
+import { showRows } from "./shop-data/browse.tsx";
+import { retryFailed, retryItem, showInbox } from "./shop-data/inbox.tsx";
+import { askIfAnswered, exportData, markAsAnswered, showRequests } from "./shop-data/requests.tsx";
+import { showRow } from "./shop-data/row.tsx";
+import { showData } from "./shop-data/summary.tsx";
+import { saveValues, showValues } from "./storefront/field-values.tsx";
+import { archive, createField, lookUp, restore, saveField, showField, showFields } from "./storefront/fields.tsx";
+import { askToClearStyle, clearStyle, previewSaved, previewTyped, saveStyle, showStyle } from "./storefront/style.tsx";
 import { orTryAgain, pageRoute, type Site, sessionRoutes, tabRoute } from "./visits.tsx";
-import { askToClear, clearWebhooks, saveUrl, sendTestEvent, showEndpoint } from "./webhook.tsx";
+import { askToClear, clearWebhooks, saveUrl, sendTestEvent, showEndpoint } from "./webhooks/endpoint.tsx";
+import { askToRotate, rotateSecret, showSecret, showSecretTab } from "./webhooks/secret.tsx";
+import { saveTopics, showTopics } from "./webhooks/topics.tsx";
 
 /** Pages and forms by their path below the root. If a path has only a form, a GET redirects to its tab. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {

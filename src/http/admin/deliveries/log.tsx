@@ -1,15 +1,16 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { retryDelivery as retry, retryDeadDeliveries, retryResultText } from "../../actions/delivery.ts";
-import { type DeliveryKind, retentionText } from "../../domain/deliveries/delivery.ts";
-import { counted } from "../../lib/text.ts";
-import { nextTurn } from "../../lib/waits.ts";
-import type { Delivery, DeliveryFilter, DeliveryLog, DeliveryPage } from "../../store/port/deliveries.ts";
-import type { AdminTab, Handler } from "./admin-request.ts";
-import { Confirm, Empty, Link } from "./components.tsx";
-import { Filters, isNarrowed, type LogSearch, queryOf, readSearch } from "./delivery-filters.tsx";
-import { Live, LogTable } from "./delivery-log.tsx";
-import { EmptySection, SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./samples.tsx";
+import { retryDelivery as retry, retryDeadDeliveries, retryResultText } from "../../../actions/delivery.ts";
+import { type DeliveryKind, retentionText } from "../../../domain/deliveries/delivery.ts";
+import { counted } from "../../../lib/text.ts";
+import { nextTurn } from "../../../lib/waits.ts";
+import type { Delivery, DeliveryFilter, DeliveryLog, DeliveryPage } from "../../../store/port/deliveries.ts";
+import type { AdminTab, Handler } from "../admin-request.ts";
+import { Confirm, Empty, Link } from "../components.tsx";
+import { EmptySection } from "../samples.tsx";
+import { Filters, isNarrowed, type LogSearch, queryOf, readSearch } from "./filters.tsx";
+import { Live, LogTable } from "./log-table.tsx";
+import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
 const PAGE_ROWS = 20;
 /** How long a page goes on with a search that found too few deliveries. */

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
-import * as actions from "../../actions/inbox.ts";
-import { SdsError } from "../../domain/error.ts";
-import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
-import { printable } from "../../lib/log.ts";
-import { counted, sentence } from "../../lib/text.ts";
-import type { InboxEntry } from "../../store/port/inbox.ts";
-import type { Handler } from "./admin-request.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Age, Empty, Form, Link, OnceField, Time } from "./components.tsx";
-import { Live } from "./delivery-log.tsx";
+import * as actions from "../../../actions/inbox.ts";
+import { SdsError } from "../../../domain/error.ts";
+import { explainTrouble } from "../../../domain/platform/connection-trouble.ts";
+import { printable } from "../../../lib/log.ts";
+import { counted, sentence } from "../../../lib/text.ts";
+import type { InboxEntry } from "../../../store/port/inbox.ts";
+import type { Handler } from "../admin-request.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Age, Empty, Form, Link, OnceField, Time } from "../components.tsx";
+import { Live } from "../deliveries/log-table.tsx";
 
 const TAB = "/data/inbox";
 /** Items of each status that the page shows, the newest first. */

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { addAlertAddress, removeAlertAddress } from "../../actions/alert-address.ts";
-import { SdsError } from "../../domain/error.ts";
-import { type AlertAddress, MAX_ADDRESSES } from "../../store/port/alerts.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Table, Time } from "./components.tsx";
+import { addAlertAddress, removeAlertAddress } from "../../../actions/alert-address.ts";
+import { SdsError } from "../../../domain/error.ts";
+import { type AlertAddress, MAX_ADDRESSES } from "../../../store/port/alerts.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Table, Time } from "../components.tsx";
 
 const TAB = "/alerts";
 

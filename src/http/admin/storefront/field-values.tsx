@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
-import { type EditableFields, findFields, setFieldValues } from "../../actions/field.ts";
-import type { FieldDefinition } from "../../domain/fields/definition.ts";
-import { type FieldValue, parseValueText } from "../../domain/fields/value.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Empty, FieldError, Form, fieldAttributes, Link } from "./components.tsx";
+import { type EditableFields, findFields, setFieldValues } from "../../../actions/field.ts";
+import type { FieldDefinition } from "../../../domain/fields/definition.ts";
+import { type FieldValue, parseValueText } from "../../../domain/fields/value.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { Empty, FieldError, Form, fieldAttributes, Link } from "../components.tsx";
+import { reasonOf } from "../form.ts";
 import { FIELDS } from "./field-form.tsx";
-import { reasonOf } from "./form.ts";
 
 /** What was typed for one field, and why it is refused. */
 interface TypedValue {

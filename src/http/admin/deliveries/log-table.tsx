@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { type DeliveryKind, type DeliveryStatus, httpError } from "../../domain/deliveries/delivery.ts";
-import { explainFailure } from "../../domain/deliveries/failure.ts";
-import { numberOf } from "../../domain/deliveries/subject.ts";
-import { printable } from "../../lib/log.ts";
-import { counted } from "../../lib/text.ts";
-import { spanText } from "../../lib/time.ts";
-import type { Delivery } from "../../store/port/deliveries.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Age, Form, Link } from "./components.tsx";
-import { STATUS_NAMES } from "./delivery-filters.tsx";
+import { type DeliveryKind, type DeliveryStatus, httpError } from "../../../domain/deliveries/delivery.ts";
+import { explainFailure } from "../../../domain/deliveries/failure.ts";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
+import { printable } from "../../../lib/log.ts";
+import { counted } from "../../../lib/text.ts";
+import { spanText } from "../../../lib/time.ts";
+import type { Delivery } from "../../../store/port/deliveries.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Age, Form, Link } from "../components.tsx";
+import { STATUS_NAMES } from "./filters.tsx";
 
 /** Each status has a shape, because colour is never alone. */
 export const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };

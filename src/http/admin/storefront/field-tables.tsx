@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
-import type { FieldDefinition } from "../../domain/fields/definition.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import type { AdminRequest } from "./admin-request.ts";
-import { ACTION, Form, Link, Table } from "./components.tsx";
+import type { FieldDefinition } from "../../../domain/fields/definition.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import type { AdminRequest } from "../admin-request.ts";
+import { ACTION, Form, Link, Table } from "../components.tsx";
 import { FIELDS, TYPE_NAMES } from "./field-form.tsx";
 
 interface FieldRows {

@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { findSubjects, isSubject } from "../../actions/delivery-search.ts";
-import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from "../../domain/deliveries/delivery.ts";
-import { TOPIC_NAMES } from "../../domain/events/event.ts";
-import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/events/trigger.ts";
-import type { MirroredShop } from "../../domain/shop.ts";
-import { printable } from "../../lib/log.ts";
-import { DAY_MS, parseUtc } from "../../lib/time.ts";
-import type { DeliveryFilter } from "../../store/port/deliveries.ts";
-import type { PageStore } from "../../store/port/pages.ts";
-import { FieldError, fieldAttributes, Link, SearchForm } from "./components.tsx";
+import { findSubjects, isSubject } from "../../../actions/delivery-search.ts";
+import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from "../../../domain/deliveries/delivery.ts";
+import { TOPIC_NAMES } from "../../../domain/events/event.ts";
+import { TRIGGER_HANDLES, TRIGGERS } from "../../../domain/events/trigger.ts";
+import type { MirroredShop } from "../../../domain/shop.ts";
+import { printable } from "../../../lib/log.ts";
+import { DAY_MS, parseUtc } from "../../../lib/time.ts";
+import type { DeliveryFilter } from "../../../store/port/deliveries.ts";
+import type { PageStore } from "../../../store/port/pages.ts";
+import { FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
 
 const FIELDS = ["status", "topic", "from", "to", "subject"] as const;
 type Field = (typeof FIELDS)[number];

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
-import { PLANS_WITH_PRICES } from "../../actions/access.ts";
-import { hasAccess, type Plan } from "../../domain/shop.ts";
-import type { Handler } from "./admin-request.ts";
-import { Facts } from "./components.tsx";
+import { PLANS_WITH_PRICES } from "../../../actions/access.ts";
+import { hasAccess, type Plan } from "../../../domain/shop.ts";
+import type { Handler } from "../admin-request.ts";
+import { Facts } from "../components.tsx";
 
 const PLAN_NAMES: Record<Plan, string> = {
   pro: "Pro",

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
-import * as actions from "../../actions/field.ts";
-import { SdsError } from "../../domain/error.ts";
+import * as actions from "../../../actions/field.ts";
+import { SdsError } from "../../../domain/error.ts";
 import {
   addField,
   changeField,
@@ -8,10 +8,12 @@ import {
   fieldNamed,
   MAX_FIELDS,
   restoreField,
-} from "../../domain/fields/definition.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { FieldError, Form, fieldAttributes, Link } from "./components.tsx";
+} from "../../../domain/fields/definition.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { FieldError, Form, fieldAttributes, Link } from "../components.tsx";
+import { reasonOf } from "../form.ts";
+import { EmptySection, SAMPLE_FIELD } from "../samples.tsx";
 import {
   DefinitionInputs,
   definitionOf,
@@ -22,8 +24,6 @@ import {
   typedFieldOf,
 } from "./field-form.tsx";
 import { ArchivedTable, FieldTable } from "./field-tables.tsx";
-import { reasonOf } from "./form.ts";
-import { EmptySection, SAMPLE_FIELD } from "./samples.tsx";
 
 interface RefusedField {
   typed: TypedField;

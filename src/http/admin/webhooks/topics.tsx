@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import type { TObject } from "@sinclair/typebox";
-import { saveEndpoint } from "../../actions/endpoint.ts";
-import { TOPIC_NAMES, TOPICS, type Topic } from "../../domain/events/event.ts";
-import { ENVELOPE, EVENT_DATA } from "../../domain/events/event-schemas.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import { typeText } from "../docs/reference-schemas.ts";
-import { createSchemaWriter } from "../openapi/json-schema.ts";
-import { sampleBody } from "../openapi/webhooks.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Code } from "./code.tsx";
-import { Form, Link } from "./components.tsx";
-import { reasonOf } from "./form.ts";
-import { InlineCode } from "./inline-code.tsx";
+import { saveEndpoint } from "../../../actions/endpoint.ts";
+import { TOPIC_NAMES, TOPICS, type Topic } from "../../../domain/events/event.ts";
+import { ENVELOPE, EVENT_DATA } from "../../../domain/events/event-schemas.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import { typeText } from "../../docs/reference-schemas.ts";
+import { createSchemaWriter } from "../../openapi/json-schema.ts";
+import { sampleBody } from "../../openapi/webhooks.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Code } from "../code.tsx";
+import { Form, Link } from "../components.tsx";
+import { reasonOf } from "../form.ts";
+import { InlineCode } from "../inline-code.tsx";
 
 const TAB = "/webhooks/topics";
 

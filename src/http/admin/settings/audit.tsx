@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
-import { changedText } from "../../actions/audit.ts";
-import { AUDITED, AUDITED_ACTIONS } from "../../domain/audit.ts";
-import { printable } from "../../lib/log.ts";
-import { DAY_MS, parseUtc } from "../../lib/time.ts";
-import type { AuditFilter, AuditPlace, NumberedEntry } from "../../store/port/audit.ts";
-import type { Handler } from "./admin-request.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Age, Empty, FieldError, fieldAttributes, Link, SearchForm } from "./components.tsx";
+import { changedText } from "../../../actions/audit.ts";
+import { AUDITED, AUDITED_ACTIONS } from "../../../domain/audit.ts";
+import { printable } from "../../../lib/log.ts";
+import { DAY_MS, parseUtc } from "../../../lib/time.ts";
+import type { AuditFilter, AuditPlace, NumberedEntry } from "../../../store/port/audit.ts";
+import type { Handler } from "../admin-request.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Age, Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
 
 const TAB = "/audit";
 const ROWS = 50;

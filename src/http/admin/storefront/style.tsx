@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { audited } from "../../actions/audit.ts";
-import * as actions from "../../actions/style.ts";
-import { hasAccess, MAX_STYLE_BYTES } from "../../domain/shop.ts";
-import { sentence } from "../../lib/text.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
+import { audited } from "../../../actions/audit.ts";
+import * as actions from "../../../actions/style.ts";
+import { hasAccess, MAX_STYLE_BYTES } from "../../../domain/shop.ts";
+import { sentence } from "../../../lib/text.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
 import {
   Confirm,
   Copyable,
@@ -13,7 +13,7 @@ import {
   Link,
   PreviewButton,
   PreviewFrame,
-} from "./components.tsx";
+} from "../components.tsx";
 
 const STYLE = "/style";
 const PREVIEW = "preview";

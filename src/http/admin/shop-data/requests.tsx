@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
-import { answerDataRequests, exportPerson } from "../../actions/customer.ts";
+import { answerDataRequests, exportPerson } from "../../../actions/customer.ts";
 
-import { numberOf } from "../../domain/deliveries/subject.ts";
-import { SdsError } from "../../domain/error.ts";
-import { DATA_REQUEST_WARNING_MS, type DataRequest } from "../../domain/people/data-request.ts";
-import { escapeControls } from "../../lib/log.ts";
-import { spanText } from "../../lib/time.ts";
-import type { Handler } from "./admin-request.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Age, Confirm, Empty, Form, Link, Time } from "./components.tsx";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
+import { SdsError } from "../../../domain/error.ts";
+import { DATA_REQUEST_WARNING_MS, type DataRequest } from "../../../domain/people/data-request.ts";
+import { escapeControls } from "../../../lib/log.ts";
+import { spanText } from "../../../lib/time.ts";
+import type { Handler } from "../admin-request.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Age, Confirm, Empty, Form, Link, Time } from "../components.tsx";
 
 const TAB = "/data/requests";
 

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { curlCommand } from "../../actions/delivery-command.ts";
-import type { Handler } from "./admin-request.ts";
-import { withinHtml } from "./code.tsx";
-import { CopyButton, Empty, Link } from "./components.tsx";
-import { LOG_OF } from "./deliveries.tsx";
+import { curlCommand } from "../../../actions/delivery-command.ts";
+import type { Handler } from "../admin-request.ts";
+import { withinHtml } from "../code.tsx";
+import { CopyButton, Empty, Link } from "../components.tsx";
+import { LOG_OF } from "./log.tsx";
 
 /**
  * Shows a webhook as a curl command. It is a page of its own, because its signatures are of the time when it is opened.

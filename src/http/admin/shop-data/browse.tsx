@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
-import { findRowId, listRows, type RowList, readLinkFilter } from "../../actions/row-search.ts";
-import type { RowFilter } from "../../domain/pages/row-filter.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import type { Shop } from "../../domain/shop.ts";
-import { printable } from "../../lib/log.ts";
-import type { AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Empty, FieldError, fieldAttributes, Link, SearchForm } from "./components.tsx";
+import { findRowId, listRows, type RowList, readLinkFilter } from "../../../actions/row-search.ts";
+import type { RowFilter } from "../../../domain/pages/row-filter.ts";
+import { RESOURCES, type Resource } from "../../../domain/resources.ts";
+import type { Shop } from "../../../domain/shop.ts";
+import { printable } from "../../../lib/log.ts";
+import type { AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
+import { EmptySection, sampleData } from "../samples.tsx";
 import { RESOURCE_NAMES, type ResourceRows, RowTable } from "./row-table.tsx";
-import { EmptySection, sampleData } from "./samples.tsx";
 
 const TAB = "/data/browse";
 const PAGE_ROWS = 20;

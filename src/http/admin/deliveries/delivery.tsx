@@ -1,19 +1,19 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { findDelivery } from "../../actions/delivery.ts";
-import { webhookHeaders } from "../../delivery/deliverer.ts";
-import { httpError } from "../../domain/deliveries/delivery.ts";
-import { explainFailure } from "../../domain/deliveries/failure.ts";
-import { numberOf } from "../../domain/deliveries/subject.ts";
-import type { Resource } from "../../domain/resources.ts";
-import { printable } from "../../lib/log.ts";
-import type { Attempt, DeliveryDetails, DeliveryLog } from "../../store/port/deliveries.ts";
-import type { Handler } from "./admin-request.ts";
-import { Code, readable } from "./code.tsx";
-import { CopyButton, Empty, type Fact, Facts, Link, Time } from "./components.tsx";
-import { LOG_OF } from "./deliveries.tsx";
-import { STATUS_NAMES } from "./delivery-filters.tsx";
-import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./delivery-log.tsx";
+import { findDelivery } from "../../../actions/delivery.ts";
+import { webhookHeaders } from "../../../delivery/deliverer.ts";
+import { httpError } from "../../../domain/deliveries/delivery.ts";
+import { explainFailure } from "../../../domain/deliveries/failure.ts";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
+import type { Resource } from "../../../domain/resources.ts";
+import { printable } from "../../../lib/log.ts";
+import type { Attempt, DeliveryDetails, DeliveryLog } from "../../../store/port/deliveries.ts";
+import type { Handler } from "../admin-request.ts";
+import { Code, readable } from "../code.tsx";
+import { CopyButton, Empty, type Fact, Facts, Link, Time } from "../components.tsx";
+import { STATUS_NAMES } from "./filters.tsx";
+import { LOG_OF } from "./log.tsx";
+import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
 /** The most other deliveries of a subject that are counted. */
 const COUNTED = 99;

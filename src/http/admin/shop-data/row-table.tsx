@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { numberOf } from "../../domain/deliveries/subject.ts";
-import type { Customer, Order, Resource, Subscription } from "../../domain/resources.ts";
-import type { Shop } from "../../domain/shop.ts";
-import { amountText, counted } from "../../lib/text.ts";
-import { CardTable, Cell, NameCell, Row } from "./card-table.ts";
-import { Link, Time } from "./components.tsx";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
+import type { Customer, Order, Resource, Subscription } from "../../../domain/resources.ts";
+import type { Shop } from "../../../domain/shop.ts";
+import { amountText, counted } from "../../../lib/text.ts";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { Link, Time } from "../components.tsx";
 
 /** The rows of each resource, as the API gives them. */
 export interface ResourceRows {

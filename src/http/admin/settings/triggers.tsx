@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
-import { changeShop } from "../../actions/shop.ts";
-import { invalid } from "../../domain/error.ts";
-import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
-import { explainTrouble, NOT_CONNECTED } from "../../domain/platform/connection-trouble.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import type { AdminRequest, Handler } from "./admin-request.ts";
-import { Form } from "./components.tsx";
+import { changeShop } from "../../../actions/shop.ts";
+import { invalid } from "../../../domain/error.ts";
+import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../../domain/events/trigger.ts";
+import { explainTrouble, NOT_CONNECTED } from "../../../domain/platform/connection-trouble.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import type { AdminRequest, Handler } from "../admin-request.ts";
+import { Form } from "../components.tsx";
 
 const TAB = "/triggers";
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../domain/fields/definition.ts";
+import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../../domain/fields/definition.ts";
 
 export const FIELDS = "/fields";
 

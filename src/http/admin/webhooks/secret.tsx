@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
-import * as actions from "../../actions/endpoint.ts";
-import { verifyFunctions } from "../../docs/verify-functions.ts";
-import { parseOverlap } from "../../domain/deliveries/delivery.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
-import { Confirm, Copyable, CopyButton, Form, Link, Time } from "./components.tsx";
-import { InlineCode } from "./inline-code.tsx";
+import * as actions from "../../../actions/endpoint.ts";
+import { verifyFunctions } from "../../../docs/verify-functions.ts";
+import { parseOverlap } from "../../../domain/deliveries/delivery.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.tsx";
+import { InlineCode } from "../inline-code.tsx";
 
 /** The tab with the signing secret, and the paths below it. */
 const TAB = "/webhooks/secret";
@@ -69,7 +69,7 @@ async function secretPage(
       </p>
       <div class="columns">
         <SecretPart secret={secret} overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null} />
-        <VerifyPart highlight={(await import("../docs/highlighter.tsx")).highlight} />
+        <VerifyPart highlight={(await import("../../docs/highlighter.tsx")).highlight} />
       </div>
     </>
   );
@@ -116,7 +116,7 @@ function SecretPart({ secret, overlapEndsAt }: SecretPartProps) {
 }
 
 interface VerifyPartProps {
-  highlight: typeof import("../docs/highlighter.tsx").highlight;
+  highlight: typeof import("../../docs/highlighter.tsx").highlight;
 }
 
 /** Code that verifies a webhook. The languages are parts of which one is open. */

@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { noteInAudit } from "../../actions/audit.ts";
-import { listRows, resourceNamed } from "../../actions/row-search.ts";
-import { numberOf } from "../../domain/deliveries/subject.ts";
-import { SdsError } from "../../domain/error.ts";
-import type { RowFilter } from "../../domain/pages/row-filter.ts";
-import type { LineItem, Resource } from "../../domain/resources.ts";
-import type { Shop } from "../../domain/shop.ts";
-import { escapeControls, printable } from "../../lib/log.ts";
-import { amountText } from "../../lib/text.ts";
-import type { PageStore, RowForm } from "../../store/port/pages.ts";
-import type { Handler } from "./admin-request.ts";
-import { Code, readable } from "./code.tsx";
-import { CopyButton, type Fact, Facts, Link } from "./components.tsx";
+import { noteInAudit } from "../../../actions/audit.ts";
+import { listRows, resourceNamed } from "../../../actions/row-search.ts";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
+import { SdsError } from "../../../domain/error.ts";
+import type { RowFilter } from "../../../domain/pages/row-filter.ts";
+import type { LineItem, Resource } from "../../../domain/resources.ts";
+import type { Shop } from "../../../domain/shop.ts";
+import { escapeControls, printable } from "../../../lib/log.ts";
+import { amountText } from "../../../lib/text.ts";
+import type { PageStore, RowForm } from "../../../store/port/pages.ts";
+import type { Handler } from "../admin-request.ts";
+import { Code, readable } from "../code.tsx";
+import { CopyButton, type Fact, Facts, Link } from "../components.tsx";
 import {
   DateOf,
   intervalText,

@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
-import * as actions from "../../actions/endpoint.ts";
-import { queueTestEvent } from "../../actions/test-event.ts";
-import { TOPIC_NAMES } from "../../domain/events/event.ts";
-import { hasAccess } from "../../domain/shop.ts";
-import { printable } from "../../lib/log.ts";
-import { counted, sentence } from "../../lib/text.ts";
-import type { WebhookSettings } from "../../store/port/webhooks.ts";
-import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
-import { Confirm, FieldError, Form, fieldAttributes, Link, OnceField } from "./components.tsx";
-import { reasonOf } from "./form.ts";
-import { EmptySection, SAMPLE_EVENT } from "./samples.tsx";
+import * as actions from "../../../actions/endpoint.ts";
+import { queueTestEvent } from "../../../actions/test-event.ts";
+import { TOPIC_NAMES } from "../../../domain/events/event.ts";
+import { hasAccess } from "../../../domain/shop.ts";
+import { printable } from "../../../lib/log.ts";
+import { counted, sentence } from "../../../lib/text.ts";
+import type { WebhookSettings } from "../../../store/port/webhooks.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "../admin-request.ts";
+import { Confirm, FieldError, Form, fieldAttributes, Link, OnceField } from "../components.tsx";
+import { reasonOf } from "../form.ts";
+import { EmptySection, SAMPLE_EVENT } from "../samples.tsx";
 import { findTestEvent, TestResult } from "./test-result.tsx";
 
 /** The tab of the endpoint, and the paths below it. */

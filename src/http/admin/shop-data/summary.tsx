@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { merchantLoadText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
-import type { ResourceCounts } from "../../domain/decide/commit.ts";
-import { explainTrouble, MISSING_APPROVALS, NOT_CONNECTED } from "../../domain/platform/connection-trouble.ts";
-import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { counted } from "../../lib/text.ts";
-import type { Handler } from "./admin-request.ts";
-import { Age, type Fact, Facts, Link, Time } from "./components.tsx";
-import { Live } from "./delivery-log.tsx";
-import { EmptySection, sampleData } from "./samples.tsx";
+import { merchantLoadText, type ShopStatus, shopStatus } from "../../../actions/shop.ts";
+import type { ResourceCounts } from "../../../domain/decide/commit.ts";
+import { explainTrouble, MISSING_APPROVALS, NOT_CONNECTED } from "../../../domain/platform/connection-trouble.ts";
+import { RESOURCES, type Resource } from "../../../domain/resources.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Handler } from "../admin-request.ts";
+import { Age, type Fact, Facts, Link, Time } from "../components.tsx";
+import { Live } from "../deliveries/log-table.tsx";
+import { EmptySection, sampleData } from "../samples.tsx";
 
 const TAB = "/data";
 
