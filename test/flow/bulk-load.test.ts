@@ -43,7 +43,8 @@ const KILLS: Kill[] = [
   // In the pages of contracts.
   {
     isThere: ({ stage, cursor }) => stage === "subscriptions" && cursor !== null,
-    hold: (platform) => platform.tell("hold", { held: { operation: "AllContracts", after: 3 } }),
+    // The load reads eight pages ahead, and applies none before it has them.
+    hold: (platform) => platform.tell("hold", { held: { operation: "AllContracts", after: 8 } }),
     release: (platform) => platform.tell("hold", { held: null }),
   },
 ];
