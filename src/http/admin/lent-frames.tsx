@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { hashToken } from "../../actions/session.ts";
 import { newRequestId, respondNotFound } from "../respond.ts";
 import type { RouteHandler } from "../routes.ts";
 import type { AdminDependencies, AdminFile, AdminPage } from "./admin-request.ts";
@@ -7,8 +8,8 @@ import type { Frame, Visitor } from "./visitor.ts";
 
 /** Our script opens the address at once. */
 const LOAN_MS = 60_000;
-const KEY_BYTES = 32;
 const NUMBER_BYTES = 16;
+const PATH = "/lent";
 
 /** A document for a frame, or a file. */
 type Loan = { html: string; frame: Frame } | AdminFile;
@@ -18,12 +19,14 @@ type Dependencies = Pick<AdminDependencies, "store" | "now" | "random">;
 /**
  * Lends a document or a file an address that works once. A frame or a download in a page of the platform's admin cannot
  * send an ID token, and a document that a script makes would have the page's own policy. Another node may serve the
- * address, so the loan waits in the database, sealed for the visitor.
+ * address, so the loan waits in the database. The address has a random number and nothing of the visitor.
  */
-async function lend({ store, now, random }: Dependencies, { key, root }: Visitor, loan: Loan): Promise<string> {
+async function lend({ store, now, random }: Dependencies, { shop, root }: Visitor, loan: Loan): Promise<string> {
   const number = random(NUMBER_BYTES).toHex();
-  await store.settingsPage.putNotice(key, pathOf(number), JSON.stringify(loan), now() + LOAN_MS);
-  return `${root}/lent/${key.toHex()}${number}`;
+  const key = keyOf(number);
+  await store.sessions.put(key, shop.id, now(), now() + LOAN_MS);
+  await store.settingsPage.putNotice(key, PATH, JSON.stringify(loan), now() + LOAN_MS);
+  return `${root}${PATH}/${number}`;
 }
 
 /** Responds with the address of a document, for our script. */
@@ -62,16 +65,16 @@ export async function lendFile(dependencies: Dependencies, visitor: Visitor, loa
 /** Makes the handler of lent addresses, with `:id` at the end. */
 export function createLentFrameHandler({ store, now }: Dependencies): RouteHandler {
   return async (_request, { id }) => {
-    if (!/^[0-9a-f]+$/.test(id) || id.length !== 2 * (KEY_BYTES + NUMBER_BYTES)) return respondNotFound();
-    const [key, number] = [id.slice(0, 2 * KEY_BYTES), id.slice(2 * KEY_BYTES)];
-    const [text] = await store.settingsPage.takeNotices(Uint8Array.fromHex(key), pathOf(number), now());
+    const key = keyOf(id);
+    const [text] = await store.settingsPage.takeNotices(key, PATH, now());
     if (text === undefined) return respondNotFound();
+    await store.sessions.end(key);
     const loan = JSON.parse(text) as Loan;
     return "file" in loan ? respondFile(loan) : respondFrame(loan.html, loan.frame);
   };
 }
 
-/** A path below which no page has notices. */
-function pathOf(number: string): string {
-  return `/lent/${number}`;
+/** Returns the key of the stored session that has the loan. No cookie matches it: a cookie's token has no space. */
+function keyOf(number: string): Uint8Array {
+  return hashToken(`lent ${number}`);
 }

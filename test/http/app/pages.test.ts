@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { hashToken } from "../../../src/actions/session.ts";
 import { StoreError } from "../../../src/store/port/store-error.ts";
 import { apply } from "../../support/app.ts";
 import { SECRET } from "../../support/connected.ts";
@@ -180,7 +181,7 @@ describe("the page in the platform's admin", () => {
       return headers.get("location") ?? "";
     };
     const address = await lend();
-    expect(address).toMatch(/^\/app\/lent\/[0-9a-f]{96}$/);
+    expect(address).toMatch(/^\/app\/lent\/[0-9a-f]{32}$/);
     expect((await all.test.request(address.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).status).toBe(404);
     const shown = await all.test.request(address);
     expect([shown.status, shown.headers.get("content-security-policy")]).toEqual([
@@ -191,6 +192,13 @@ describe("the page in the platform's admin", () => {
     expect(await shown.text()).toContain("Your subscription");
     expect((await all.test.request(address)).status).toBe(404);
     const late = await lend();
+    const number = late.slice("/app/lent/".length);
+    const stored = await all.store.sessions.find(hashToken(`lent ${number}`), all.test.clock.ms);
+    expect(stored?.shop.domain).toBe(NEW_SHOP);
+    for (const cookie of [number, `lent ${number}`, hashToken(`lent ${number}`).toBase64({ alphabet: "base64url" })]) {
+      const headers = { Cookie: `sds_session=${cookie.replace("=", "")}` };
+      expect((await all.test.request("/admin/keys", { headers })).status).toBe(401);
+    }
     all.test.clock.ms += 60_000;
     expect((await all.test.request(late)).status).toBe(404);
     expect((await one.post("/app/style/preview", { csrf: "wrong", source: "" })).status).toBe(403);
