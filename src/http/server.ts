@@ -28,14 +28,20 @@ export function createHttpApp(
 ) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
-  /** Returns an answer without a promise if the handler does (lib/waits.ts). */
+  /**
+   * Returns an answer without a promise if the handler does (lib/waits.ts). A path with a malformed id is unknown: the
+   * route of unknown paths above it answers.
+   */
   function serve(
-    { methods }: Route,
+    { path, methods }: Route,
     request: Request,
     parameters: Parameters,
     server?: Server<unknown>,
   ): Awaitable<Response> {
-    if (parameters["id"] !== undefined && !isPlainId(parameters["id"], request)) return respondNotFound();
+    if (parameters["id"] !== undefined && !isPlainId(parameters["id"], request)) {
+      const above = table.find((each) => each.path.endsWith("/*") && path.startsWith(each.path.slice(0, -1)));
+      return above === undefined ? unknown(request) : serve(above, request, {}, server);
+    }
     const handler = methods[request.method as Method];
     if (handler === undefined) return respondMethodNotAllowed(Object.keys(methods));
     try {

@@ -172,6 +172,18 @@ describe("the page in the platform's admin", () => {
     expect((await one.get("/app/webhooks/test")).headers.get("location")).toBe("/app/webhooks");
   });
 
+  test("an address with a malformed id has the page of unknown addresses, in the frame of its shop", async () => {
+    const { all, one } = await staffOfTwoShops();
+    const outside = await all.test.request("/admin/keys/a-b/revoke", { headers: { Accept: "text/html" } });
+    expect([outside.status, outside.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
+    for (const path of ["/app/keys/a-b/revoke", "/app/deliveries/%41", "/app/data/browse/a.b"])
+      for (const response of [await one.get(path), await one.document(path)]) {
+        expect(response.status).toBe(404);
+        expect(response.headers.get("content-security-policy")).toContain(`frame-ancestors https://${NEW_SHOP} https:`);
+        expect(await response.text()).toContain("There is nothing here</h1>");
+      }
+  });
+
   test("lends the preview an address that works once, for a minute, in a policy without scripts and requests", async () => {
     const { all, one } = await staffOfTwoShops();
     const lend = async () => {
