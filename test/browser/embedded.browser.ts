@@ -346,6 +346,27 @@ test("a refused form keeps what was typed, and the page can be loaded again", as
   await keys(frame).waitFor();
 });
 
+test("a click while the shop is connected again for long shows the page as soon as it is connected", async () => {
+  const { platform, sds, troubles, open, frame } = await embedded();
+  await open("/app/keys");
+  await keys(frame).waitFor();
+  platform.webhooksTo = `${program}/platform/webhooks`;
+  platform.shop(SHOP).uninstall();
+  await platform.settled();
+  const store = await openStoreIn(sds.data);
+  const shopId = (await store.shops.find(SHOP))?.id ?? 0;
+  await eventually(async () => (await store.connections.find(shopId)) === undefined);
+  await store.close();
+  platform.shop(SHOP).install();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  platform.fault = ({ operation }) => (operation === "exchange" ? { until: promise } : undefined);
+  await frame.getByRole("link", { name: "Webhooks", exact: true }).click();
+  await frame.getByRole("heading", { name: "Connecting your shop" }).waitFor();
+  resolve();
+  await frame.getByRole("heading", { name: "Webhooks", exact: true, level: 1 }).waitFor();
+  expect(troubles).toEqual([]);
+});
+
 test("without the admin's permission for the clipboard, the key is selected", async () => {
   const { page, open, frame } = await embedded();
   await open("/app/keys");

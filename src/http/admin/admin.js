@@ -170,6 +170,8 @@ async function visit(address, init = {}, remember = true) {
     if (response.status === 401) return showFailure(NOT_CONFIRMED);
     if (remember) rememberAddress(new URL(response.url));
     show(next);
+    // The shop is being connected. The server waits for that.
+    if (next.querySelector("meta[http-equiv]") !== null) visit(response.url);
   } catch {
     if (number === lastVisit) showFailure("The page could not be loaded. Look at your connection, then try again.");
   } finally {
@@ -183,8 +185,7 @@ function rememberAddress(url) {
   for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);
   for (const name of url.searchParams.keys()) query.delete(name);
   for (const [name, value] of url.searchParams) query.append(name, value);
-  for (const name of SPENT_PARAMETERS) query.delete(name);
-  const [before, after] = [withoutProof(location), `${url.pathname}?${query}`];
+  const [before, after] = [location, { pathname: url.pathname, search: `?${query}` }].map(withoutProof);
   history[after === before ? "replaceState" : "pushState"](null, "", `${after}${url.hash}`);
   shownAddress = after;
 }
