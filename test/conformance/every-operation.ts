@@ -91,6 +91,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
   await connections.beginExchange(shop.domain, "p1", START, START + 1);
+  await connections.extendExchange(shop.domain, "p1", START + 2);
   const newShop = { domain: shop.domain, plan: "pro" as const, currency: "USD" };
   await connections.install("p1", { shop: newShop, kind: "token", tokens: TOKENS, scopes: [], connectedAt: START });
   await connections.endExchange(shop.domain, "p1");

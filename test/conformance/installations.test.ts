@@ -74,6 +74,18 @@ describe.each(engines())("$name: installing the app in a shop", (engine) => {
     expect(await two.connections.install("p2", installation())).toBeUndefined();
   });
 
+  test("is extended by its own process only", async () => {
+    const { store } = await storeWithShop(engine);
+    await store.connections.beginExchange(DOMAIN, "p1", START, START + 100);
+    await store.connections.extendExchange(DOMAIN, "p2", START + 200);
+    await store.connections.extendExchange("other.myshopify.com", "p1", START + 300);
+    await store.connections.extendExchange(DOMAIN, "p1", START + 150);
+    expect(await store.connections.beginExchange(DOMAIN, "p2", START + 150, START + 400)).toBe(false);
+    expect(await store.connections.beginExchange(DOMAIN, "p2", START + 151, START + 400)).toBe(true);
+    await store.connections.extendExchange(DOMAIN, "p1", START);
+    expect(await store.connections.beginExchange(DOMAIN, "p1", START + 400, START + 500)).toBe(false);
+  });
+
   test("may begin again when a failed exchange has ended, but another process cannot end it", async () => {
     const { store } = await storeWithShop(engine);
     await store.connections.beginExchange(DOMAIN, "p1", START, START + 100);

@@ -41,7 +41,7 @@ interface Dependencies {
   shops: Pick<ShopStore, "find" | "byId" | "rename" | "removing">;
   connections: Pick<
     ConnectionStore,
-    "find" | "shopMovedTo" | "beginExchange" | "install" | "endExchange" | "endAllExchanges"
+    "find" | "shopMovedTo" | "beginExchange" | "extendExchange" | "install" | "endExchange" | "endAllExchanges"
   >;
   endpoint: Pick<TokenEndpoint, "byIdToken">;
   installations: Pick<InstallationReader, "read">;
@@ -57,8 +57,11 @@ interface Dependencies {
 
 /** How long a view waits for its exchange. The merchant sees an empty frame meanwhile. */
 const VIEW_WAIT_MS = 5_000;
-/** After this time, another process may repeat an exchange. Requesting and storing the tokens takes less time. */
+/** How long a view waits for another process. Requesting and storing the tokens takes less time. */
 const EXCHANGE_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 5_000;
+/** Shorter than VIEW_WAIT_MS: after a kill, another process repeats the exchange while a view still waits. */
+const LEASE_MS = 4_000;
+const EXTEND_LEASE_EVERY_MS = 1_000;
 /** The time between two checks whether another process has connected the shop. */
 const POLL_MS = 200;
 /** The time between two checks of a connection by views, and between two failed exchanges of a connected shop. */
@@ -148,12 +151,12 @@ function createExchange(dependencies: Dependencies) {
   /** @returns undefined while another process exchanges an ID token of the shop */
   async function tryOnce(idToken: IdToken, text: string): Promise<Opening | undefined> {
     const { shop: domain } = idToken;
-    const isOurs = await connections.beginExchange(domain, processId, now(), now() + EXCHANGE_TIMEOUT_MS);
+    const isOurs = await connections.beginExchange(domain, processId, now(), now() + LEASE_MS);
     try {
       // Another process may have connected the shop.
       const known = await findShop(dependencies, domain);
       if (known !== undefined && !isNeeded(await connections.find(known.id))) return { shop: known };
-      return isOurs ? await install(dependencies, processId, idToken, text) : undefined;
+      return isOurs ? await installWithLease(dependencies, processId, idToken, text) : undefined;
     } finally {
       if (isOurs) await connections.endExchange(domain, processId);
     }
@@ -174,10 +177,8 @@ function createExchange(dependencies: Dependencies) {
     } catch (thrown) {
       if (thrown instanceof SdsError && thrown.code === "conflict") return { waits: "removal" };
       if (!(thrown instanceof PlatformError)) throw thrown;
-      log.warn("a shop could not be connected, because the platform gave no tokens", {
-        shop: domain,
-        ...failureFields(thrown),
-      });
+      const fields = { shop: domain, ...failureFields(thrown) };
+      log.warn("a shop could not be connected, because the platform gave no tokens", fields);
       return { waits: "platform" };
     }
   }
@@ -204,6 +205,17 @@ function needsTokens(connection: Connection | undefined, now: number): boolean {
   if (trouble !== null) return needsNewTokens(trouble);
   const lacksScopes = kind === "refresh" && missingScopes(scopes).length > 0;
   return lacksScopes && Math.abs(now - connectedAt) >= SCOPES_EVERY_MS;
+}
+
+/** Installs, and extends the lease meanwhile. @throws PlatformError */
+async function installWithLease(dependencies: Dependencies, processId: string, idToken: IdToken, text: string) {
+  const { connections, now, sleep } = dependencies;
+  const installing = install(dependencies, processId, idToken, text);
+  const ended = Promise.allSettled([installing]).then(() => true);
+  while (!(await Promise.race([ended, sleep(EXTEND_LEASE_EVERY_MS).then(() => false)])))
+    // A failure loses the lease at worst. Then the tokens are dropped, and the next view exchanges again.
+    await connections.extendExchange(idToken.shop, processId, now() + LEASE_MS).catch(() => undefined);
+  return installing;
 }
 
 /** Exchanges an ID token, stores the shop with its tokens, and reads what the shop granted. @throws PlatformError */

@@ -68,6 +68,8 @@ export interface ConnectionStore {
    * @returns whether this process may exchange
    */
   beginExchange(domain: string, process: string, now: number, until: number): Promise<boolean>;
+  /** Extends the reservation of a process. Changes nothing if the reservation has passed to another process. */
+  extendExchange(domain: string, process: string, until: number): Promise<void>;
   /**
    * Stores the shop, its connection and its tokens in one transaction, and ends the exchange.
    * @returns the shop; undefined if the process no longer has the reservation, which stores nothing

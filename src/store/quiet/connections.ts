@@ -147,7 +147,7 @@ function exchanges(
   db: QuietDatabase,
   vault: Vault,
   random: (bytes: number) => Uint8Array,
-): Pick<ConnectionStore, "beginExchange" | "install" | "endExchange" | "endAllExchanges"> {
+): Pick<ConnectionStore, "beginExchange" | "extendExchange" | "install" | "endExchange" | "endAllExchanges"> {
   const end = (domain: string, process: string) =>
     sql`DELETE FROM token_exchanges WHERE domain = ${domain} AND process = ${process}`;
 
@@ -162,6 +162,12 @@ function exchanges(
         );
         return begun > 0;
       });
+    },
+
+    async extendExchange(domain, process, until) {
+      await db.run(
+        sql`UPDATE token_exchanges SET ends_at = ${until} WHERE domain = ${domain} AND process = ${process}`,
+      );
     },
 
     async install(process, { shop: newShop, kind, tokens, scopes, connectedAt }) {

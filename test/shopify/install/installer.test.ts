@@ -138,6 +138,33 @@ test.skipIf(!hasPostgres())("20 views at once on two nodes make one exchange", a
   expect(all.platform.exchanges).toBe(2);
 });
 
+test.skipIf(!hasPostgres())("another node does not repeat an exchange that outlasts its lease", async () => {
+  const masterKeyFile = join(temporaryFolder(), "master.key");
+  const env = { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile };
+  const all = await installing(env);
+  const other = new Installing(await appBeside(all.platform, env), all.platform);
+  const { connections } = all.store;
+  const extend = connections.extendExchange;
+  let leaseEnd = 0;
+  connections.extendExchange = async (domain, process, until) => {
+    await extend(domain, process, until);
+    leaseEnd = until;
+  };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  all.platform.fault = ({ operation }) => (operation === "exchange" ? { until: promise } : undefined);
+  const first = all.open();
+  await eventually(() => all.platform.exchanges === 1);
+  const second = other.open();
+  for (let seconds = 1; seconds <= 9; seconds += 1) {
+    all.test.clock.ms += 1_000;
+    await eventually(() => leaseEnd === all.test.clock.ms + 4_000);
+    other.test.clock.ms = all.test.clock.ms;
+  }
+  resolve();
+  for (const opening of await Promise.all([first, second])) expect(opening).toMatchObject({ shop: { domain: NEW } });
+  expect(all.platform.exchanges).toBe(1);
+});
+
 test.skipIf(!hasPostgres())("a shop whose node was killed in an exchange heals when the reservation ends", async () => {
   const masterKeyFile = join(temporaryFolder(), "master.key");
   const all = await installing({ SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile });
