@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
 import type { PlatformShop } from "../../test/support/platform/shop.ts";
 import type { StandIn } from "../../test/support/platform/stand-in.ts";
@@ -40,7 +42,7 @@ export async function live(world: World): Promise<Remembered> {
   await world.program.run(["webhook", "rotate-secret", "--overlap", "30d", "--yes", "--shop", ALPHA]);
   await serveAndFail(world, remembered);
   await serveAndCrash(world, remembered);
-  await leaveForm(world, remembered);
+  await leaveForms(world, remembered);
   await leaveWaiting(world);
   await leaveStaged(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
@@ -228,22 +230,29 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
 }
 
 /**
- * Opens a wrong sign-in link, then makes a key in the settings. Stops the program before the count of wrong links
- * expires, and before a page shows the key.
+ * Opens a wrong sign-in link, then makes a key in the settings and adds an e-mail address for alerts. Stops the program
+ * before the count of wrong links expires, before a page shows the key, and before a mail server takes the e-mail.
  */
-async function leaveForm({ program }: World, { sessionCookie }: Remembered): Promise<void> {
-  const server = await program.serve();
-  const headers = { Cookie: sessionCookie };
+async function leaveForms({ program }: World, { sessionCookie }: Remembered): Promise<void> {
+  const mailServer = join(program.data, "..", "smtp-url");
+  writeFileSync(mailServer, "smtp://127.0.0.1:9/?from=sds@example.com", { mode: 0o600 });
+  const server = await program.serve({ SDS_SMTP_URL_FILE: mailServer, SDS_PUBLIC_URL: "https://sds.example.com" });
   const wrong = new URLSearchParams({ token: "A".repeat(43) });
   await fetch(`${server.url}/admin/sign-in`, { method: "POST", body: wrong });
-  const page = await (await fetch(`${server.url}/admin/keys`, { headers })).text();
+  await postForm(server, "/admin/keys", sessionCookie, { label: "Never shown" });
+  await postForm(server, "/admin/alerts", sessionCookie, { address: "ana@example.com" });
+  await server.stop();
+}
+
+async function postForm(server: Server, path: string, cookie: string, fields: Record<string, string>): Promise<void> {
+  const headers = { Cookie: cookie };
+  const page = await (await fetch(server.url + path, { headers })).text();
   const [csrf = "", once = ""] = ["csrf", "once"].map(
     (name) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1],
   );
-  const body = new URLSearchParams({ csrf, once, label: "Never shown" });
-  const posted = await fetch(`${server.url}/admin/keys`, { method: "POST", headers, body, redirect: "manual" });
-  if (posted.status !== 303) throw new Error(`the form of a new key was answered with ${posted.status}`);
-  await server.stop();
+  const body = new URLSearchParams({ csrf, once, ...fields });
+  const posted = await fetch(server.url + path, { method: "POST", headers, body, redirect: "manual" });
+  if (posted.status !== 303) throw new Error(`the form of ${path} was answered with ${posted.status}`);
 }
 
 /** Queues events while `serve` does not run. */
