@@ -1,4 +1,4 @@
-import { Command, type Help, type Option } from "commander";
+import { Command, type ErrorOptions, type Help, type Option } from "commander";
 
 export interface JsonFlag {
   json?: boolean;
@@ -19,6 +19,13 @@ export class SdsCommand extends Command {
 
   override createCommand(name?: string): SdsCommand {
     return new SdsCommand(name);
+  }
+
+  /** Adds the usage to the refusal of a command line that lacks something. */
+  override error(message: string, options?: ErrorOptions): never {
+    const isLacking = options?.code?.startsWith("commander.missing") ?? false;
+    const usage = isLacking ? `; usage: ${super.createHelp().commandUsage(this)}` : "";
+    return super.error(`${message}${usage}`, options);
   }
 
   jsonOption(): this {

@@ -4,6 +4,7 @@ import { type Config, readConfig } from "../config.ts";
 import type { Actor } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
+import { didYouMean } from "../lib/similar.ts";
 import { userName } from "../store/files/file-owner.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
@@ -69,17 +70,28 @@ function nameOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${parent.name()} ${command.name()}`;
 }
 
-/** Opens the store for a command on one shop, see `chooseShop`. */
-export async function withShop<T>(command: Command, run: (store: Store, shop: Shop) => Promise<T>): Promise<T> {
-  const { shop } = command.opts<{ shop?: string }>();
-  return withStore(command, async (store) => run(store, await chooseShop(store, shop ?? configOf(command).shop)));
+/**
+ * Opens the store for a command on one shop: the named one, else the one that has `id`, see `chooseShop`.
+ * @param id of an API key or a delivery, or the fingerprint of a key
+ */
+export async function withShop<T>(
+  command: Command,
+  run: (store: Store, shop: Shop) => Promise<T>,
+  id?: string,
+): Promise<T> {
+  const named = command.opts<{ shop?: string }>().shop ?? configOf(command).shop;
+  return withStore(command, async (store) => {
+    const owner = named !== null || id === undefined ? undefined : await store.shops.owning(id);
+    return run(store, owner ?? (await chooseShop(store, named)));
+  });
 }
 
 /** @throws SdsError `not_found` */
 export async function findShop(store: Store, domain: string): Promise<Shop> {
   const shop = await store.shops.find(parseDomain(domain));
-  if (shop === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
-  return shop;
+  if (shop !== undefined) return shop;
+  const domains = (await store.shops.list()).map((each) => each.domain);
+  throw new SdsError("not_found", `there is no shop ${domain}${didYouMean(domain, domains)}`);
 }
 
 /** Finds the named shop; without a name, the only shop. @throws SdsError `not_found`; `invalid` for several shops */

@@ -7,9 +7,11 @@ import {
   type DeliveryKind,
   type DeliveryStatus,
 } from "../domain/deliveries/delivery.ts";
+import { numberOf } from "../domain/deliveries/subject.ts";
 import { invalid } from "../domain/error.ts";
+import { escapeControls } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
-import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
+import { isoUtc, isoUtcOrNull, spanText } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { operator, withShop } from "./context.ts";
@@ -76,20 +78,22 @@ async function list({ json, subject, ...filter }: DeliveryListFlags, command: Co
     const subjects = subject === undefined ? undefined : await findSubjects(store.pages, shop, subject);
     return store.deliveries.list(shop.id, { ...filter, ...(subjects !== undefined && { subjects }) });
   });
-  printList(json, deliveries.map(listEntry), "There are no such deliveries.", {
+  if (json) return printJson(deliveries.map(listEntry));
+  const now = Date.now();
+  printList(false, deliveries, "There are no such deliveries.", {
     ID: ({ id }) => id,
-    KIND: ({ kind }) => kind,
-    TOPIC: topicText,
+    AGE: ({ createdAt }) => spanText(now - createdAt),
     STATUS: ({ status }) => status,
+    TOPIC: topicText,
+    ABOUT: subjectText,
     ATTEMPTS: ({ attempts }) => String(attempts),
     HTTP: ({ lastStatusCode }) => String(lastStatusCode ?? ""),
-    CREATED: ({ createdAt }) => createdAt,
     ERROR: ({ error }) => error ?? "",
   });
 }
 
 async function show(id: string, { json }: JsonFlag, command: Command): Promise<void> {
-  const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id));
+  const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id), id);
   if (json)
     printJson({ ...listEntry(delivery), body: delivery.body, signature, history: delivery.history.map(attemptEntry) });
   else printDelivery(delivery, signature);
@@ -100,8 +104,10 @@ async function retry(id: string | undefined, options: DeliveryRetryFlags, comman
   if (id === undefined) return retryDead(options, command);
   if (options.since !== undefined || options.yes === true)
     throw invalid("--since and --yes can only be used with --dead");
-  const { delivery, signature } = await withShop(command, (store, shop) =>
-    retryDelivery(store, { shop, actor: operator() }, id, Date.now()),
+  const { delivery, signature } = await withShop(
+    command,
+    (store, shop) => retryDelivery(store, { shop, actor: operator() }, id, Date.now()),
+    id,
   );
   if (options.json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);
@@ -140,6 +146,17 @@ function topicText({ topic, test }: { topic: string; test?: boolean }): string {
   return test ? `${topic} (test)` : topic;
 }
 
+/** Names what a delivery is about: "order 8001", or the contract, or the customer. */
+function subjectText({ subject: { contract, order, customer } }: Delivery): string {
+  if (order !== null) return `order ${numberOf(order)}`;
+  return contract === null ? (customer ?? "") : `contract ${numberOf(contract)}`;
+}
+
+/** Writes a body on several lines, as it would be read. Its signature is of the line that `--json` has. */
+function readableBody(body: string): string {
+  return JSON.stringify(JSON.parse(body), null, 2);
+}
+
 function printDelivery(delivery: DeliveryDetails, signature: string | null): void {
   const { id, kind, status, attempts, createdAt, nextAttemptAt, lastStatusCode, error, body, history } = delivery;
   printFields({
@@ -153,8 +170,9 @@ function printDelivery(delivery: DeliveryDetails, signature: string | null): voi
     lastStatusCode: String(lastStatusCode ?? "none"),
     error: error ?? "none",
     signature: signature ?? "none",
-    body,
   });
+  printLine("");
+  printLine(escapeControls(readableBody(body)));
   if (history.length === 0) return;
   printLine("");
   printFields(

@@ -1,11 +1,9 @@
 import { SdsError } from "../domain/error.ts";
-import { isLike } from "../domain/records/refusal.ts";
 import { type Entry, TOPICS } from "../http/docs/site.ts";
+import { isLike } from "../lib/similar.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { printJson, printLine, printList, tell } from "./print.ts";
+import { DEFAULT_COLUMNS, printJson, printLine, printList, tell } from "./print.ts";
 
-/** The width if the terminal does not tell its own. */
-const DEFAULT_COLUMNS = 80;
 /** Wider text is hard to read. */
 const MAX_COLUMNS = 100;
 
@@ -15,10 +13,10 @@ export function addDocsCommand(program: SdsCommand): void {
     .description("print a page of the documentation; without a topic, list the pages. `serve` has the same at /docs")
     .argument("[topic]", "a page or a section, such as quick-start or errors")
     .jsonOption()
-    .examples("sds docs", "sds docs quick-start", "sds docs errors | less")
+    .examples("sds docs", "sds docs quick-start", "sds docs errors")
     .action((topic: string | undefined, options: JsonFlag) => {
-      if (topic === undefined) list(options);
-      else print(findTopic(topic), options);
+      if (topic === undefined) return list(options);
+      return print(findTopic(topic), options);
     });
 }
 
@@ -31,10 +29,38 @@ function list({ json }: JsonFlag): void {
   if (!json) tell("Print one with `sds docs TOPIC`.");
 }
 
-function print({ topic, name, text: textOf }: Entry, { json }: JsonFlag): void {
+async function print({ topic, name, text: textOf }: Entry, { json }: JsonFlag): Promise<void> {
   const text = textOf();
   if (json) printJson({ topic, name, text });
-  else printLine((process.stdout.isTTY ? forTerminal(text) : text).trimEnd());
+  else if (process.stdout.isTTY) await page(forTerminal(withCommands(text)).trimEnd());
+  else printLine(text.trimEnd());
+}
+
+/** Shows a text in the user's pager, else in `less`. Without a pager it is printed. */
+async function page(text: string): Promise<void> {
+  const pager = process.env["PAGER"] ?? "less";
+  // For less: leave at once if the text fits the screen, keep colours, and keep the text on the screen at the end.
+  const env = { LESS: "FRX", ...process.env };
+  const [program = "", ...args] = pager.split(" ").filter((word) => word !== "");
+  if (program === "" || Bun.which(program) === null) return printLine(text);
+  const child = Bun.spawn([program, ...args], {
+    stdin: Buffer.from(`${text}\n`),
+    stdout: "inherit",
+    stderr: "inherit",
+    env,
+  });
+  await child.exited;
+}
+
+/** Writes links to other pages as the commands that print them. */
+function withCommands(markdown: string): string {
+  return markdown.replaceAll(
+    /\[([^\]]+)\]\(([a-z-]+)\.md(?:#([\w-]+))?\)/g,
+    (link, label: string, guide: string, anchor?: string) => {
+      const topic = [anchor, guide].find((each) => TOPICS.some((entry) => entry.topic === each));
+      return topic === undefined ? link : `${label} (\`sds docs ${topic}\`)`;
+    },
+  );
 }
 
 /** Finds a topic by its name. @throws SdsError `not_found`, with the similar topics */

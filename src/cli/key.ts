@@ -52,8 +52,10 @@ export function addKeyCommands(program: SdsCommand): void {
     .shopAndJsonOptions()
     .examples("sds key revoke cad_pk_1a2b3c4d")
     .action(async (which: string, { json }: JsonFlag, command: Command) => {
-      const revoked = await withShop(command, (store, shop) =>
-        revokeKey(store, { shop, actor: operator() }, which, Date.now()),
+      const revoked = await withShop(
+        command,
+        (store, shop) => revokeKey(store, { shop, actor: operator() }, which, Date.now()),
+        which,
       );
       if (json) printJson({ id: revoked.id, revokedAt: isoUtc(revoked.revokedAt) });
       else tell(`Revoked the key ${revoked.label} (${revoked.id}).`);

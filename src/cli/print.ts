@@ -21,6 +21,9 @@ function isStdoutClosed(): boolean {
 /** Checked once, because a check for each line would cost more than the line. */
 const IS_STDOUT_CLOSED = isStdoutClosed();
 
+/** The width of a terminal that does not tell its own. */
+export const DEFAULT_COLUMNS = 80;
+
 /** The beginning of the message of an error after which nothing more is printed to stdout. */
 export const CANNOT_WRITE = "cannot write to stdout";
 
@@ -109,20 +112,47 @@ export function printList<T>(
   else printTable(entries, columns);
 }
 
-/** Prints a table, each column as wide as its longest text. @param columns the text of an entry for each heading */
+const GAP = "  ";
+/** A terminal's lines cut no column to less than this. */
+const MIN_CUT_WIDTH = 8;
+
+/**
+ * Prints a table, each column as wide as its longest text. On a terminal, the widest columns are cut until a line fits;
+ * the first column, which names the entry, stays whole.
+ * @param columns the text of an entry for each heading
+ */
 export function printTable<T>(entries: readonly T[], columns: Record<string, (entry: T) => string>): void {
   const headings = Object.keys(columns);
-  const rows = entries.map((entry) => Object.values(columns).map((text) => text(entry)));
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  const rows = entries.map((entry) => Object.values(columns).map((text) => printable(text(entry))));
+  const widest = headings.map((heading, column) =>
+    Math.max(...[heading, ...rows.map((row) => row[column] ?? "")].map((text) => Bun.stringWidth(text))),
   );
+  const widths = process.stdout.isTTY ? fitted(widest, process.stdout.columns || DEFAULT_COLUMNS) : widest;
   const line = (cells: string[]) =>
     cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
+      .map((cell, column) => padded(cell, widths[column] ?? 0))
+      .join(GAP)
       .trimEnd();
   printLine(styleText("bold", line(headings), { stream: process.stdout }));
-  for (const row of rows) printLine(printable(line(row)));
+  for (const row of rows) printLine(line(row));
+}
+
+/** Makes the widest columns narrower, until they fit between the gaps, or none can be cut further. */
+function fitted(widths: readonly number[], columns: number): number[] {
+  const room = columns - GAP.length * (widths.length - 1);
+  const fitting = [...widths];
+  while (fitting.reduce((sum, width) => sum + width, 0) > room) {
+    const widest = Math.max(...fitting.slice(1));
+    if (widest <= MIN_CUT_WIDTH) break;
+    fitting[fitting.indexOf(widest, 1)] = widest - 1;
+  }
+  return fitting;
+}
+
+/** Pads or cuts a text to a width, in columns of a terminal. */
+function padded(text: string, width: number): string {
+  const cut = Bun.stringWidth(text) > width ? Bun.sliceAnsi(text, 0, width, "…") : text;
+  return cut + " ".repeat(Math.max(0, width - Bun.stringWidth(cut)));
 }
 
 /** Prints a name and its value on each line. */

@@ -22,6 +22,7 @@ import { CANNOT_WRITE, hasPrintedJson, printJson, printLine, safeMessage, tell, 
 import { addPullCommand } from "./pull/pull-command.ts";
 import { addServeCommand } from "./serve.ts";
 import { addSettings } from "./settings-files.ts";
+import { addSettingsHelp } from "./settings-help.ts";
 import { addShopCommands } from "./shop.ts";
 import { addStatusCommand } from "./status.ts";
 import { addStyleCommands } from "./style.ts";
@@ -101,30 +102,37 @@ export function buildProgram(): SdsCommand {
     .exitOverride()
     // commander writes `error:` before a message, and its suggestion on a second line.
     .configureOutput({ outputError: (text) => tellError(text.replace(/^error: /, "")) });
+  program.commandsGroup("Run:");
   addServeCommand(program);
   addDemoCommand(program);
+  addServiceCommands(program);
+  addStatusCommand(program);
+  program.commandsGroup("Shops and their data:");
   addShopCommands(program);
   addSyncCommand(program);
-  addKeyCommands(program);
-  addAdminCommands(program);
   addImportCommands(program);
-  addWebhookCommands(program);
-  addDeliveryCommands(program);
-  addListenCommand(program);
   addInboxCommands(program);
   addCustomerCommands(program);
   addFieldCommands(program);
   addStyleCommands(program);
   addPlatformCommands(program);
+  program.commandsGroup("Access and webhooks:");
+  addKeyCommands(program);
+  addAdminCommands(program);
+  addWebhookCommands(program);
+  addDeliveryCommands(program);
+  addListenCommand(program);
+  addPullCommand(program);
+  program.commandsGroup("Backup:");
   addBackupCommands(program);
   addCopyCommand(program);
-  addPullCommand(program);
-  addStatusCommand(program);
-  addServiceCommands(program);
+  program.commandsGroup("Help:");
   addDocsCommand(program);
   addCompletionCommands(program);
   addManualCommand(program);
   addVersionCommand(program);
+  program.helpCommand("help [command]", "print the help of a command");
+  addSettingsHelp(program);
   return program;
 }
 

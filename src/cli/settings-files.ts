@@ -1,15 +1,13 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { distance } from "fastest-levenshtein";
 import { type Environment, SETTING_NAMES } from "../config.ts";
 import { codeOf, invalid, messageOf } from "../domain/error.ts";
+import { nearest } from "../lib/similar.ts";
 import { ownerName } from "../store/files/file-owner.ts";
 
 /** Settings of all commands on this machine, below those of a data folder. A package installs it. */
 const SYSTEM_FILE = "/etc/sds/sds.env";
 const MAX_BYTES = 64 * 1024;
-/** A name with more mistakes than this is not taken for a misspelt setting. */
-const MAX_MISTAKES = 3;
 /** The only setting without the prefix. PostgreSQL's programs have it too. */
 const FOREIGN_NAME = "PGPASSFILE";
 
@@ -83,10 +81,7 @@ function unknownNames(place: string, names: readonly string[]): string[] {
   return ours
     .filter((name) => name !== FOREIGN_NAME && !SETTING_NAMES.includes(name))
     .map((name) => {
-      const [nearest] = SETTING_NAMES.map((known) => ({ known, mistakes: distance(known, name) }))
-        .filter(({ mistakes }) => mistakes <= MAX_MISTAKES)
-        .toSorted((one, other) => one.mistakes - other.mistakes);
-      const hint = nearest === undefined ? "" : `: did you mean ${nearest.known}?`;
-      return `${name} in ${place} is no setting of sds${hint}`;
+      const meant = nearest(name, SETTING_NAMES);
+      return `${name} in ${place} is no setting of sds${meant === undefined ? "" : `: did you mean ${meant}?`}`;
     });
 }

@@ -176,9 +176,9 @@ async function remove(
   command: Command,
 ): Promise<void> {
   if (!yes) {
-    await withStore(command, (store) => checkRemovable(store, domain));
+    const contents = await withStore(command, (store) => contentsOf(store, domain));
     // The store is closed during the question. An answer can take hours, and an open store would block a restore.
-    await confirm(`this removes ${domain} with its keys, its deliveries and its mirror`, yes);
+    await confirm(`this removes ${domain} with ${contents}`, yes);
   }
   await withStore(command, async (store) => {
     await checkRemovable(store, domain);
@@ -187,6 +187,21 @@ async function remove(
   });
   if (json) printJson({ domain });
   else tell(`Removed ${domain}.`);
+}
+
+/** Says what a removal takes, for its question. @throws SdsError `not_found` */
+async function contentsOf(store: Store, domain: string): Promise<string> {
+  await checkRemovable(store, domain);
+  const shop = await store.shops.find(domain);
+  if (shop === undefined) return "what its interrupted removal left";
+  const { customers, subscriptions, orders } = await store.shops.rowCounts(shop.id);
+  const keys = await store.keys.list(shop.id);
+  return [
+    counted(keys.length, "API key", "API keys"),
+    counted(subscriptions, "subscription", "subscriptions"),
+    counted(orders, "order", "orders"),
+    `${counted(customers, "customer", "customers")} and its delivery log`,
+  ].join(", ");
 }
 
 /** Also accepts a shop whose removal was interrupted. @throws SdsError `not_found` for an unknown shop */

@@ -1,3 +1,4 @@
+import { isLike } from "../lib/similar.ts";
 import { invalid, SdsError } from "./error.ts";
 import type { TriggerHandle } from "./events/trigger.ts";
 import type { RetryPlan } from "./retry-plan.ts";
@@ -79,15 +80,23 @@ export function parseDomain(text: string): string {
   );
 }
 
+/** The platform gives each shop a name below this domain. */
+const PLATFORM_DOMAIN = "myshopify.com";
+
 /**
  * Checks the domain of a shop to add. `parseDomain` also accepts IP addresses, because an earlier version added shops
  * by IP address.
- * @throws SdsError `invalid` also for an IP address
+ * @throws SdsError `invalid` also for an IP address, or a misspelt domain of the platform
  */
 export function parseNewDomain(text: string): string {
   // The last label of a host name is never a number.
-  if (!/\.[0-9]+$/.test(text)) return parseDomain(text);
-  throw invalid(`"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
+  if (/\.[0-9]+$/.test(text))
+    throw invalid(`"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
+  const domain = parseDomain(text);
+  const [name = ""] = domain.split(".");
+  const meant = `${name}.${PLATFORM_DOMAIN}`;
+  if (domain === meant || !isLike(domain.slice(name.length + 1), PLATFORM_DOMAIN)) return domain;
+  throw invalid(`"${text}" is not a shop's domain: did you mean ${meant}?`);
 }
 
 /** @throws SdsError `invalid` */

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { hashKey } from "../../src/domain/key.ts";
+import type { Shop } from "../../src/domain/shop.ts";
 import { START } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, commit, failures, removeShop, TOKENS } from "./fixtures.ts";
+import { addShop, apiKey, commit, failures, removeShop, TOKENS } from "./fixtures.ts";
 
 const DEFAULTS = { planFixed: false, retryDays: [1, 3, 5], creditTitle: "Loyalty credit", triggers: [] };
 const removed = { name: "SdsError", code: "not_found" };
@@ -30,6 +33,21 @@ describe.each(engines())("$name: shops", (engine) => {
     expect(await store.shops.byId(beta.id + 100)).toBeUndefined();
     expect(await store.shops.settings(alpha.id)).toEqual({ ...DEFAULTS, planFixed: true });
     expect(await store.shops.settings(beta.id)).toEqual(DEFAULTS);
+  });
+
+  test("are found by the id of a key or a delivery, and by a fingerprint that one shop has", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const add = (owner: Shop, label: string, fingerprint: string) =>
+      store.keys.add(owner.id, { ...apiKey(label), fingerprint }, hashKey(label));
+    await add(shop, "a", "cad_pk_shared");
+    await add(other, "b", "cad_pk_shared");
+    await add(other, "c", "cad_pk_alone");
+    const id = await deadDelivery(store, shop);
+    expect(await store.shops.owning(apiKey("b").id)).toEqual(other);
+    expect(await store.shops.owning(id)).toEqual(shop);
+    expect(await store.shops.owning("cad_pk_alone")).toEqual(other);
+    expect(await store.shops.owning("cad_pk_shared")).toBeUndefined();
+    expect(await store.shops.owning("key_unknown")).toBeUndefined();
   });
 
   test("have a domain each", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Shop } from "../../src/domain/shop.ts";
 import { temporaryFolder } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
 import { failure, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
@@ -10,6 +12,8 @@ const WAYS = "with one of --client-credentials, --app-key-file, --token-stdin an
 const NO_DOMAIN = "is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com";
 const LABEL = "the label must have 1 to 200 characters and no control or invisible characters";
 const KEY = /^cad_pk_[0-9a-f]{48}$/;
+
+const NOTHING = "0 API keys, 0 subscriptions, 0 orders, 0 customers and its delivery log";
 
 describe("shop", () => {
   test("is added, listed, shown, changed, and removed only with --yes", async () => {
@@ -24,7 +28,7 @@ describe("shop", () => {
     });
     expect(await program.json(["shop", "show", DOMAIN])).toEqual({ ...added, plan: "free+addon", currency: "EUR" });
     expect(await program.run(["shop", "remove", DOMAIN])).toEqual(
-      failure(2, `this removes ${DOMAIN} with its keys, its deliveries and its mirror: add --yes to do it`),
+      failure(2, `this removes ${DOMAIN} with ${NOTHING}: add --yes to do it`),
     );
     expect(await program.run(["shop", "remove", DOMAIN, "--yes"])).toMatchObject({ status: 0, stdout: "" });
     expect(await program.json<unknown>(["shop", "list"])).toEqual([]);
@@ -160,7 +164,8 @@ describe("usage", () => {
   test.each([
     [["shop", "add", DOMAIN, "--plam", "pro"], "unknown option '--plam' (Did you mean --plan?)"],
     [["shop", "lst"], "unknown command 'lst' (Did you mean list?)"],
-    [["shop", "add"], "missing required argument 'domain'"],
+    [["shop", "add"], "missing required argument 'domain'; usage: sds shop add [options] <domain>"],
+    [["shop", "add", "a.myshopfy.com"], '"a.myshopfy.com" is not a shop\'s domain: did you mean a.myshopify.com?'],
     [
       ["shop", "add", DOMAIN, "more"],
       "too many arguments for 'add'. Expected 1 argument but got 2: alpha.myshopify.com, more.",
@@ -171,7 +176,7 @@ describe("usage", () => {
     [["shop", "add", DOMAIN, "--plan", "gold"], '"gold" is not a plan: choose pro, free, free+addon'],
     [["shop", "add", DOMAIN, "--currency", "usd"], '"usd" is not a currency: write its ISO 4217 code, like USD'],
     [["shop", "set", DOMAIN], "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers"],
-    [["key", "create"], "required option '--label <text>' not specified"],
+    [["key", "create"], "required option '--label <text>' not specified; usage: sds key create [options]"],
     [["key", "create", "--label", " "], LABEL],
     [["key", "create", "--label", "a\u001b[31m"], LABEL],
     [["key", "import", "--label", "A", "--legacy"], "the key must be cad_pk_ and 48 lower-case hexadecimal digits"],
@@ -298,5 +303,44 @@ describe("a data folder that cannot be used ends with 1 and one line", () => {
     const { status, stderr } = await new Program(folder).run(["shop", "list"]);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^sds: cannot open the database .*: file is not a database\n$/);
+  });
+});
+
+test("a misspelt topic or shop is refused with the one that was probably meant", async () => {
+  const program = await Program.withShop();
+  const topics = ["webhook", "set", "--topics", "order.charge"];
+  expect((await program.run(topics)).stderr).toContain('"order.charge" is not a topic (did you mean order.charged?)');
+  expect(await program.run(["shop", "show", "alhpa.myshopify.com"])).toEqual(
+    failure(3, `there is no shop alhpa.myshopify.com (did you mean ${DOMAIN}?)`),
+  );
+});
+
+test("a key and a delivery are found by their ids if there are several shops", async () => {
+  const program = await Program.withShop();
+  await program.json(["shop", "add", "beta.myshopify.com"]);
+  const create = (shop: string) =>
+    program.json<{ id: string; fingerprint: string }>(["key", "create", "--label", "A", "--shop", shop]);
+  const [one, other, third] = [await create(DOMAIN), await create("beta.myshopify.com"), await create(DOMAIN)];
+  expect(await program.json(["key", "revoke", other.id])).toMatchObject({
+    id: other.id,
+  });
+  expect(await program.json(["key", "revoke", third.fingerprint])).toMatchObject({ id: third.id });
+  const elsewhere = await program.run(["key", "revoke", one.id], {
+    env: { SDS_SHOP: "beta.myshopify.com" },
+  });
+  expect(elsewhere.status).toBe(3);
+  expect((await program.run(["key", "revoke", "key_unknown"])).stderr).toContain("there are 2 shops: say which");
+
+  const store = await program.openStore();
+  const shop = await store.shops.find("beta.myshopify.com");
+  const id = await deadDelivery(store, shop as Shop);
+  await store.close();
+  expect(await program.json(["delivery", "show", id])).toMatchObject({
+    id,
+    status: "dead",
+  });
+  expect(await program.json(["delivery", "retry", id])).toMatchObject({
+    id,
+    status: "pending",
   });
 });

@@ -53,23 +53,32 @@ test.each([
 test.each([
   [{}, true],
   [{ NO_COLOR: "1" }, false],
-])("a page for a terminal with %j is formatted for reading", async (env, hasColours) => {
-  const decoder = new TextDecoder();
-  let shown = "";
-  const child = Bun.spawn([...PROGRAM, "docs", "versioning"], {
-    env: { PATH: process.env["PATH"] ?? "", TERM: "xterm-256color", ...env },
-    terminal: {
-      cols: 60,
-      rows: 30,
-      data: (_terminal, bytes) => {
-        shown += decoder.decode(bytes, { stream: true });
+])(
+  "a page for a terminal with %j is formatted for reading, with links as commands, and shown by the pager",
+  async (env, hasColours) => {
+    const decoder = new TextDecoder();
+    let shown = "";
+    const child = Bun.spawn([...PROGRAM, "docs", "versioning"], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        TERM: "xterm-256color",
+        PAGER: "sed s/^/|/",
+        ...env,
       },
-    },
-  });
-  expect(await child.exited).toBe(0);
-  child.terminal?.close();
-  expect(shown).toContain("What may be added within v1");
-  expect(shown.includes("\u001b[")).toBe(hasColours);
-  const lines = Bun.stripANSI(shown).split("\r\n");
-  expect(lines.filter((line) => line.length > 60)).toEqual([]);
-});
+      terminal: {
+        cols: 60,
+        rows: 30,
+        data: (_terminal, bytes) => {
+          shown += decoder.decode(bytes, { stream: true });
+        },
+      },
+    });
+    expect(await child.exited).toBe(0);
+    child.terminal?.close();
+    expect(shown).toContain("What may be added within v1");
+    expect(shown.includes("\u001b[")).toBe(hasColours);
+    const lines = Bun.stripANSI(shown).split("\r\n");
+    expect(lines.slice(0, -1).filter((line) => line.length > 61 || !line.startsWith("|"))).toEqual([]);
+    expect(lines.join(" ")).toMatch(/\(sds docs \w+\)/);
+  },
+);

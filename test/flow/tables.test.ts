@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import { stripVTControlCharacters } from "node:util";
 import { receiveFailed } from "../conformance/fixtures.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
-import { Program } from "../support/program.ts";
+import { PROGRAM, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 
@@ -18,6 +19,28 @@ async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
   return { program, deliveryId };
 }
 
+test("a table fits the terminal: its widest columns are cut, and the first one stays whole", async () => {
+  const { program, deliveryId } = await fullShop();
+  let shown = "";
+  const child = Bun.spawn([...PROGRAM, "delivery", "list"], {
+    env: await program.environment({ NO_COLOR: "1" }),
+    terminal: {
+      cols: 90,
+      rows: 30,
+      data: (_, bytes) => {
+        shown += Buffer.from(bytes).toString();
+      },
+    },
+  });
+  expect(await child.exited).toBe(0);
+  const lines = stripVTControlCharacters(shown).trimEnd().split("\r\n");
+  expect(lines).toEqual([
+    expect.stringMatching(/^ID +AGE +STATUS +TOPIC +ABOUT +ATTEMPTS {2}HTTP {2}ERROR$/),
+    expect.stringMatching(new RegExp(`^${deliveryId} .*…`)),
+  ]);
+  expect(lines.filter((line) => Bun.stringWidth(line) > 90)).toEqual([]);
+});
+
 test("each table has headings, and a value below each", async () => {
   const { program, deliveryId } = await fullShop();
   const lines = async (...args: string[]) => {
@@ -32,8 +55,8 @@ test("each table has headings, and a value below each", async () => {
     expect.stringMatching(/^\S+ +Warehouse {2}\S+ +\S+Z {2}command line {2}never$/),
   ]);
   expect(await lines("delivery", "list")).toEqual([
-    expect.stringMatching(/^ID +KIND {5}TOPIC +STATUS {2}ATTEMPTS {2}HTTP {2}CREATED +ERROR$/),
-    expect.stringMatching(/^whd_\S+ {2}webhook {2}order\.failed \(test\) {2}dead {4}1 +\S+ +\S+Z {2}\S.*\.$/),
+    expect.stringMatching(/^ID +AGE +STATUS +TOPIC +ABOUT +ATTEMPTS {2}HTTP {2}ERROR$/),
+    expect.stringMatching(/^whd_\S+ {2}\d+ \w+ +dead {4}order\.failed \(test\) {9}1 +\S+ +\S.*\.$/),
   ]);
   expect(await lines("inbox", "list")).toEqual([
     expect.stringMatching(/^ID {2}TOPIC {8}ABOUT {2}STATUS {2}ATTEMPTS {2}RECEIVED +ERROR$/),

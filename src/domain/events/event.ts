@@ -1,3 +1,4 @@
+import { didYouMean } from "../../lib/similar.ts";
 import { invalid } from "../error.ts";
 import type { CancelFlowRecord, RewardRecord } from "../records/record-schemas.ts";
 import type { OrderRow, SubscriptionRow } from "../rows.ts";
@@ -21,7 +22,10 @@ export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 /** Reads topic names. @returns the topics in the order of `TOPICS` @throws SdsError `invalid` */
 export function parseTopics(names: readonly string[]): Topic[] {
   const unknown = names.find((name) => !TOPIC_NAMES.some((topic) => topic === name));
-  if (unknown !== undefined) throw invalid(`"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
+  if (unknown !== undefined)
+    throw invalid(
+      `"${unknown}" is not a topic${didYouMean(unknown, TOPIC_NAMES)}: choose from ${TOPIC_NAMES.join(", ")}`,
+    );
   return TOPIC_NAMES.filter((topic) => names.includes(topic));
 }
 

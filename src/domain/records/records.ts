@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { nearest } from "../../lib/similar.ts";
 import { memoize } from "../../lib/text.ts";
 import { isoUtc, parseUtc } from "../../lib/time.ts";
 import type { LineItem } from "../resources.ts";
@@ -18,7 +19,7 @@ import {
   TEXT_RULE,
 } from "./record-schemas.ts";
 import { refuseLargeReward, refuseLargeRow, refuseLargeText } from "./record-size.ts";
-import { isLike, type Refusal, refusalOf, refuse, unknownField } from "./refusal.ts";
+import { type Refusal, refusalOf, refuse, unknownField } from "./refusal.ts";
 
 /** Compiles the check of a type at its first use: compiling takes milliseconds, and most commands read no record. */
 const checkOf = memoize(RECORD_TYPES.length, (type: RecordType) => TypeCompiler.Compile<TSchema>(RECORD_SCHEMAS[type]));
@@ -112,7 +113,7 @@ function normalReward(record: RewardRecord): { record: RewardRecord } | { refuse
   for (const [field, value] of Object.entries(record)) {
     if (Object.hasOwn(Reward.properties, field)) continue;
     if (!SNAKE_CASE.test(field)) {
-      const meant = Object.keys(Reward.properties).find((known) => isLike(field, known));
+      const meant = nearest(field, Object.keys(Reward.properties));
       if (meant !== undefined) return { refused: unknownField([field], meant) };
       return refuse(field.slice(0, 100), "must have a name in snake_case");
     }

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";
-import { distance } from "fastest-levenshtein";
+import { isLike, nearest } from "../../lib/similar.ts";
 
 /** Why a record is refused: the field, as a path from the top of the record, and the broken rule. */
 export interface Refusal {
@@ -38,7 +38,7 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
       : unknownField([...keys, misspelt], name);
   }
   if (first.type === ValueErrorType.ObjectAdditionalProperties) {
-    const meant = fieldsOf(check, keys, lineFields).find((known) => isLike(name, known));
+    const meant = nearest(name, fieldsOf(check, keys, lineFields));
     return unknownField([...keys, name], meant);
   }
   return { field: fieldPathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
@@ -68,11 +68,4 @@ function fieldsOf(
   lineFields: readonly string[],
 ): readonly string[] {
   return keys[0] === "lines" ? lineFields : Object.keys(check.Schema()["properties"] ?? {});
-}
-
-/** Whether a name looks like a misspelt field: another case, `_` or `-`, or one or two wrong letters. */
-export function isLike(given: string, field: string): boolean {
-  const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
-  const mistakes = Math.min(2, Math.ceil(field.length / 3));
-  return given.length <= 2 * field.length && distance(plain(given), plain(field)) <= mistakes;
 }

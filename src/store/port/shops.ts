@@ -29,6 +29,8 @@ export interface ShopStore {
   /** @param domain the shop's, or the one with which it was added */
   find(domain: string): Promise<Shop | undefined>;
   byId(id: number): Promise<Shop | undefined>;
+  /** Finds the only shop that has an API key or a delivery with this id, or a key with this fingerprint. */
+  owning(idOrFingerprint: string): Promise<Shop | undefined>;
   /**
    * Gives a shop another domain, and keeps everything else, also the internal ids of its rows.
    * @throws SdsError `not_found`; `conflict` if another shop has the domain, or had it first

@@ -100,6 +100,8 @@ export function shopStore(
       return db.get<Shop>(sql`SELECT ${COLUMNS} FROM shops WHERE id = ${id} AND ${IS_SERVED}`);
     },
 
+    owning: (id) => owning(db, id),
+
     async rowCounts(shopId) {
       const counts = await db.get<ResourceCounts>(
         sql`SELECT customer_count AS customers, subscription_count AS subscriptions, order_count AS orders
@@ -196,4 +198,14 @@ function* renameShop(domain: string, newDomain: string): TransactionWork<Shop | 
   if (renamed === undefined) return undefined;
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${renamed.id} AND kind LIKE 'domain %'`);
   return renamed;
+}
+
+async function owning(db: QuietDatabase, id: string): Promise<Shop | undefined> {
+  const [owner, ...others] = await db.all<Shop>(
+    sql`SELECT ${COLUMNS} FROM shops WHERE ${IS_SERVED} AND id IN (
+        SELECT shop_id FROM api_keys WHERE id = ${id} OR fingerprint = ${id}
+        UNION SELECT shop_id FROM deliveries WHERE id = ${id})
+      LIMIT 2`,
+  );
+  return others.length === 0 ? owner : undefined;
 }
