@@ -1,7 +1,10 @@
+import type { SQL } from "drizzle-orm";
 import { customerId } from "../../domain/ids.ts";
 import { mentions } from "../../domain/people/person.ts";
 import { parseExact } from "../../lib/json.ts";
+import { createKeyedMutex } from "../../lib/keyed-mutex.ts";
 import { isoUtc } from "../../lib/time.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { PersonExport, PersonStore } from "../port/people.ts";
 import { either, type QuietDatabase, sql } from "./quiet-database.ts";
 
@@ -23,14 +26,21 @@ interface PersonText {
   answers: string;
 }
 
-/** Makes the store. An export reads all rows of the shop. It needs no index, because exports are rare. */
+/**
+ * Makes the store. An export reads all deliveries, and in PostgreSQL all rows of the shop: exports are rare. SQLite
+ * blocks the program meanwhile. So it finds the rows by its lists of each customer, and other work runs between two
+ * exports.
+ */
 export function personStore(db: QuietDatabase): PersonStore {
+  const mutex = createKeyedMutex();
   return {
-    async export(shop, gid) {
-      const texts = await db.all<PersonText>(textsAbout(db, shop.id, gid, customerId(shop.firstDomain, gid)));
-      texts.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
-      return personExport(gid, texts);
-    },
+    export: (shop, gid) =>
+      mutex.run(["export"], async () => {
+        await nextTurn();
+        const texts = await db.all<PersonText>(textsAbout(db, shop.id, gid, customerId(shop.firstDomain, gid)));
+        texts.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
+        return personExport(gid, texts);
+      }),
   };
 }
 
@@ -43,6 +53,12 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
   const number = gid.slice(gid.lastIndexOf("/") + 1);
   const position = either(db, { sqlite: sql`instr`, postgres: sql`strpos` });
   const isOfCustomer = sql`shop_id = ${shopId} AND ${position}(json, ${`"customerId":"${id}"`}) > 0`;
+  const ofCustomer = (list: SQL, rows: SQL, date: SQL) =>
+    either(db, {
+      sqlite: sql`${list} AS listed CROSS JOIN ${rows} USING (shop_id, ${date}, id)
+        WHERE listed.shop_id = ${shopId} AND listed.customer_id = ${id}`,
+      postgres: sql`${rows} WHERE ${isOfCustomer}`,
+    });
   const contractGid = either(db, { sqlite: sql`json ->> 'shopifyId'`, postgres: sql`json::json ->> 'shopifyId'` });
   const answers = either(db, {
     sqlite: sql`json_group_array(answer ORDER BY attempts.number)`,
@@ -54,12 +70,13 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
   return sql`WITH contracts AS (
       SELECT id, substr(json, 1, length(json) - 1) || ',"customFields":' || coalesce((${fields}), '{}') || '}' AS json,
         ${contractGid} AS gid
-      FROM subscriptions WHERE ${isOfCustomer}
+      FROM ${ofCustomer(sql`customer_subscriptions`, sql`subscriptions`, sql`started_at`)}
     ), texts AS (
       SELECT 'customer' AS part, json AS text, id, '' AS kind, '' AS topic, 0 AS at, 0 AS number, '[]' AS answers
       FROM customers WHERE shop_id = ${shopId} AND id = ${id}
       UNION ALL SELECT 'subscription', json, id, '', '', 0, 0, '[]' FROM contracts
-      UNION ALL SELECT 'order', json, id, '', '', 0, 0, '[]' FROM orders WHERE ${isOfCustomer}
+      UNION ALL SELECT 'order', json, id, '', '', 0, 0, '[]'
+      FROM ${ofCustomer(sql`customer_orders`, sql`orders`, sql`billed_at`)}
       UNION ALL SELECT type, json, id, '', '', 0, 0, '[]' FROM occurrences
       WHERE shop_id = ${shopId} AND type = 'reward' AND ${position}(json, ${`"${gid}"`}) > 0
       UNION ALL SELECT type, json, id, '', '', 0, 0, '[]' FROM occurrences
