@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { auditEntry } from "../../src/domain/audit.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { MERCHANT } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { end, queueRewards } from "./delivery-fixtures.ts";
 import { engines, storeWithEvents, type TestStore } from "./engines.ts";
@@ -173,6 +175,24 @@ describe.each(engines())("$name: the e-mail addresses of a shop", (engine) => {
     expect(await store.alerts.findAddress(hash)).toBeUndefined();
     expect(await rows("alert_notices")).toEqual([]);
     expect((await rows("alert_addresses")).map(({ address }) => address)).toEqual([""]);
+  });
+
+  test("are removed once by two presses at once, and get no notice after that", async () => {
+    const opened = await storeWithEvents(engine);
+    const { store, shop, rows } = opened;
+    await store.alerts.addAddress(shop.id, "a@example.com", START);
+    await store.alerts.confirmAddress(await hashIn(opened), START);
+    const [{ number } = { number: 0 }] = await store.alerts.addresses(shop.id);
+    const { alerts } = store.audited(shop.id, auditEntry(MERCHANT, START, "alert_address.removed"));
+    const removed = await Promise.all([1, 2, 3, 4].map(() => alerts.removeAddress(shop.id, number, START)));
+    expect(removed.filter((address) => address !== undefined)).toEqual(["a@example.com"]);
+    expect(await store.audit.list(shop.id, {}, {}, 10)).toHaveLength(1);
+    await store.connections.connect(shop.id, "refresh", TOKENS, [], START);
+    await store.connections.setTrouble(shop.id, "it was revoked", START);
+    const [due] = await store.alerts.due(START);
+    if (due === undefined) throw new Error("the alert is due");
+    expect(await store.alerts.tell(due, { ...ALL, operator: false }, LINK, START)).toBeTrue();
+    expect(await rows("alert_notices")).toEqual([]);
   });
 
   test("are five at most, and ten are added in a day at most, also by posts at once", async () => {

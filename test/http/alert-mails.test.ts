@@ -123,6 +123,10 @@ test("addresses that are none, known or too many are refused, and are removed by
     "a@b.example, c@d.example",
     "a@b.example\r\nBcc: c@d.example",
     '"a"@b.example',
+    "a%c.example@b.example",
+    "c.example!a@b.example",
+    "=?utf-8?q?a=40c.example?=@b.example",
+    "|a@b.example",
   ];
   for (const address of [...bad, `${"a".repeat(250)}@b.example`]) {
     const answer = await post("/admin/alerts", { address });

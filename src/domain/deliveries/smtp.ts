@@ -49,11 +49,12 @@ function decoded(name: string, { username, password }: URL): [user: string, pass
 
 /**
  * Whether a text is one plain e-mail address. Quoted names, comments, lists and line ends are refused: they could add
- * recipients or headers.
+ * recipients or headers. `!`, `%`, `=`, `?` and `|` are refused too: some mail servers read them as a route to another
+ * server, as an encoded text or as a command.
  */
 export function isMailAddress(text: string): boolean {
   return (
     text.length <= MAX_ADDRESS_LENGTH &&
-    /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/i.test(text)
+    /^[a-z0-9.#$&'*+/^_`{}~-]{1,64}@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/i.test(text)
   );
 }

@@ -40,7 +40,7 @@ export function alertAddresses(
     },
 
     async removeAddress(shopId, number, now) {
-      const removed = await db.transaction(() => remove(shopId, number, now));
+      const removed = await db.transaction(() => remove(db, shopId, number, now));
       return removed === false ? undefined : removed;
     },
 
@@ -109,9 +109,11 @@ function* add({ shopId, address, sealed, hash, now }: NewAddress): TransactionWo
   );
 }
 
-function* remove(shopId: number, number: number, now: number): TransactionWork<string | false> {
+function* remove(db: QuietDatabase, shopId: number, number: number, now: number): TransactionWork<string | false> {
   const isKnown = sql`shop_id = ${shopId} AND number = ${number} AND removed_at IS NULL`;
-  const found = yield* tx.get<{ address: string }>(sql`SELECT address FROM alert_addresses WHERE ${isKnown}`);
+  const found = yield* tx.get<{ address: string }>(
+    sql`SELECT address FROM alert_addresses WHERE ${isKnown} ${lockFor(db, "NO KEY UPDATE")}`,
+  );
   yield* tx.run(sql`UPDATE alert_addresses SET address = '', removed_at = ${now} WHERE ${isKnown}`);
   yield* tx.run(sql`DELETE FROM alert_notices WHERE shop_id = ${shopId} AND address = ${number}`);
   return found?.address ?? false;

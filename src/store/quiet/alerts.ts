@@ -124,7 +124,7 @@ function* tell(
     yield* tx.run(
       sql`INSERT INTO alert_notices (shop_id, address, alert, created_at, next_attempt_at)
         SELECT shop_id, number, ${json}, ${now}, ${now} FROM alert_addresses
-        WHERE shop_id = ${shop.id} AND confirmed_at IS NOT NULL`,
+        WHERE shop_id = ${shop.id} AND confirmed_at IS NOT NULL AND removed_at IS NULL`,
     );
   const trigger = isOver ? undefined : failingTrigger(alert, link);
   const isOn = (JSON.parse(settings.triggers) as TriggerHandle[]).includes(ENDPOINT_FAILING);
