@@ -214,11 +214,11 @@ describe("the delivery log", () => {
   test("offers to resend only what is dead, and returns to the search", async () => {
     const { html, post, shop, store } = await signedIn();
     const [second, third] = [await deadDelivery(store, shop), await deadDelivery(store, shop)];
-    const id = await deadDelivery(store, shop);
+    const [fourth, id] = [await deadDelivery(store, shop), await deadDelivery(store, shop)];
     await queueTests(store, shop, ["order.charged"]);
     const page = await html("/admin/deliveries?status=dead&topic=order.failed");
     expect(page).toContain(`id="retry-last-${id}"`);
-    expect((await html("/admin/deliveries")).match(/id="retry-last-/g)).toHaveLength(3);
+    expect((await html("/admin/deliveries")).match(/id="retry-last-/g)).toHaveLength(4);
     const log = /name="log" value="([^"]*)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(log).toBe("?status=dead&topic=order.failed");
     expect(led(await post(`/admin/deliveries/${id}/retry`, { log }))).toEqual([303, `/admin/deliveries${log}`]);
@@ -230,6 +230,8 @@ describe("the delivery log", () => {
       `/admin/deliveries${older}`,
     ]);
     // A form of somebody else's making leads to the log too.
+    const long = { log: `status=dead&subject=${"x".repeat(900_000)}` };
+    expect(led(await post(`/admin/deliveries/${fourth}/retry`, long))).toEqual([303, "/admin/deliveries"]);
     expect(led(await post(`/admin/deliveries/${third}/retry`, { log: "//evil.example/?status=dead&x=1" }))).toEqual([
       303,
       "/admin/deliveries",

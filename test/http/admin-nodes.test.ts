@@ -35,6 +35,12 @@ describe.skipIf(!hasPostgres())("the settings page of two nodes", () => {
     for (const node of nodes) expect((await node.request("/api/v1/customers", read)).status).toBe(401);
   });
 
+  test("finds no entry of the audit list by a name with U+0000, which the server would refuse", async () => {
+    const { visitor } = await opened();
+    const found = await visitor.get("/admin/audit?who=a%00b");
+    expect([found.status, await found.text()]).toEqual([200, expect.stringContaining("No entry matches.")]);
+  });
+
   test("accepts a form that is posted to both nodes at once on one node only", async () => {
     const { nodes, visitor, shop } = await opened();
     const fields = { csrf: visitor.csrf, label: "Twice", once: crypto.randomUUID() };

@@ -209,10 +209,10 @@ export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store,
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 
-  /** The form can have any text: only a search is kept. */
+  /** The form can have any text: only an accepted search is kept. Browsers refuse an answer with a long address. */
   async function ownQuery(text: string): Promise<string> {
     const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
-    return queryOf(search, search.place);
+    return Object.keys(search.refusals).length > 0 ? "" : queryOf(search, search.place);
   }
 };
 

@@ -58,7 +58,8 @@ export const showAudit: Handler = async ({ shop, query }, { store, now }) => {
 };
 
 function readSearch(query: URLSearchParams): AuditSearch {
-  const typedIn = (field: AuditField) => (query.get(field) ?? "").trim().slice(0, 100);
+  // PostgreSQL refuses a text with U+0000.
+  const typedIn = (field: AuditField) => (query.get(field) ?? "").replaceAll("\0", "").trim().slice(0, 100);
   const typed = { who: typedIn("who"), what: typedIn("what"), from: typedIn("from"), to: typedIn("to") };
   const refusals: AuditSearch["refusals"] = {};
   const action = AUDITED_ACTIONS.find((each) => each === typed.what);
