@@ -30,16 +30,21 @@ export async function retryDelivery(
   return findDelivery(store, by.shop, id);
 }
 
-/** Makes dead deliveries due now. @param since epoch milliseconds @returns how many */
+/**
+ * Makes dead deliveries due now. The entry of the audit list is written first, because this runs in steps.
+ * @param since epoch milliseconds
+ * @returns how many
+ */
 export async function retryDeadDeliveries(
   store: Pick<Store, "deliveries" | "audit">,
   by: ActorInShop,
   { since = 0, kind }: { since?: number; kind?: DeliveryKind },
   now: number,
 ): Promise<number> {
-  const count = await store.deliveries.retryDead(by.shop.id, since, now, kind);
-  if (count > 0) await noteInAudit(store, by, now, "deliveries.resent", { after: { deliveries: count } });
-  return count;
+  const dead = await store.deliveries.countDead(by.shop.id, since, kind);
+  if (dead === 0) return 0;
+  await noteInAudit(store, by, now, "deliveries.resent", { after: { deliveries: dead } });
+  return store.deliveries.retryDead(by.shop.id, since, now, kind);
 }
 
 /** Message that tells how many dead deliveries are sent again. */

@@ -12,13 +12,14 @@ export async function retryItem(
   await inbox.retry(by.shop.id, item, now);
 }
 
-/** Makes all failed items due now. @returns how many */
+/** Makes all failed items due now. The entry of the audit list is written first. @returns how many */
 export async function retryFailedItems(
   store: Pick<Store, "inbox" | "audit">,
   by: ActorInShop,
   now: number,
 ): Promise<number> {
-  const items = await store.inbox.retryFailed(by.shop.id, now);
-  if (items > 0) await noteInAudit(store, by, now, "item.retried", { after: { items } });
-  return items;
+  const { failed } = await store.inbox.count(by.shop.id);
+  if (failed === 0) return 0;
+  await noteInAudit(store, by, now, "item.retried", { after: { items: failed } });
+  return store.inbox.retryFailed(by.shop.id, now);
 }

@@ -131,7 +131,9 @@ async function rotate({ overlap = 0, yes = false, json }: RotateFlags, command: 
 }
 
 async function sendTest({ topic, json }: JsonFlag & { topic: string }, command: Command): Promise<void> {
-  const id = await withShop(command, (store, shop) => queueTestEvent(store, { shop, topic: topic.trim() }, Date.now()));
+  const id = await withShop(command, (store, shop) =>
+    queueTestEvent(store, { shop, actor: operator(), topic: topic.trim() }, Date.now()),
+  );
   if (json) return printJson({ id });
   printLine(id);
   tell(

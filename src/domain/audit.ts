@@ -30,6 +30,7 @@ export const AUDITED = {
   "secret.shown": "Signing secret shown",
   "secret.rotated": "Signing secret rotated",
   "intake_secret.shown": "Intake secret shown",
+  "test.sent": "Test event sent",
   "delivery.resent": "Delivery sent again",
   "deliveries.resent": "Dead deliveries sent again",
   "item.retried": "Failed item tried again",

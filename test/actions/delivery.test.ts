@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findDelivery, retryDelivery, retryResultText } from "../../src/actions/delivery.ts";
+import { findDelivery, retryDeadDeliveries, retryDelivery, retryResultText } from "../../src/actions/delivery.ts";
 import { verifySignature } from "../../src/client/signature.ts";
 import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { OPERATOR } from "../support/actors.ts";
@@ -51,4 +51,20 @@ test.each([
   [1_000, "1,000 deliveries are sent again now."],
 ])("the message about %d deliveries agrees with their number", (count, text) => {
   expect(retryResultText(count)).toBe(text);
+});
+
+test("a retry of all dead deliveries that breaks off in the middle is in the audit list", async () => {
+  const { store, shop } = await opened();
+  await deadDelivery(store, shop);
+  const brokenOff = async () => {
+    throw new Error("the process ends here");
+  };
+  const broken = { audit: store.audit, deliveries: { ...store.deliveries, retryDead: brokenOff } };
+  await expect(retryDeadDeliveries(broken, { shop, actor: OPERATOR }, {}, START)).rejects.toThrow("ends here");
+  const entries = () => store.audit.list(shop.id, {}, {}, 10);
+  const resent = { action: "deliveries.resent", after: { deliveries: 1 } };
+  expect(await entries()).toMatchObject([resent]);
+  expect(await retryDeadDeliveries(store, { shop, actor: OPERATOR }, {}, START)).toBe(1);
+  expect(await retryDeadDeliveries(store, { shop, actor: OPERATOR }, {}, START)).toBe(0);
+  expect(await entries()).toMatchObject([resent, resent]);
 });

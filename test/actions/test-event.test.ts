@@ -2,12 +2,13 @@ import { expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { queueTestEvent } from "../../src/actions/test-event.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { MERCHANT } from "../support/actors.ts";
 import { START, testShop } from "../support/app.ts";
 
 async function opened(plan: "pro" | "free" = "pro") {
   const { app, shop } = await testShop({}, plan);
   const { store } = app;
-  return { store, shop, queue: (topic: string) => queueTestEvent(store, { shop, topic }, START) };
+  return { store, shop, queue: (topic: string) => queueTestEvent(store, { shop, actor: MERCHANT, topic }, START) };
 }
 
 test.each(TOPIC_NAMES)(

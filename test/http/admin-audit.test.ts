@@ -9,6 +9,7 @@ test("each change on the page is in the audit list of its shop, without secrets 
   const { shop: other } = await all.addShop("beta.myshopify.com");
   await post("/admin/keys", { label: "Warehouse", once: "a" });
   await post("/admin/webhooks", { url: "https://93.184.216.34/secret-path?token=x", topics: "order.failed" });
+  await post("/admin/webhooks/test", { topic: "order.failed" });
   await post("/admin/webhooks/secret");
   await post("/admin/webhooks/rotate", { overlap: "" });
   await post("/admin/triggers", { triggers: "subscription-created" });
@@ -20,6 +21,7 @@ test("each change on the page is in the audit list of its shop, without secrets 
     "session.begun",
     "key.created",
     "endpoint.changed",
+    "test.sent",
     "secret.shown",
     "secret.rotated",
     "triggers.changed",
@@ -45,7 +47,14 @@ test("a refused form leaves no entry", async () => {
   expect((await post("/admin/keys", { label: " " })).status).toBe(422);
   expect((await post("/admin/webhooks", { url: "http://10.0.0.1/" })).status).toBe(422);
   expect((await post("/admin/style", { source: "p {" })).status).toBe(422);
+  expect((await post("/admin/webhooks/test", { topic: "order.failed" })).status).toBe(422);
   expect(await store.audit.list(shop.id, {}, {}, 50)).toEqual(before);
+});
+
+test("two presses of Sign out at once leave one entry", async () => {
+  const { post, store, shop } = await signedIn();
+  await Promise.all([post("/admin/sign-out"), post("/admin/sign-out")]);
+  expect(await store.audit.list(shop.id, { action: "session.ended" }, {}, 50)).toHaveLength(1);
 });
 
 test("the list has filters and pages in its address, and names what it refuses", async () => {

@@ -1,4 +1,4 @@
-import { noteInAudit } from "../../actions/audit.ts";
+import { audited, noteInAudit } from "../../actions/audit.ts";
 import {
   csrfToken,
   hashToken,
@@ -7,6 +7,7 @@ import {
   newToken,
   SESSION_LIFE_MS,
 } from "../../actions/session.ts";
+import type { Actor } from "../../domain/audit.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { RouteContext } from "../routes.ts";
@@ -27,7 +28,7 @@ type SignIn =
 export interface SessionDoor extends Door {
   signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
   /** Ends the session. @returns a cookie that removes the session's cookie */
-  signOut(visitor: Visitor): Promise<string>;
+  signOut(visitor: Visitor, actor: Actor): Promise<string>;
 }
 
 /** Only this part of the settings page knows the tokens of sessions. */
@@ -95,8 +96,8 @@ export function createSessionDoor({
       };
     },
 
-    async signOut({ key }) {
-      await store.sessions.end(key);
+    async signOut({ key, shop }, actor) {
+      await audited(store, { shop, actor }, now(), "session.ended").sessions.end(key);
       return `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
     },
   };

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 
-import { noteInAudit } from "../../actions/audit.ts";
 import { hashToken } from "../../actions/session.ts";
 import { unfinishedLoad } from "../../actions/shop.ts";
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
@@ -85,9 +84,7 @@ export function sessionRoutes(site: Site & { door: SessionDoor }): Record<string
       GET: tabRoute(site),
       POST: visited(site, async ({ request, visitor, path, from }) => {
         if ((await readForm(site.bodies, request, visitor)) === undefined) return refuseForm(site, visitor, path);
-        const { shop, who } = visitor;
-        await noteInAudit(site.store, { shop, actor: { role: "merchant", who, from } }, site.now(), "session.ended");
-        return signedOut(await site.door.signOut(visitor));
+        return signedOut(await site.door.signOut(visitor, { role: "merchant", who: visitor.who, from }));
       }),
     },
   };

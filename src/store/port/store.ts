@@ -45,7 +45,7 @@ export type AuditedStores = Pick<
   Store,
   "alerts" | "connections" | "dataRequests" | "fields" | "keys" | "sessions" | "shops" | "styles" | "webhooks"
 > & {
-  deliveries: Pick<DeliveryStore, "retry">;
+  deliveries: Pick<DeliveryStore, "retry" | "queueTest">;
   inbox: Pick<InboxStore, "retry">;
 };
 

@@ -61,7 +61,8 @@ export const clearWebhooks: Handler = async (request, { store, now }) => {
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {
-    await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
+    const { shop, actor, form } = request;
+    await queueTestEvent(store, { shop, actor, topic: form.get("topic") ?? "" }, now());
     wake();
     // On a phone, the result is below the fold.
     return { to: `${TAB}#test` };
