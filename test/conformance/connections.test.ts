@@ -68,16 +68,6 @@ describe.each(engines())("$name: connecting a shop", (engine) => {
     expect((await store.connections.find(other.id))?.scopes).toEqual(["read_orders"]);
   });
 
-  test("lists it, by id", async () => {
-    const { store } = await engine.open();
-    const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
-    for (const [n, shop] of [a, b].entries()) await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
-    expect(await store.connections.list()).toEqual([
-      { shopId: b.id, connectedAt: START + 1 },
-      { shopId: a.id, connectedAt: START },
-    ]);
-  });
-
   test("that was removed is refused", async () => {
     const { store, shop } = await storeWithShop(engine);
     await removeShop(store, shop.domain);

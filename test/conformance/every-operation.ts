@@ -89,7 +89,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   for (const place of [{}, { olderThan: 9 }, { newerThan: 0 }]) await store.audit.list(shop.id, filter, place, 5);
   await store.audit.prune(START);
   await connections.connect(shop.id, "token", TOKENS, [], START);
-  await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await Promise.all([connections.find(shop.id), store.syncs.unreconciled(0, 0), connections.tokens(shop.id)]);
   await connections.beginExchange(shop.domain, "p1", START, START + 1);
   await connections.extendExchange(shop.domain, "p1", START + 2);
   const newShop = { domain: shop.domain, plan: "pro" as const, currency: "USD" };

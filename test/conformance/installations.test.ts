@@ -103,7 +103,7 @@ describe.each(engines())("$name: installing the app in a shop", (engine) => {
     await store.shops.beginRemoval(DOMAIN, START);
     await store.connections.beginExchange(DOMAIN, "p1", START, START + 100);
     expect(await failures([store.connections.install("p1", installation())])).toMatchObject([{ code: "conflict" }]);
-    expect(await store.connections.list()).toEqual([]);
+    expect(await store.syncs.unloaded()).toEqual([]);
     await removeShop(store, DOMAIN);
     await store.connections.beginExchange(DOMAIN, "p1", START, START + 100);
     expect(await store.connections.install("p1", installation())).toBeDefined();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { NO_COUNTS, type SyncRun } from "../../src/domain/platform/sync.ts";
 import { START } from "../support/app.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { expectConflict, removeShop, TOKENS } from "./fixtures.ts";
+import { addShop, expectConflict, HOUR, removeShop, TOKENS } from "./fixtures.ts";
 
 const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   startedAt: START,
@@ -49,6 +49,26 @@ describe.each(engines())("$name: a sync", (engine) => {
     await store.syncs.complete(shop.id, "changes", START + 60, 2, START + 70);
     await store.syncs.complete(shop.id, "changes", undefined, 3, START + 80);
     expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual(completion(START + 60, START + 80, 3));
+  });
+
+  test("is due for shops whose mirror is complete only up to a time, and the oldest comes first", async () => {
+    const { store } = await engine.open();
+    const add = async (name: string, loadedAt?: number, reconciledAt?: number, connectedAt = START) => {
+      const shop = await addShop(store, name);
+      await store.connections.connect(shop.id, "token", TOKENS, [], connectedAt);
+      if (loadedAt !== undefined) await store.syncs.complete(shop.id, "full", loadedAt, 0, loadedAt);
+      if (reconciledAt !== undefined) await store.syncs.complete(shop.id, "changes", reconciledAt, 0, reconciledAt);
+      return { shopId: shop.id, connectedAt };
+    };
+    const now = START + 10 * HOUR;
+    const old = await add("old", START + HOUR, START + 3 * HOUR);
+    const older = await add("older", START + 2 * HOUR);
+    const ahead = await add("ahead", now + 1, now + 2);
+    const connectedSince = await add("since", START, now - 1, now);
+    await add("fresh", START + HOUR, START + 3 * HOUR + 1);
+    await add("never-loaded");
+    expect(await store.syncs.unreconciled(START + 3 * HOUR, now)).toEqual([ahead, older, old, connectedSince]);
+    expect(await store.syncs.unreconciled(0, now)).toEqual([ahead, connectedSince]);
   });
 
   test("of a shop that was removed is refused", async () => {

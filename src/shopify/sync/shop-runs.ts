@@ -8,9 +8,12 @@ import { needsAction } from "../api/platform-error.ts";
 
 /** Runs long work for connected shops, for a limited number of shops at the same time. */
 export interface ShopRuns {
-  /** Starts the runs that are due, as many as may run at the same time. Never rejects. */
+  /**
+   * Starts the runs that are due, as many as may run at the same time. When one ends, the next one begins. Never
+   * rejects.
+   */
   begin(): Promise<void>;
-  /** Starts the runs that are due and waits for all that are under way. */
+  /** Starts the runs that are due and waits for all of them. */
   runOnce(): Promise<void>;
   /** Waits for the runs under way, and starts no others. May be called twice. */
   stop(): Promise<void>;
@@ -25,8 +28,9 @@ export interface ShopRunServices {
 }
 
 interface ShopWork {
-  /** Lists shops that may be due. */
+  /** Lists shops that may be due, the most urgent first. */
   list(): Promise<ConnectedShop[]>;
+  /** Asked before a run begins: the shop may have waited since the list was read. */
   isDue(shop: ConnectedShop): Promise<boolean>;
   /** @throws an error, after which the shop rests */
   run(shop: Shop): Promise<void>;
@@ -43,11 +47,14 @@ export function createShopRuns({ shops, membership, clock, log }: ShopRunService
   /** By shop: the connection with which a run failed, and the time of `clock` when the next run may start. */
   const rests = new Map<number, { connectedAt: number; until: number }>();
   const underWay = new Map<number, Promise<void>>();
+  /** The shops of the last list that have not begun. */
+  let waiting: ConnectedShop[] = [];
   let stopping = false;
 
-  async function run({ shopId, connectedAt }: ConnectedShop): Promise<void> {
+  async function run(due: ConnectedShop): Promise<void> {
+    const { shopId, connectedAt } = due;
     try {
-      const shop = await shops.byId(shopId);
+      const shop = (await work.isDue(due)) ? await shops.byId(shopId) : undefined;
       if (shop !== undefined) await work.run(shop);
       rests.delete(shopId);
     } catch (thrown) {
@@ -67,25 +74,31 @@ export function createShopRuns({ shops, membership, clock, log }: ShopRunService
 
   async function begin(): Promise<void> {
     try {
-      for (const shop of await work.list()) {
-        const { shopId } = shop;
-        if (stopping || underWay.size >= work.maxConcurrentShops) return;
-        if (underWay.has(shopId) || mustRest(shop)) continue;
-        if (!membership.mayBegin(shopId) || !(await work.isDue(shop))) continue;
-        const end = membership.beginAlways(shopId);
-        const running = run(shop).finally(() => {
-          underWay.delete(shopId);
-          end();
-        });
-        underWay.set(shopId, running);
-      }
+      waiting = await work.list();
+      beginNext();
     } catch (thrown) {
       log.error(work.messages.notFound, failureFields(thrown));
     }
   }
 
+  function beginNext(): void {
+    while (!stopping && underWay.size < work.maxConcurrentShops) {
+      const shop = waiting.shift();
+      if (shop === undefined) return;
+      const { shopId } = shop;
+      if (underWay.has(shopId) || mustRest(shop) || !membership.mayBegin(shopId)) continue;
+      const end = membership.beginAlways(shopId);
+      const running = run(shop).finally(() => {
+        underWay.delete(shopId);
+        end();
+        beginNext();
+      });
+      underWay.set(shopId, running);
+    }
+  }
+
   async function settle(): Promise<void> {
-    await Promise.all(underWay.values());
+    while (underWay.size > 0) await Promise.all(underWay.values());
   }
 
   return {

@@ -55,8 +55,6 @@ export interface NewInstallation {
 
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
-  /** The connected shops, ordered by their ids. */
-  list(): Promise<ConnectedShop[]>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /**
    * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. If

@@ -39,6 +39,12 @@ export interface SyncStore {
    *   stays
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
+  /**
+   * Lists the connected and loaded shops that are due, the longest due first: those whose mirror is complete only up to
+   * `until` or before, and those that were connected since. A future time was noted before the clock was set back, so
+   * it counts as none. Times in epoch milliseconds.
+   */
+  unreconciled(until: number, now: number): Promise<ConnectedShop[]>;
   /** Lists the connected shops that were never loaded completely. */
   unloaded(): Promise<ConnectedShop[]>;
   /** Claims the load of a shop for one process. @returns false if another process has claimed it */

@@ -1,7 +1,7 @@
 import { CONTRACTS_END_AFTER_MS, type ConnectionKind, type Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
-import type { ConnectedShop, ConnectionStore, ConnectionWarning } from "../port/connections.ts";
+import type { ConnectionStore, ConnectionWarning } from "../port/connections.ts";
 import { keepConnectionAlert } from "./alerts.ts";
 import { noteInstallation, removeConnection, uninstallations } from "./installations.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
@@ -48,12 +48,6 @@ export function connectionStore(
           FROM connections WHERE shop_id = ${shopId}`,
       );
       return stored && { ...stored, scopes: stored.scopes.split(",").filter((scope) => scope !== "") };
-    },
-
-    async list() {
-      return db.all<ConnectedShop>(
-        sql`SELECT shop_id AS "shopId", connected_at AS "connectedAt" FROM connections ORDER BY shop_id`,
-      );
     },
 
     async tokens(shopId) {

@@ -50,8 +50,26 @@ export function syncStore(db: QuietDatabase): SyncStore {
       );
     },
 
+    unreconciled: (until, now) => unreconciled(db, until, now),
+
     ...loads(db),
   };
+}
+
+async function unreconciled(db: QuietDatabase, until: number, now: number): Promise<ConnectedShop[]> {
+  return db.all<ConnectedShop>(
+    sql`SELECT "shopId", "connectedAt" FROM (
+        SELECT connections.shop_id AS "shopId", connected_at AS "connectedAt",
+          CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
+            WHEN loads.last_started_at <= ${now} THEN loads.last_started_at
+            ELSE 0 END AS covered
+        FROM connections
+        JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
+        LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+        WHERE loads.last_ended_at IS NOT NULL) AS shops
+      WHERE covered <= ${until} OR ("connectedAt" > covered AND "connectedAt" <= ${now})
+      ORDER BY covered, "shopId"`,
+  );
 }
 
 function loads(

@@ -1,9 +1,15 @@
 import { expect, test } from "bun:test";
+import { NO_COUNTS } from "../../../src/domain/platform/sync.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { createReconciler } from "../../../src/shopify/sync/reconciler.ts";
+import type { Store } from "../../../src/store/port/store.ts";
 import { StoreError } from "../../../src/store/port/store-error.ts";
+import { TOKENS } from "../../conformance/fixtures.ts";
+import { START, temporaryFolder } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
 import { type ConnectedShop, connected, HOUR_MS, withContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
+import { openStoreIn } from "../../support/open-store.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -112,14 +118,13 @@ test("a run that the platform refuses is repeated after an hour", async () => {
 test("a run that ends because another node has taken over the shop is not a failure", async () => {
   const all = await loaded();
   all.test.clock.ms += HOUR_MS;
-  const { shops, connections, syncs } = all.test.app.store;
+  const { shops, syncs } = all.test.app.store;
   const logged: string[] = [];
   let isOwn = true;
   let underWay = 0;
   const runs: number[] = [];
   const reconciler = createReconciler({
     shops,
-    connections,
     syncs,
     synchronizer: {
       async reconcile() {
@@ -149,22 +154,22 @@ test("a run that ends because another node has taken over the shop is not a fail
 
 test("a failure of the database is logged, and the next round goes on", async () => {
   const all = await loaded();
-  const { connections } = all.test.app.store;
+  const { syncs } = all.test.app.store;
   all.test.clock.ms += HOUR_MS;
-  const { list } = connections;
-  connections.list = () => Promise.reject(new Error("disk I/O error"));
+  const { unreconciled } = syncs;
+  syncs.unreconciled = () => Promise.reject(new Error("disk I/O error"));
   await all.runOnce();
   expect(all.test.logged.join("")).toContain("disk I/O error");
-  connections.list = list;
+  syncs.unreconciled = unreconciled;
   await all.runOnce();
   expect(await lastRun(all)).toBeDefined();
 });
 
-/** Makes ten shops that are due. The platform answers no query of customers until the test calls `open`. */
+/** Makes 34 shops that are due. The platform answers no query of customers until the test calls `open`. */
 async function manyDueShops() {
   const all = await connected();
   const { platform } = all.test.app;
-  for (let n = 0; n < 10; n += 1) {
+  for (let n = 0; n < 34; n += 1) {
     const domain = `shop-${n}.myshopify.com`;
     all.platform.addShop(domain);
     const { shop } = await platform.connect(domain, { kind: "client_credentials" });
@@ -181,21 +186,21 @@ async function manyDueShops() {
   return { ...all, reconciler: all.test.app.reconciler, open: () => gate.resolve(), held: () => held };
 }
 
-test("eight shops are reconciled at the same time, each once, and others after them", async () => {
+test("32 shops are reconciled at the same time, each once, and the next ones as soon as one ends", async () => {
   const { reconciler, open, held } = await manyDueShops();
   await reconciler.begin();
   await reconciler.begin();
-  await eventually(() => held() === 8);
+  await eventually(() => held() === 32);
   open();
+  await eventually(() => held() === 34);
   await reconciler.runOnce();
-  await reconciler.runOnce();
-  expect(held()).toBe(10);
+  expect(held()).toBe(34);
 });
 
 test("a stop waits for the runs under way, and starts no further runs", async () => {
   const { reconciler, open, held } = await manyDueShops();
   await reconciler.begin();
-  await eventually(() => held() === 8);
+  await eventually(() => held() === 32);
   let stopped = false;
   const stopping = reconciler.stop().then(() => {
     stopped = true;
@@ -206,5 +211,58 @@ test("a stop waits for the runs under way, and starts no further runs", async ()
   await stopping;
   await reconciler.stop();
   await reconciler.runOnce();
-  expect(held()).toBe(8);
+  expect(held()).toBe(32);
+});
+
+/** Opens a database with shops that are connected and loaded. */
+async function storeWithLoadedShops(count: number, now: number): Promise<Store> {
+  const store = await openStoreIn(temporaryFolder());
+  afterTest(() => store.close());
+  for (let n = 0; n < count; n += 1) {
+    const { id } = await store.shops.add({ domain: `shop-${n}.myshopify.com`, plan: "pro", currency: "USD" }, now);
+    await store.connections.connect(id, "token", TOKENS, [], now);
+    await store.syncs.complete(id, "full", now, 0, now);
+  }
+  return store;
+}
+
+test("each of 1,000 shops is reconciled every hour, also if runs take long", async () => {
+  let at = START;
+  const now = () => at;
+  const store = await storeWithLoadedShops(1_000, at);
+  const lastAt = new Map<number, number>();
+  const gaps: number[] = [];
+  const ends: (() => Promise<void>)[] = [];
+  const reconciler = createReconciler({
+    shops: store.shops,
+    syncs: store.syncs,
+    synchronizer: {
+      async reconcile({ id }) {
+        const startedAt = at;
+        gaps.push(startedAt - (lastAt.get(id) ?? START));
+        lastAt.set(id, startedAt);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        ends.push(async () => {
+          await store.syncs.complete(id, "changes", startedAt, 0, at);
+          resolve();
+        });
+        await promise;
+        return NO_COUNTS;
+      },
+    },
+    membership: { mayBegin: () => true, beginAlways: () => () => undefined },
+    now,
+    clock: now,
+    log: createLog("error", { write: () => undefined }, now),
+  });
+  for (; at < START + 4 * HOUR_MS; at += MINUTE_MS) {
+    await reconciler.begin();
+    // The runs that began before this minute end, so 32 shops are reconciled in a minute.
+    for (const end of ends.splice(0)) await end();
+    await Bun.sleep(0);
+  }
+  expect(lastAt.size).toBe(1_000);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(HOUR_MS);
+  // All are due at once at first: the last ones wait for 1,000 / 32 minutes more.
+  expect(Math.max(...gaps)).toBeLessThan(HOUR_MS + 33 * MINUTE_MS);
 });
