@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { TABS } from "../../src/http/admin/admin-request.ts";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { signedIn } from "../support/signed-in.ts";
@@ -65,4 +66,16 @@ test("another shop's keys and deliveries are not found, and its sessions do not 
   // A request cannot choose the shop.
   await post("/admin/keys?shop=beta.myshopify.com", { label: "Mine", shop: "beta.myshopify.com" });
   expect((await all.app.store.keys.list(beta.shop.id)).map(({ label }) => label)).toEqual(["Test"]);
+});
+
+test.each(Object.keys(TABS))("%s links to a heading of the documentation, and not to itself", async (tab) => {
+  const { html, get } = await signedIn();
+  const page = await html(`/admin${tab}`);
+  const [, path = "", anchor] = /<a id="documentation" [^>]*href="([^"#]*)#?([^"]*)"/.exec(page) ?? [];
+  expect(path).toStartWith("/docs/");
+  const answer = await get(path);
+  expect(answer.status).toBe(200);
+  if (anchor !== "") expect(await answer.text()).toContain(` id="${anchor}"`);
+  const links = [...page.matchAll(/<a [^>]*>/g)].map(([link]) => link);
+  expect(links.filter((link) => link.includes(`href="/admin${tab}"`) && !link.includes("aria-current"))).toEqual([]);
 });

@@ -61,6 +61,26 @@ export const TABS = {
   "/alerts": "Alerts",
   "/audit": "Audit",
 } as const;
+/** What the documentation says about the tabs: a page below `/docs`, and the heading. */
+export const GUIDES: Record<AdminTab, string> = {
+  "/overview": "quick-start",
+  "/deliveries": "replay",
+  "/deliveries/workflows": "webhooks#workflow-triggers",
+  "/webhooks": "webhooks#endpoint",
+  "/webhooks/topics": "webhooks#topics",
+  "/webhooks/secret": "webhooks#signature",
+  "/keys": "api#authentication",
+  "/data": "api#fields",
+  "/data/browse": "api#one-row",
+  "/data/inbox": "connecting#platform-webhooks",
+  "/data/requests": "operating#privacy",
+  "/fields": "fields",
+  "/style": "storefront",
+  "/plan": "operating#plans",
+  "/triggers": "webhooks#workflow-triggers",
+  "/alerts": "operating#alerts",
+  "/audit": "operating#the-audit-list",
+};
 /** The tab that opens first. */
 export const HOME = "/overview";
 export type AdminTab = keyof typeof TABS;

@@ -8,6 +8,7 @@ import {
   type AdminFrame,
   type AdminPage,
   type AdminTab,
+  GUIDES,
   HOME,
   type Notice,
   SECTIONS,
@@ -68,7 +69,10 @@ export function respondPage(
         <header class="container">
           {frame === null ? (
             <p class="shop">
-              <Mark /> <span id="shop">{shop.domain}</span>
+              <Mark />{" "}
+              <span id="shop" title={shop.domain}>
+                {shop.domain}
+              </span>
             </p>
           ) : null}
           <Navigation current={page.tab} />
@@ -219,7 +223,7 @@ function PlatformNavigation() {
   ]);
 }
 
-function TitleRow({ title, trail, actions }: AdminPage) {
+function TitleRow({ title, trail, actions, tab }: AdminPage) {
   return (
     <>
       {trail === undefined ? null : (
@@ -229,7 +233,12 @@ function TitleRow({ title, trail, actions }: AdminPage) {
       )}
       <div class="title">
         <h1 tabIndex={-1}>{title}</h1>
-        {actions === undefined ? null : <div class="actions">{actions}</div>}
+        <div class="actions">
+          <a id="documentation" class="about" href={`/docs/${GUIDES[tab]}`}>
+            Docs
+          </a>
+          {actions}
+        </div>
       </div>
     </>
   );

@@ -28,7 +28,7 @@ export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesPro
         ))}
       </div>
       {alerts.map((alert) => (
-        <AlertNotice {...alert} />
+        <AlertNotice alert={alert} tab={tab} />
       ))}
       {hasAccess(plan) || tab === "/plan" ? null : <PlanNotice />}
       {load === null ? null : <LoadNotice load={load} />}
@@ -37,12 +37,14 @@ export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesPro
 }
 
 /** Shown on every page but the overview, which begins with its own sentence about it. */
-function AlertNotice(alert: Alert) {
+function AlertNotice({ alert, tab }: { alert: Alert; tab: AdminTab }) {
   const { what, error, advice, path } = alertTexts(alert);
+  const to = alert.cause === "dead" ? `${path}?status=dead` : path;
   return (
     <div id={`alert-${alert.cause}`} class="notice bad">
       <p>
-        {what} since <Time ms={alert.since} />. {error} {advice} <Link to={path}>{ALERT_LINKS[path]}</Link>
+        {what} since <Time ms={alert.since} />. {error} {advice}{" "}
+        {path === tab ? null : <Link to={to}>{ALERT_LINKS[path]}</Link>}
       </p>
     </div>
   );
