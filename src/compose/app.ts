@@ -17,13 +17,13 @@ import { createIntakeHandler } from "../http/intake.ts";
 import { createOpenApiHandler } from "../http/openapi/document.ts";
 import { createAnswerCache } from "../http/read/answer-cache.ts";
 import { createApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
-import { createKeyLimits } from "../http/read/key-limits.ts";
 import { createLargePages } from "../http/read/large-page.ts";
 import { createReadApi } from "../http/read/read-api.ts";
 import { createListHandler, createRowHandler } from "../http/read/rows.ts";
 import { createShopHandler } from "../http/read/shop.ts";
 import { createWrongKeyLog } from "../http/read/wrong-key-log.ts";
 import { createReadiness } from "../http/readiness.ts";
+import { createRequestLimits } from "../http/request-limits.ts";
 import { createRoutes } from "../http/routes.ts";
 import { createHttpApp } from "../http/server.ts";
 import { createPlatformWebhookHandler } from "../http/shopify-webhooks.ts";
@@ -65,6 +65,8 @@ const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
+/** Forms and looks at rows that each shop may make on the settings page. A person does not reach it. */
+const ACTION_LIMIT = { perSecond: 1, burst: 300 };
 
 /** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */
 export async function openApp(config: Config, dependencies: AppDependencies): Promise<App> {
@@ -119,7 +121,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   const readApi = createReadApi({
     clock,
     authenticator,
-    keyLimits: createKeyLimits(config.rateLimit, clock),
+    keyLimits: createRequestLimits(config.rateLimit, clock),
     entityTags: createEntityTags(version, store.epoch),
     answers: createAnswerCache(),
     readers,
@@ -140,6 +142,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     address: () => config.publicUrl ?? browsable(httpAddress(config.host, server.server?.port)),
     keepDeliveredMs: config.keepDeliveredMs,
     sendsMail: config.smtp !== null,
+    actionLimits: createRequestLimits(ACTION_LIMIT, clock),
     wake: () => sender.wake(),
   };
   const routes = createRoutes({

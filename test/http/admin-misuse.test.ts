@@ -3,7 +3,7 @@ import { hashToken, LINK_LIFE_MS, newToken } from "../../src/actions/session.ts"
 import { removeShop } from "../conformance/fixtures.ts";
 import { randomBytes, START, testApp, testShop } from "../support/app.ts";
 import { signedIn } from "../support/signed-in.ts";
-import { cookieOf, pressSignIn, signInPath } from "../support/visitor.ts";
+import { cookieOf, pressSignIn, signInPath, visit } from "../support/visitor.ts";
 
 test("a form whose body arrives after the session has ended changes nothing, not even in a new shop of the same name", async () => {
   const { all, shop, store, ...visitor } = await signedIn();
@@ -103,4 +103,24 @@ test("each of two sign-in links works once, however they are opened", async () =
     tokens.flatMap((token) => [token, token, token]).map((token) => pressSignIn(all, `/admin/sign-in?token=${token}`)),
   );
   expect(answers.filter(({ status }) => status === 303)).toHaveLength(2);
+});
+
+test("a shop that posts hundreds of forms at once has to wait, so its audit list grows slowly; another shop does not", async () => {
+  const { all, shop, store, ...visitor } = await signedIn();
+  const { shop: other } = await all.addShop("beta.myshopify.com");
+  const next = await visit(all, other);
+  const posts = Array.from({ length: 310 }, () => visitor.post("/admin/webhooks/secret"));
+  const answers = await Promise.all(posts);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(300);
+  const refused = answers.find(({ status }) => status === 429);
+  expect(refused?.headers.get("retry-after")).toBe("1");
+  expect(await refused?.text()).toContain("so this was not done");
+  expect(await store.audit.list(shop.id, { action: "secret.shown" }, {}, 1_000)).toHaveLength(300);
+  // A look at a person is an entry too.
+  expect((await visitor.get("/admin/data/browse/cus_x")).status).toBe(429);
+  expect((await visitor.get("/admin/data/browse")).status).toBe(200);
+  expect((await next.post("/admin/webhooks/secret")).status).toBe(200);
+  all.clock.ms += 1_000;
+  expect((await visitor.post("/admin/webhooks/secret")).status).toBe(200);
+  expect((await visitor.post("/admin/webhooks/secret")).status).toBe(429);
 });

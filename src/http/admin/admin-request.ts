@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { BodyReader } from "../body.ts";
+import type { RequestLimits } from "../request-limits.ts";
 
 /** Services of the settings page's handlers. */
 export interface AdminDependencies {
@@ -25,6 +26,8 @@ export interface AdminDependencies {
   keepDeliveredMs: number;
   /** Whether e-mails can be sent. */
   sendsMail: boolean;
+  /** Limits the forms and looks of each shop. */
+  actionLimits: RequestLimits;
   /** Wakes the sender. */
   wake: () => void;
   log: Log;

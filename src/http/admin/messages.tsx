@@ -79,6 +79,18 @@ export function tooMany(seconds: number): Response {
   return respondMessage(429, "Too many attempts", content, { headers: { "Retry-After": String(seconds) } });
 }
 
+/** Refuses what a person does not do so often. */
+export function tooManyActions(seconds: number, { frame }: Visitor): Response {
+  const content = (
+    <p>
+      Too much was done in these settings within a few minutes, so this was not done. Go back and try again in{" "}
+      {counted(seconds, "second", "seconds")}.
+    </p>
+  );
+  const headers = { "Retry-After": String(seconds) };
+  return respondMessage(429, "Please wait a moment", content, { headers, frame });
+}
+
 /** Asks the user to try again. @param reason a sentence */
 export function tryAgain(requestId: string, reason: string, frame: Frame | null): Response {
   const content = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;

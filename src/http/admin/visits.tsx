@@ -29,6 +29,7 @@ import {
   signedIn,
   signedOut,
   tooMany,
+  tooManyActions,
   tryAgain,
 } from "./messages.tsx";
 import type { StandingNotices } from "./page-notices.tsx";
@@ -145,6 +146,10 @@ async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promi
   const kept = isPost ? await site.door.keep(visitor) : visitor;
   if (kept === undefined) return site.door.refuse();
   const { shop, key, who } = kept;
+  // These may write an entry of the audit list, and cost more than other pages.
+  const isAction = isPost || path.startsWith("/data/browse/");
+  const { retryAfterS } = isAction ? site.actionLimits.count(String(shop.id)) : {};
+  if (retryAfterS !== undefined) return tooManyActions(retryAfterS, kept);
   const once = form.get("once");
   if (once !== null && !(await site.store.settingsPage.useForm(key, hashToken(once)))) return respondRepeatedForm(kept);
   const query = new URLSearchParams(queryOf(request.url));

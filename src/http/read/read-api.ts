@@ -5,11 +5,11 @@ import type { KeyOwner } from "../../store/port/keys.ts";
 import type { Snapshot } from "../../store/port/pages.ts";
 import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "../encoding.ts";
 import { type EntityTags, hasTag } from "../entity-tags.ts";
+import type { RequestLimits } from "../request-limits.ts";
 import { type HeaderFields, lastingHeaders, respond, respondAgain, respondRateLimited } from "../respond.ts";
 import { type RouteContext, targetOf } from "../routes.ts";
 import type { AnswerCache } from "./answer-cache.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
-import type { KeyLimits } from "./key-limits.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
 import { isStrict } from "./list-query.ts";
 
@@ -29,7 +29,7 @@ interface Dependencies {
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
   authenticator: ApiKeyAuthenticator;
-  keyLimits: KeyLimits;
+  keyLimits: RequestLimits;
   entityTags: EntityTags;
   answers: AnswerCache;
   readers: ReaderQueue;

@@ -5,10 +5,10 @@ import { Customer, Order, Subscription } from "../../../src/domain/resources.ts"
 import { createEntityTags } from "../../../src/http/entity-tags.ts";
 import { createAnswerCache } from "../../../src/http/read/answer-cache.ts";
 import { createApiKeyAuthenticator } from "../../../src/http/read/api-key-authenticator.ts";
-import { createKeyLimits } from "../../../src/http/read/key-limits.ts";
 import { createLargePages } from "../../../src/http/read/large-page.ts";
 import { createReadApi } from "../../../src/http/read/read-api.ts";
 import { createListHandler } from "../../../src/http/read/rows.ts";
+import { createRequestLimits } from "../../../src/http/request-limits.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { answerOf, badCursor, page, refusal, UNAUTHORIZED } from "../../support/answer.ts";
 import { apply, type PageBody, testShop } from "../../support/app.ts";
@@ -78,7 +78,7 @@ test("a request that waits for its turn while the removal of its shop begins get
   const readApi = createReadApi({
     clock: clock.monotonic,
     authenticator,
-    keyLimits: createKeyLimits(null, clock.monotonic),
+    keyLimits: createRequestLimits(null, clock.monotonic),
     entityTags: createEntityTags("1.0.0", app.store.epoch),
     answers: createAnswerCache(),
     readers: waits,

@@ -1,24 +1,27 @@
-import type { RateLimit } from "../../config.ts";
+import type { RateLimit } from "../config.ts";
 
-/** Limits how many requests each API key makes (docs/api.md, "Limits"). Every node counts its own requests only. */
-export interface KeyLimits {
+/**
+ * Limits how many requests each caller makes: an API key (docs/api.md, "Limits"), or a shop on the settings page. Every
+ * node counts its own requests only.
+ */
+export interface RequestLimits {
   /**
    * Counts a request.
    * @returns `headers` tell the limit (draft-ietf-httpapi-ratelimit-headers). A request above the limit also gets
    *   `retryAfterS`, the seconds until the next request is allowed
    */
-  count(keyId: string): { headers: Record<string, string>; retryAfterS?: number };
+  count(caller: string): { headers: Record<string, string>; retryAfterS?: number };
 }
 
 interface Bucket {
-  /** How many requests the key could make at the time `at`. */
+  /** How many requests the caller could make at the time `at`. */
   left: number;
-  /** The time of the key's last request, by `clock`. */
+  /** The time of the caller's last request, by `clock`. */
   at: number;
 }
 
 /** @param limit null for unlimited requests @param clock milliseconds of a clock that only goes forward */
-export function createKeyLimits(limit: RateLimit | null, clock: () => number): KeyLimits {
+export function createRequestLimits(limit: RateLimit | null, clock: () => number): RequestLimits {
   if (limit === null) return { count: () => ({ headers: {} }) };
   const { perSecond, burst } = limit;
   const windowS = Math.max(1, Math.ceil(burst / perSecond));
@@ -26,13 +29,13 @@ export function createKeyLimits(limit: RateLimit | null, clock: () => number): K
   const buckets = new Map<string, Bucket>();
 
   return {
-    count(keyId) {
+    count(caller) {
       const now = clock();
-      const { left, at } = buckets.get(keyId) ?? { left: burst, at: now };
+      const { left, at } = buckets.get(caller) ?? { left: burst, at: now };
       const filled = Math.min(burst, left + ((now - at) / 1_000) * perSecond);
       const isAllowed = filled >= 1;
       const rest = isAllowed ? filled - 1 : filled;
-      buckets.set(keyId, { left: rest, at: now });
+      buckets.set(caller, { left: rest, at: now });
       const fullAfterS = Math.ceil((burst - rest) / perSecond);
       const headers = {
         "RateLimit-Policy": policy,
