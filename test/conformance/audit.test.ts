@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { auditEntry } from "../../src/domain/audit.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import type { AuditFilter, AuditPage, AuditPlace } from "../../src/store/port/audit.ts";
 import { MERCHANT, OPERATOR } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { type Engine, engines, storeWithTwoShops } from "./engines.ts";
@@ -55,6 +56,30 @@ describe.each(engines())("$name: the audit list", (engine) => {
     expect(await list({ who: "staff" }, {}, 9)).toEqual(["staff 42"]);
     expect(await list({ action: "style.saved" }, {}, 9)).toEqual(["command line", "staff 42"]);
     expect(await list({ from: START + HOUR, to: START + 2 * HOUR }, {}, 9)).toEqual(["staff 42"]);
+  });
+
+  test("is searched in parts, forwards and backwards, until enough is found or the search is to end", async () => {
+    const { store, shop } = await storeWithTwoShops(engine);
+    const entry = auditEntry(OPERATOR, START, "link.made");
+    await store.audit.add(shop.id, CREATED);
+    for (let step = 0; step < 6; step += 1)
+      await Promise.all(Array.from({ length: 1_000 }, () => store.audit.add(shop.id, entry)));
+    await store.audit.add(shop.id, CREATED);
+    const [newest, oldest] = (await store.audit.list(shop.id, { action: "key.created" }, {}, 9)).map(
+      ({ number }) => number,
+    );
+    const page = (place: AuditPlace, limit: number, goesOn: boolean, filter: AuditFilter = { action: "key.created" }) =>
+      store.audit.page(shop.id, filter, place, limit, () => goesOn);
+    const numbersOf = ({ entries, end }: AuditPage) => [entries.map(({ number }) => number), end];
+    if (newest === undefined || oldest === undefined) throw new Error("both are found");
+    expect(numbersOf(await page({}, 1, false))).toEqual([[newest], null]);
+    const stopped = await page({}, 2, false);
+    expect(numbersOf(stopped)).toEqual([[newest], newest - 4_999]);
+    expect(numbersOf(await page({ olderThan: stopped.end ?? 0 }, 2, false))).toEqual([[oldest], null]);
+    expect(numbersOf(await page({}, 2, true))).toEqual([[newest, oldest], null]);
+    expect(numbersOf(await page({ newerThan: 0 }, 2, false))).toEqual([[oldest], oldest + 4_999]);
+    expect(numbersOf(await page({ newerThan: 0 }, 2, true))).toEqual([[newest, oldest], null]);
+    expect((await page({}, 6_002, false, {})).entries).toHaveLength(6_002);
   });
 
   test("loses old entries, and goes with its shop", async () => {

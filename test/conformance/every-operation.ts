@@ -59,6 +59,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     shops.list(),
     shops.find(shop.domain),
     shops.byId(shop.id),
+    shops.owning("key_none"),
     shops.settings(shop.id),
     shops.intakeSecret(shop.domain),
   ]);
@@ -86,7 +87,10 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await store.audit.add(shop.id, auditEntry(OPERATOR, START, "link.made"));
   await store.audited(shop.id, auditEntry(OPERATOR, START, "style.removed")).styles.clear(shop.id);
   const filter = { who: "command", action: "link.made", from: START, to: START + 1 } as const;
-  for (const place of [{}, { olderThan: 9 }, { newerThan: 0 }]) await store.audit.list(shop.id, filter, place, 5);
+  for (const place of [{}, { olderThan: 9 }, { newerThan: 0 }]) {
+    await store.audit.list(shop.id, filter, place, 5);
+    await store.audit.page(shop.id, filter, place, 5, () => false);
+  }
   await store.audit.prune(START);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), store.syncs.unreconciled(0, 0), connections.tokens(shop.id)]);

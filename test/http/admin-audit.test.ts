@@ -1,7 +1,8 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { auditEntry } from "../../src/domain/audit.ts";
 import { OPERATOR } from "../support/actors.ts";
 import { START } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
 import { signedIn } from "../support/signed-in.ts";
 
 test("each change on the page is in the audit list of its shop, without secrets and paths", async () => {
@@ -75,4 +76,27 @@ test("the list has filters and pages in its address, and names what it refuses",
   expect(await refused.text()).toContain("Enter a date like 2026-01-31.");
   const hostile = await html(`/admin/audit?who=${encodeURIComponent('"><script>alert(1)</script>')}&older=abc`);
   expect(hostile).not.toContain("<script>alert");
+});
+
+test("a search that ended before it found an entry goes on with Older or Newer", async () => {
+  const { html, store } = await signedIn();
+  const search = spyOn(store.audit, "page").mockResolvedValue({ entries: [], end: 500 });
+  afterTest(() => search.mockRestore());
+  const linksOf = (page: string) =>
+    [...page.matchAll(/id="(newer|older)" href="[^"]*?&amp;(\w+=\d+)"/g)].map(([, ...found]) => found);
+  const first = await html("/admin/audit?what=link.made");
+  expect([first.includes("“Older” searches on."), linksOf(first)]).toEqual([true, [["older", "older=500"]]]);
+  const second = await html("/admin/audit?what=link.made&older=900");
+  expect(linksOf(second)).toEqual([
+    ["newer", "newer=899"],
+    ["older", "older=500"],
+  ]);
+  const back = await html("/admin/audit?what=link.made&newer=9");
+  expect([back.includes("“Newer” searches on."), linksOf(back)]).toEqual([
+    true,
+    [
+      ["newer", "newer=500"],
+      ["older", "older=10"],
+    ],
+  ]);
 });

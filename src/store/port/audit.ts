@@ -17,12 +17,30 @@ export interface AuditFilter {
 /** Where a page of the audit list begins: at the newest entry, or beside an entry. */
 export type AuditPlace = { olderThan?: number; newerThan?: number };
 
+/** Entries of a page, newest first. */
+export interface AuditPage {
+  entries: NumberedEntry[];
+  /** The number of the last entry that was looked at, if the list goes on there; otherwise null. */
+  end: number | null;
+}
+
 /** The audit list of each shop: who did what, from where, and when. */
 export interface AuditStore {
   /** Adds an entry of what changes nothing that is stored. `Store.audited` writes the entries of changes. */
   add(shopId: number, entry: AuditEntry): Promise<void>;
-  /** Returns entries, newest first. */
+  /** Returns the entries beside a place, newest first. It looks through the whole list. */
   list(shopId: number, filter: AuditFilter, place: AuditPlace, limit: number): Promise<NumberedEntry[]>;
+  /**
+   * Returns the entries beside a place. It looks at one part of the list after another.
+   * @param goesOn whether to look at another part, although fewer entries than the limit were found
+   */
+  page(
+    shopId: number,
+    filter: AuditFilter,
+    place: AuditPlace,
+    limit: number,
+    goesOn: () => boolean,
+  ): Promise<AuditPage>;
   /** Removes the entries before a time. @returns how many */
   prune(before: number): Promise<number>;
 }

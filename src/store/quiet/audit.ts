@@ -1,10 +1,12 @@
 import type { AuditEntry, AuditedValues } from "../../domain/audit.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import type { AuditFilter, AuditStore, NumberedEntry } from "../port/audit.ts";
+import type { AuditFilter, AuditPage, AuditPlace, AuditStore, NumberedEntry } from "../port/audit.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
 /** Rows in one transaction of `prune`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 500;
+/** The most entries that a search looks at in one step: milliseconds, in which SQLite blocks the program. */
+const SCANNED = 5_000;
 
 interface StoredEntry extends Omit<NumberedEntry, "before" | "after"> {
   before: string | null;
@@ -17,21 +19,11 @@ export function auditStore(db: QuietDatabase): AuditStore {
       await db.run(entryInsertion(shopId, entry));
     },
 
-    async list(shopId, filter, { olderThan, newerThan }, limit) {
-      const place =
-        olderThan !== undefined
-          ? sql`AND number < ${olderThan} ORDER BY number DESC`
-          : newerThan !== undefined
-            ? sql`AND number > ${newerThan} ORDER BY number`
-            : sql`ORDER BY number DESC`;
-      const rows = await db.all<StoredEntry>(
-        sql`SELECT number, at, who, origin AS "from", action, subject,
-            old_values AS "before", new_values AS "after" FROM audit
-          WHERE shop_id = ${shopId} ${conditions(filter)} ${place} LIMIT ${limit}`,
-      );
-      const entries = rows.map((row) => ({ ...row, before: valuesIn(row.before), after: valuesIn(row.after) }));
-      return entries.sort((a, b) => b.number - a.number);
+    async list(shopId, filter, place, limit) {
+      return (await search(db, shopId, { filter, place, limit }, () => true)).entries;
     },
+
+    page: (shopId, filter, place, limit, goesOn) => search(db, shopId, { filter, place, limit }, goesOn),
 
     async prune(before) {
       let removed = 0;
@@ -45,6 +37,58 @@ export function auditStore(db: QuietDatabase): AuditStore {
       return removed;
     },
   };
+}
+
+interface EntrySearch {
+  filter: AuditFilter;
+  place: AuditPlace;
+  limit: number;
+}
+
+async function search(
+  db: QuietDatabase,
+  shopId: number,
+  { filter, place, limit }: EntrySearch,
+  goesOn: () => boolean,
+): Promise<AuditPage> {
+  let { entries, end } = await searchPart(db, shopId, { filter, place, limit });
+  while (end !== null && goesOn()) {
+    await nextTurn();
+    const beside = place.newerThan === undefined ? { olderThan: end } : { newerThan: end };
+    const next = await searchPart(db, shopId, { filter, place: beside, limit: limit - entries.length });
+    entries = newestFirst([...entries, ...next.entries]);
+    end = next.end;
+  }
+  return { entries, end };
+}
+
+async function searchPart(
+  db: QuietDatabase,
+  shopId: number,
+  { filter, place: { olderThan = Number.MAX_SAFE_INTEGER, newerThan }, limit }: EntrySearch,
+): Promise<AuditPage> {
+  const isNewer = newerThan !== undefined;
+  const order = isNewer ? sql`ORDER BY number` : sql`ORDER BY number DESC`;
+  const place = isNewer ? sql`number > ${newerThan}` : sql`number < ${olderThan}`;
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const last = isFiltered
+    ? await db.get<{ number: number }>(
+        sql`SELECT number FROM audit WHERE shop_id = ${shopId} AND ${place} ${order} LIMIT 1 OFFSET ${SCANNED - 1}`,
+      )
+    : undefined;
+  const within =
+    last === undefined ? sql`` : isNewer ? sql`AND number <= ${last.number}` : sql`AND number >= ${last.number}`;
+  const rows = await db.all<StoredEntry>(
+    sql`SELECT number, at, who, origin AS "from", action, subject,
+        old_values AS "before", new_values AS "after" FROM audit
+      WHERE shop_id = ${shopId} AND ${place} ${within} ${conditions(filter)} ${order} LIMIT ${limit}`,
+  );
+  const entries = rows.map((row) => ({ ...row, before: valuesIn(row.before), after: valuesIn(row.after) }));
+  return { entries: newestFirst(entries), end: rows.length === limit ? null : (last?.number ?? null) };
+}
+
+function newestFirst(entries: NumberedEntry[]): NumberedEntry[] {
+  return entries.sort((a, b) => b.number - a.number);
 }
 
 /**

@@ -3,13 +3,16 @@ import { changedText } from "../../../actions/audit.ts";
 import { AUDITED, AUDITED_ACTIONS } from "../../../domain/audit.ts";
 import { printable } from "../../../lib/log.ts";
 import { DAY_MS, parseUtc } from "../../../lib/time.ts";
-import type { AuditFilter, AuditPlace, NumberedEntry } from "../../../store/port/audit.ts";
+import type { AuditFilter, AuditPage, AuditPlace, NumberedEntry } from "../../../store/port/audit.ts";
 import type { Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Age, Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
 
 const TAB = "/audit";
 const ROWS = 50;
+/** How long a page goes on with a search that found too few entries. */
+const SEARCH_MS = 50;
+const NO_ENTRIES: AuditPage = { entries: [], end: null };
 const FIELDS = ["who", "what", "from", "to"] as const;
 type AuditField = (typeof FIELDS)[number];
 
@@ -22,40 +25,63 @@ interface AuditSearch {
 }
 
 /** Shows who did what in the shop, newest first. */
-export const showAudit: Handler = async ({ shop, query }, { store, now }) => {
+export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTime }) => {
   const search = readSearch(query);
   const { filter, place, refusals } = search;
-  const found = Object.keys(refusals).length > 0 ? [] : await store.audit.list(shop.id, filter, place, ROWS + 1);
+  const began = steadyTime();
+  const goesOn = () => steadyTime() - began < SEARCH_MS;
+  const found =
+    Object.keys(refusals).length > 0 ? NO_ENTRIES : await store.audit.page(shop.id, filter, place, ROWS + 1, goesOn);
   const isBackwards = place.newerThan !== undefined;
-  const entries = isBackwards ? found.slice(-ROWS) : found.slice(0, ROWS);
-  const hasMore = found.length > ROWS;
+  const entries = isBackwards ? found.entries.slice(-ROWS) : found.entries.slice(0, ROWS);
+  const { newer, older } = neighboursOf(found, entries, place);
   const content = (
     <>
       <p>Who changed what in this service, and who looked at personal data. Entries are kept for a year.</p>
       <Filters search={search} />
       {entries.length === 0 ? (
-        <Empty id="no-entries">No entry matches.</Empty>
+        <Empty id="no-entries">{noEntriesText(found, isBackwards)}</Empty>
       ) : (
         <EntryTable entries={entries} now={now()} />
       )}
       <nav class="pager" aria-label="Pages">
-        {(isBackwards ? hasMore : place.olderThan !== undefined) ? (
-          <Link id="newer" to={addressOf(search, { newer: String(entries[0]?.number ?? 0) })}>
+        {newer === undefined ? (
+          <span />
+        ) : (
+          <Link id="newer" to={addressOf(search, { newer: String(newer) })}>
             ‹ Newer
           </Link>
-        ) : (
-          <span />
         )}
-        {isBackwards || hasMore ? (
-          <Link id="older" to={addressOf(search, { older: String(entries.at(-1)?.number ?? 0) })}>
+        {older === undefined ? null : (
+          <Link id="older" to={addressOf(search, { older: String(older) })}>
             Older ›
           </Link>
-        ) : null}
+        )}
       </nav>
     </>
   );
   return { title: "Audit", tab: TAB, status: Object.keys(refusals).length > 0 ? 422 : 200, content };
 };
+
+/** Returns the numbers beside which the next pages begin; undefined without a page. */
+function neighboursOf(
+  { entries: found, end }: AuditPage,
+  entries: readonly NumberedEntry[],
+  { olderThan, newerThan }: AuditPlace,
+): { newer: number | undefined; older: number | undefined } {
+  const [first, last] = [entries[0]?.number, entries.at(-1)?.number];
+  const hasMore = found.length > ROWS;
+  if (newerThan !== undefined) return { newer: hasMore ? first : (end ?? undefined), older: last ?? newerThan + 1 };
+  const newer = olderThan === undefined ? undefined : (first ?? olderThan - 1);
+  return { newer, older: hasMore ? last : (end ?? undefined) };
+}
+
+function noEntriesText({ end }: AuditPage, isBackwards: boolean): string {
+  if (end === null) return "No entry matches.";
+  return isBackwards
+    ? "The older entries do not match. “Newer” searches on."
+    : "The newer entries do not match. “Older” searches on.";
+}
 
 function readSearch(query: URLSearchParams): AuditSearch {
   // PostgreSQL refuses a text with U+0000.
