@@ -1,4 +1,5 @@
 import type { Actor } from "../domain/audit.ts";
+import { invalid } from "../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey } from "../domain/key.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
@@ -18,9 +19,13 @@ interface KeyRequest {
   legacyKey?: string;
 }
 
+/** The most keys that a merchant makes, because the page lists all of them. */
+const MAX_KEYS = 100;
+
 /**
  * Stores only the hash of a key. So the caller must show a new key now: nobody can read it later.
- * @throws SdsError `plan_required` for a merchant, `invalid` for the label, `conflict` for a legacy key stored before
+ * @throws SdsError `plan_required` and `invalid` for a merchant without the plan or with MAX_KEYS, `invalid` for the
+ *   label, `conflict` for a legacy key stored before
  */
 export async function createKey(
   { store, random }: KeyDependencies,
@@ -28,6 +33,8 @@ export async function createKey(
   now: number,
 ): Promise<{ entry: ApiKey; plaintext: string; warnings: string[] }> {
   const warnings = checkAccess(shop, "API access", actor);
+  if (actor.role === "merchant" && (await store.keys.list(shop.id)).length >= MAX_KEYS)
+    throw invalid(`a shop can have ${MAX_KEYS} keys: revoke one that no system uses`);
   const same = await findKeyWithLabel(store, shop, label);
   if (same !== undefined) warnings.push(`the key ${same.fingerprint}… has the label ${same.label} too`);
   const plaintext = legacyKey ?? generateKey(random);

@@ -45,6 +45,18 @@ describe("a new key", () => {
     expect(second.warnings).toEqual([`the key ${entry.fingerprint}… has the label Warehouse too`]);
   });
 
+  test("is refused to a merchant with a hundred keys; the operator gets it, and revoked keys do not count", async () => {
+    const { store, shop, dependencies } = await opened();
+    const make = (n: number, actor = MERCHANT) => createKey(dependencies, { shop, label: `Key ${n}`, actor }, START);
+    for (let n = 1; n <= 100; n += 1) await make(n);
+    const message = "a shop can have 100 keys: revoke one that no system uses";
+    await expect(make(101)).rejects.toMatchObject({ code: "invalid", message });
+    const { entry } = await make(101, OPERATOR);
+    for (const { id } of [entry, ...(await store.keys.list(shop.id)).slice(0, 1)])
+      await store.keys.revoke(shop.id, id, START);
+    expect((await make(102)).entry.label).toBe("Key 102");
+  });
+
   test("is refused for its label, and nothing is stored", async () => {
     const { store, shop, dependencies } = await opened();
     const message = "the label must have 1 to 200 characters and no control or invisible characters";
