@@ -256,6 +256,18 @@ describe("values of one subscription", () => {
     expect(await values()).toEqual(typed);
   });
 
+  test("a look at personal values is in the audit list, and a look at other values is not", async () => {
+    const { store, shop, all, html, path } = await merchant();
+    const looks = async () =>
+      (await store.audit.list(shop.id, { action: "person.shown" }, {}, 9)).map(({ subject }) => subject);
+    await apply(all.app, shop, [fieldValue(1, "weight", 1)]);
+    await html(path);
+    expect(await looks()).toEqual([]);
+    await apply(all.app, shop, [fieldValue(1, "note", "is in hospital")]);
+    expect(await html(path)).toContain("is in hospital");
+    expect(await looks()).toEqual(["gid://shopify/SubscriptionContract/1"]);
+  });
+
   test("an unknown subscription is 404", async () => {
     const { get } = await merchant();
     expect((await get(`${FIELDS}/values/sub_${"a".repeat(24)}`)).status).toBe(404);

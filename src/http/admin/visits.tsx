@@ -39,6 +39,9 @@ import type { Door, Visitor } from "./visitor.ts";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 
+/** The begin of the paths whose pages may be a look at a person, which is an entry of the audit list. */
+const LOOKS = ["/data/browse/", "/fields/values/"];
+
 /** The settings page behind a door. */
 export interface Site extends AdminDependencies {
   door: Door;
@@ -146,8 +149,7 @@ async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promi
   const kept = isPost ? await site.door.keep(visitor) : visitor;
   if (kept === undefined) return site.door.refuse();
   const { shop, key, who } = kept;
-  // These may write an entry of the audit list, and cost more than other pages.
-  const isAction = isPost || path.startsWith("/data/browse/");
+  const isAction = isPost || LOOKS.some((start) => path.startsWith(start));
   const { retryAfterS } = isAction ? site.actionLimits.count(String(shop.id)) : {};
   if (retryAfterS !== undefined) return tooManyActions(retryAfterS, kept);
   const once = form.get("once");

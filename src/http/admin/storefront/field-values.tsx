@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { noteInAudit } from "../../../actions/audit.ts";
 import { type EditableFields, findFields, setFieldValues } from "../../../actions/field.ts";
 import type { FieldDefinition } from "../../../domain/fields/definition.ts";
 import { type FieldValue, parseValueText } from "../../../domain/fields/value.ts";
@@ -20,9 +21,13 @@ interface RefusedValues {
   error?: string;
 }
 
-export const showValues: Handler = async (request, dependencies) => {
-  const { store } = dependencies;
-  return valuesPage(request, await findFields(store, request.shop, request.id));
+/** Shows the values of a subscription. A look at values about a person is in the audit list. */
+export const showValues: Handler = async (request, { store, now }) => {
+  const found = await findFields(store, request.shop, request.id);
+  const subject = found.subscription.shopifyId;
+  if (found.fields.some(({ definition, value }) => definition.personal && value !== null))
+    await noteInAudit(store, request, now(), "person.shown", { subject });
+  return valuesPage(request, found);
 };
 
 /** Saves the values that were changed on the page, all or none. An empty text clears a value. */
