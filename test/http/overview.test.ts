@@ -25,8 +25,12 @@ test("a new shop is told what to do next, and a done step is ticked", async () =
   const page = await html(OVERVIEW);
   expect(verdictIn(page)).toBe("Nothing reads this shop's data yet. Begin with an API key or an endpoint.");
   expect(page.match(/○ /g)).toHaveLength(4);
+  // Figures without a single delivery say nothing.
+  expect(page).not.toContain('id="stats"');
+  expect(page).toContain('id="overview-sample"');
   await store.webhooks.set(shop.id, { url: "https://hooks.example.com/in" }, START);
   const later = await html(OVERVIEW);
+  expect(later).toContain('id="stats"');
   expect([later.match(/○ /g)?.length, later.match(/✓ /g)?.length]).toEqual([3, 1]);
   expect(verdictIn(later)).toBe("All is well. 0 deliveries in the last 24 hours.");
 });
@@ -35,7 +39,7 @@ test("dead deliveries come before all else that is well, and the bars count thei
   const { html, store, shop } = await signedIn();
   await deadDelivery(store, shop);
   const page = await html(OVERVIEW);
-  expect(verdictIn(page)).toBe("1 delivery is dead. Repair the endpoint, then resend. See the delivery log");
+  expect(verdictIn(page)).toBe("1 delivery is dead. Repair the endpoint, then resend. See the dead deliveries");
   expect(figuresIn(page)).toMatchObject({
     Endpoint: "not set",
     "Succeeded, 24 hours": "0.0 %",

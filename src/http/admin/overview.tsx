@@ -11,8 +11,11 @@ import type { AttemptFigures, DayCount } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Bars, type DayCounts } from "./bars.tsx";
-import { type Fact, Facts, Link, Time } from "./components.tsx";
+import { Age, type Fact, Facts, Link } from "./components.tsx";
 import { Live } from "./deliveries/log-table.tsx";
+import { SAMPLE_DELIVERIES } from "./deliveries/sample-log.tsx";
+import { SampleFigure } from "./samples.tsx";
+import { shopifyFacts } from "./shop-data/summary.tsx";
 
 const TAB = "/overview";
 const DAY_MS = 86_400_000;
@@ -26,6 +29,8 @@ interface Facets {
   keys: number;
   waiting: { pending: number; retrying: number };
   dead: number;
+  /** The dead deliveries that are no webhooks. */
+  deadStarts: number;
   figures: AttemptFigures;
   lastSuccess: number | null;
   delivered: number;
@@ -33,6 +38,7 @@ interface Facets {
   rows: ResourceCounts;
   lastWebhookAt: number | null;
   alerts: readonly Alert[];
+  now: number;
 }
 
 export const showOverview: Handler = async ({ shop }, { store, now }) => {
@@ -41,15 +47,7 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
   const live = (
     <Live poll announce={verdict.text}>
       <VerdictBox {...verdict} />
-      <Stats {...facets} />
-      <section class="card" aria-labelledby="bars-heading">
-        <h2 id="bars-heading">Deliveries a day</h2>
-        <Bars days={facets.days} />
-      </section>
-      <div class="columns">
-        <Data {...facets} />
-        <NextSteps {...facets} />
-      </div>
+      {wasUsed(facets) ? <Figures {...facets} /> : <FirstSteps {...facets} />}
     </Live>
   );
   return { title: "Overview", tab: TAB, content: live, live };
@@ -58,27 +56,42 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
 async function readFacets(store: Store, shop: AdminRequest["shop"], now: number): Promise<Facets> {
   const { deliveries } = store;
   const firstDay = Math.floor(now / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS;
-  const [status, { url }, keys, waiting, dead, figures, outcomes, delivered, counts, rows, lastWebhookAt, alerts] =
-    await Promise.all([
-      shopStatus(store, shop, now),
-      store.webhooks.settings(shop.id),
-      store.keys.list(shop.id),
-      deliveries.countWaiting(shop.id),
-      deliveries.countDead(shop.id, 0),
-      deliveries.recentAttempts(shop.id, "webhook", now - DAY_MS),
-      deliveries.lastOutcomes(shop.id, "webhook"),
-      deliveries.countDelivered(shop.id, now - DAY_MS),
-      deliveries.countsByDay(shop.id, firstDay),
-      store.shops.rowCounts(shop.id),
-      store.inbox.lastReceivedAt(shop.id),
-      store.alerts.list(shop.id),
-    ]);
+  const [
+    status,
+    { url },
+    keys,
+    waiting,
+    dead,
+    deadStarts,
+    figures,
+    outcomes,
+    delivered,
+    counts,
+    rows,
+    lastWebhookAt,
+    alerts,
+  ] = await Promise.all([
+    shopStatus(store, shop, now),
+    store.webhooks.settings(shop.id),
+    store.keys.list(shop.id),
+    deliveries.countWaiting(shop.id),
+    deliveries.countDead(shop.id, 0),
+    deliveries.countDead(shop.id, 0, "trigger"),
+    deliveries.recentAttempts(shop.id, "webhook", now - DAY_MS),
+    deliveries.lastOutcomes(shop.id, "webhook"),
+    deliveries.countDelivered(shop.id, now - DAY_MS),
+    deliveries.countsByDay(shop.id, firstDay),
+    store.shops.rowCounts(shop.id),
+    store.inbox.lastReceivedAt(shop.id),
+    store.alerts.list(shop.id),
+  ]);
   return {
     status,
     endpoint: url === null ? null : (URL.parse(url)?.host ?? url),
     keys: keys.length,
     waiting,
     dead,
+    deadStarts,
     figures,
     lastSuccess: outcomes.succeededAt,
     delivered,
@@ -86,7 +99,42 @@ async function readFacets(store: Store, shop: AdminRequest["shop"], now: number)
     rows,
     lastWebhookAt,
     alerts,
+    now,
   };
+}
+
+/** Whether the shop has an endpoint, or had one in the last days. */
+function wasUsed({ endpoint, days }: Facets): boolean {
+  return endpoint !== null || days.some(({ delivered, retried, dead }) => delivered + retried + dead > 0);
+}
+
+function Figures(facets: Facets) {
+  return (
+    <>
+      <Stats {...facets} />
+      <div class="columns unequal">
+        <section class="card" aria-labelledby="bars-heading">
+          <h2 id="bars-heading">Deliveries a day</h2>
+          <Bars days={facets.days} />
+        </section>
+        <Data {...facets} />
+      </div>
+      <NextSteps {...facets} />
+    </>
+  );
+}
+
+/** What a new shop sees instead of empty figures. */
+function FirstSteps(facets: Facets) {
+  return (
+    <>
+      <div class="columns">
+        <NextSteps {...facets} />
+        <Data {...facets} />
+      </div>
+      <SampleFigure id="overview-sample" sample={SAMPLE_DELIVERIES} />
+    </>
+  );
 }
 
 /** Sums the counts of both kinds for each of the days. */
@@ -110,7 +158,7 @@ interface Verdict {
 }
 
 /** Says in a sentence whether all is well, and what to do first if it is not. */
-function verdictOf({ status, alerts, endpoint, keys, waiting, dead, delivered }: Facets): Verdict {
+function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, delivered }: Facets): Verdict {
   const { load, trouble, uninstalledAt } = status;
   if (uninstalledAt !== null)
     return {
@@ -126,11 +174,17 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, delivered }:
   const [alert] = alerts.filter(({ cause }) => cause === "endpoint");
   if (alert !== undefined)
     return { tone: "bad", text: alertText(alert), next: ["See the delivery log", "/deliveries"] };
-  if (dead > 0)
+  if (dead > deadStarts)
     return {
       tone: "bad",
       text: `${counted(dead, "delivery is", "deliveries are")} dead. Repair the endpoint, then resend.`,
-      next: ["See the delivery log", "/deliveries"],
+      next: ["See the dead deliveries", "/deliveries?status=dead"],
+    };
+  if (deadStarts > 0)
+    return {
+      tone: "bad",
+      text: `${counted(deadStarts, "workflow was", "workflows were")} not started. Read why, then resend.`,
+      next: ["See the workflows", "/deliveries/workflows?status=dead"],
     };
   const waits = waiting.pending + waiting.retrying;
   if (waits > 0)
@@ -157,7 +211,7 @@ function VerdictBox({ tone, text, next, done }: Verdict) {
   );
 }
 
-function Stats({ endpoint, lastSuccess, figures, waiting, dead }: Facets) {
+function Stats({ endpoint, lastSuccess, figures, waiting, dead, now }: Facets) {
   const { attempts, succeeded, medianMs, percentile95Ms, isPart } = figures;
   const rate = attempts === 0 ? "–" : `${((100 * succeeded) / attempts).toFixed(1)} %`;
   const time = medianMs === null || percentile95Ms === null ? "–" : `${medianMs} · ${percentile95Ms} ms`;
@@ -165,13 +219,13 @@ function Stats({ endpoint, lastSuccess, figures, waiting, dead }: Facets) {
     [
       "Endpoint",
       <span class="host">{endpoint ?? "not set"}</span>,
-      lastSuccess === null ? null : ["last success ", <Time ms={lastSuccess} />],
+      lastSuccess === null ? null : ["last success ", <Age ms={lastSuccess} now={now} />],
     ],
     ["Succeeded, 24 hours", rate, isPart ? "of the newest 1,000 deliveries" : null],
     ["Time, median · 95 %", time, null],
     ["Waiting", waiting.pending.toLocaleString("en"), null],
-    ["Retrying", waiting.retrying.toLocaleString("en"), null],
-    ["Dead", dead.toLocaleString("en"), null],
+    ["Retrying", <Count count={waiting.retrying} tone="retrying" />, null],
+    ["Dead", <Count count={dead} tone="dead" />, null],
   ];
   return (
     <dl class="stats" id="stats">
@@ -188,8 +242,12 @@ function Stats({ endpoint, lastSuccess, figures, waiting, dead }: Facets) {
   );
 }
 
-function Data({ rows, status, lastWebhookAt }: Facets) {
-  const { reconciledAt, reconciledRows } = status;
+/** A count that is coloured unless it is zero. */
+function Count({ count, tone }: { count: number; tone: "retrying" | "dead" }) {
+  return <span class={count === 0 ? undefined : tone}>{count.toLocaleString("en")}</span>;
+}
+
+function Data({ rows, status, lastWebhookAt, now }: Facets) {
   const facts: Fact[] = [
     ...RESOURCES.map(
       (resource): Fact => [
@@ -197,14 +255,15 @@ function Data({ rows, status, lastWebhookAt }: Facets) {
         rows[resource].toLocaleString("en"),
       ],
     ),
-    ["Last change from Shopify", lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />],
-    ["Last comparison with Shopify", reconciledAt === null ? "never" : <Time ms={reconciledAt} />],
-    ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
+    ...shopifyFacts(status, lastWebhookAt, now),
   ];
   return (
     <section class="card" aria-labelledby="data-heading">
       <h2 id="data-heading">Data</h2>
       <Facts id="data" facts={facts} />
+      <p>
+        <Link to="/data/browse">Browse the data</Link>
+      </p>
     </section>
   );
 }

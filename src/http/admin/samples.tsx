@@ -15,13 +15,19 @@ export function EmptySection({ id, children, sample }: { id: string; children: C
       <p id={id} class="empty">
         {children}
       </p>
-      <figure class="sample" id={`${id}-sample`}>
-        <figcaption>
-          <span class="badge">Sample</span> {sample.caption}
-        </figcaption>
-        {sample.content}
-      </figure>
+      <SampleFigure id={`${id}-sample`} sample={sample} />
     </>
+  );
+}
+
+export function SampleFigure({ id, sample: { caption, content } }: { id: string; sample: Sample }) {
+  return (
+    <figure class="sample" id={id}>
+      <figcaption>
+        <span class="badge">Sample</span> {caption}
+      </figcaption>
+      {content}
+    </figure>
   );
 }
 
@@ -31,7 +37,7 @@ export interface Sample {
 }
 
 export const SAMPLE_EVENT: Sample = {
-  caption: "Your endpoint gets such a body when an order is charged.",
+  caption: "Your endpoint gets a body like this when an order is charged.",
   content: <Code id="sample-event" label="Sample" text={JSON.stringify(sampleEvent("order.charged"), null, 2)} />,
 };
 
@@ -39,13 +45,13 @@ export const SAMPLE_EVENT: Sample = {
 export function sampleCall(address: string): Sample {
   const command = readCommand({ value: "cad_pk_…", address });
   return {
-    caption: "A system with a key reads the shop's data so:",
+    caption: "With a key, this command reads a subscription:",
     content: <Code id="sample-call" label="Sample" text={command} />,
   };
 }
 
 export const SAMPLE_FIELD: Sample = {
-  caption: "A field “Gift note” would be in each subscription that the API serves:",
+  caption: "The API gives a field “Gift note” with each subscription:",
   content: (
     <Code
       id="sample-field"
@@ -59,7 +65,7 @@ export const SAMPLE_FIELD: Sample = {
 export function sampleData(): Sample {
   const { subscription } = sampleRows();
   return {
-    caption: "The API serves such a row for each subscription.",
+    caption: "The API gives each subscription like this.",
     content: <Code id="sample-row" label="Sample" text={JSON.stringify(subscription, null, 2)} />,
   };
 }

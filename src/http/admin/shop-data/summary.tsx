@@ -151,22 +151,41 @@ function Counts({ counts }: { counts: ResourceCounts }) {
   );
 }
 
-function DataFacts({ status, lastWebhookAt, now }: Summary) {
-  const { hasConnection, trouble, uninstalledAt, inbox, loadedAt, reconciledAt, reconciledRows, dataRequests } = status;
+/** Says what came from Shopify, and when. Nothing came to a shop that never was connected. */
+export function shopifyFacts(status: ShopStatus, lastWebhookAt: number | null, now: number): Fact[] {
+  const { hasConnection, trouble, uninstalledAt, loadedAt, reconciledAt, reconciledRows } = status;
   const isConnected = hasConnection && trouble === null && uninstalledAt === null;
-  const wasConnected = hasConnection || loadedAt !== null || lastWebhookAt !== null;
-  const timeOf = (ms: number | null, otherwise: string) => (ms === null ? otherwise : <Age ms={ms} now={now} />);
-  const fromShopify: Fact[] = [
-    ["Last change from Shopify", timeOf(lastWebhookAt, "none in the last seven days")],
-    ["Last comparison with Shopify", timeOf(reconciledAt, "never")],
+  const connection: Fact = [
+    "Shopify",
+    isConnected ? "connected" : hasConnection ? "connection refused" : "not connected",
+  ];
+  if (!wasConnected(status, lastWebhookAt)) return [connection];
+  return [
+    connection,
+    ["Last change from Shopify", ageOf(lastWebhookAt, "none in the last seven days", now)],
+    ["Last comparison with Shopify", ageOf(reconciledAt, "never", now)],
     ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
-    ["All data loaded", timeOf(loadedAt, "never")],
+    ["All data loaded", ageOf(loadedAt, "never", now)],
+  ];
+}
+
+function wasConnected({ hasConnection, loadedAt }: ShopStatus, lastWebhookAt: number | null): boolean {
+  return hasConnection || loadedAt !== null || lastWebhookAt !== null;
+}
+
+function ageOf(ms: number | null, otherwise: string, now: number): ComponentChildren {
+  return ms === null ? otherwise : <Age ms={ms} now={now} />;
+}
+
+function DataFacts({ status, lastWebhookAt, now }: Summary) {
+  const { inbox, dataRequests } = status;
+  const inboxFacts: Fact[] = [
     ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
     ["Failed in the inbox", inbox.failed.toLocaleString("en")],
   ];
   const facts: Fact[] = [
-    ["Shopify", isConnected ? "connected" : hasConnection ? "connection refused" : "not connected"],
-    ...(wasConnected ? fromShopify : []),
+    ...shopifyFacts(status, lastWebhookAt, now),
+    ...(wasConnected(status, lastWebhookAt) ? inboxFacts : []),
     [
       "Open data requests",
       dataRequests.length === 0 ? (
