@@ -17,7 +17,7 @@ const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
 /** The plans that include every feature, as the end of a sentence: "it comes with …". */
 const PLANS = `with ${PRO}, and with ${FREE_WITH_ADDON}`;
-const PRO_PRICE = "39 USD per month, 30 days of trial";
+const PRO_PRICE = "39 USD per month, the first 30 days free";
 const ADDON_PRICE = "19.99 USD per month";
 export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WITH_ADDON} (${ADDON_PRICE})`;
 

@@ -113,8 +113,8 @@ describe("the delivery log", () => {
     ["topic", "subscription-created", "“subscription-created” is not a topic."],
     ["from", "2026-02-30", "“2026-02-30” is not a date like 2026-01-31."],
     ["to", "yesterday", "“yesterday” is not a date like 2026-01-31."],
-    ["subject", "Jane", "“Jane” is not an id or number of a contract, an order or a customer."],
-    ["subject", "\0", "“&lt;U+0000>” is not an id or number of a contract, an order or a customer."],
+    ["subject", "Jane", "“Jane” is not an id or number of a subscription, an order or a customer."],
+    ["subject", "\0", "“&lt;U+0000>” is not an id or number of a subscription, an order or a customer."],
   ])("refuses %s=%s, and names the field", async (name, value, error) => {
     const { get, shop, store } = await signedIn();
     await queueTests(store, shop, ["order.failed"]);

@@ -18,7 +18,7 @@ describe("the plan", () => {
     const plan = await html("/admin/plan");
     expect(plan).not.toContain("See the plan");
     expect(plan).toContain(`<strong id="plan">Free</strong>`);
-    expect(plan).toContain("39 USD per month, 30 days of trial");
+    expect(plan).toContain("39 USD per month, the first 30 days free");
     expect(plan).toContain("19.99 USD per month");
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"])
       expect(await html(path)).toContain("<fieldset disabled");

@@ -10,7 +10,7 @@ const ROOT = "/app";
 const isFramed = document.body.classList.contains("framed");
 
 function showLocalTimes(root) {
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   for (const time of root.querySelectorAll("time:not(.age)")) time.textContent = format.format(new Date(time.dateTime));
 }
 

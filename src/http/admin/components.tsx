@@ -188,7 +188,7 @@ export function fieldAttributes(error: string | undefined, errorId: string, ...h
   };
 }
 
-/** Heading of the column with buttons. This column stays visible when the table scrolls. */
+/** Heading of the column with buttons. */
 export const ACTION = "Action";
 
 interface TableProps {
@@ -206,9 +206,7 @@ export function Table({ id, name, headings, children }: TableProps) {
         <thead>
           <tr>
             {headings.map((heading) => (
-              <th scope="col" class={heading === ACTION ? "action" : undefined}>
-                {heading}
-              </th>
+              <th scope="col">{heading}</th>
             ))}
           </tr>
         </thead>

@@ -18,8 +18,8 @@ export function renderHome(): string {
     <>
       <h1>Documentation</h1>
       <p>
-        A read-only JSON API over a mirror of a shop's subscription data, and signed webhooks. Begin with the{" "}
-        <a href="/docs/quick-start">quick start</a>.
+        Read a shop's subscriptions, customers and orders as JSON, and get signed webhooks when they change. Begin with
+        the <a href="/docs/quick-start">quick start</a>.
       </p>
       {SITE.map(({ name, entries }) => (
         <>
@@ -54,7 +54,7 @@ export function renderUnknown(isRoot: boolean): string {
       <p>
         {isRoot ? null : "The address may have a mistake. "}
         <a href="/docs">The documentation</a> describes the API, the webhooks and how to operate this service. A shop's
-        settings open from the platform's admin, or with a sign-in link of the operator.
+        settings open in Shopify's admin, or with a sign-in link of whoever runs this service.
       </p>
     </>
   );

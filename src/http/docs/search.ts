@@ -84,6 +84,8 @@ function excerptOf(text: string, lowerText: string, words: readonly string[]): s
   const places = words.map((word) => lowerText.indexOf(word)).filter((place) => place >= 0);
   const start = Math.max(0, Math.min(...places, lowerText.length) - BEFORE_WORD);
   const from = start === 0 || places.length === 0 ? 0 : text.indexOf(" ", start) + 1;
-  const cut = text.slice(from, from + EXCERPT_LENGTH);
-  return `${from > 0 ? "… " : ""}${cut}${from + EXCERPT_LENGTH < text.length ? " …" : ""}`;
+  const isWhole = from + EXCERPT_LENGTH >= text.length;
+  const lastSpace = text.lastIndexOf(" ", from + EXCERPT_LENGTH);
+  const cut = text.slice(from, isWhole || lastSpace <= from ? from + EXCERPT_LENGTH : lastSpace);
+  return `${from > 0 ? "… " : ""}${cut}${isWhole ? "" : " …"}`;
 }

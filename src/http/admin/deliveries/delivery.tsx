@@ -46,7 +46,12 @@ export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
             Copy as curl…
           </Link>
         )}
-        <ResendForm id={id} buttonId={`retry-this-${id}`} label={`Resend ${topic}`} />
+        <ResendForm
+          id={id}
+          buttonId={`retry-this-${id}`}
+          label={`Resend ${topic}`}
+          isPrimary={delivery.status === "dead"}
+        />
       </>
     ),
     content,

@@ -64,7 +64,7 @@ export async function readSearch(
   if (filter.from !== undefined && filter.to !== undefined && filter.from >= filter.to)
     refusals.to = "This day is before the first day.";
   if (subject !== "" && !isSubject(subject))
-    refusals.subject = `${quoted(subject)} is not an id or number of a contract, an order or a customer.`;
+    refusals.subject = `${quoted(subject)} is not an id or number of a subscription, an order or a customer.`;
   else if (subject !== "") filter.subjects = await findSubjects(pages, shop, subject);
   return { typed, refusals, filter, place: placeOf(query), onScreen: idsOf(query.get("rows")) };
 }
@@ -123,8 +123,8 @@ export function Filters({ kind, tab, search }: { kind: DeliveryKind; tab: string
       <FilterField name="to" label="To (UTC)" {...search}>
         <input type="date" value={typed.to} {...attributesOf("to")} />
       </FilterField>
-      <FilterField name="subject" label="Contract, order or customer" {...search}>
-        <input type="search" value={typed.subject} placeholder="5003, or a gid" {...attributesOf("subject")} />
+      <FilterField name="subject" label="Subscription, order or customer" {...search}>
+        <input type="search" value={typed.subject} placeholder="Number, such as 5003" {...attributesOf("subject")} />
       </FilterField>
       <button type="submit" id="search" class="secondary">
         Search

@@ -57,13 +57,15 @@ interface ResendFormProps {
   label: string;
   /** Of the log to return to; without it, the delivery's page is next. */
   query?: string;
+  /** Whether the button is the most important one of its page. */
+  isPrimary?: boolean;
 }
 
-export function ResendForm({ id, buttonId, label, query }: ResendFormProps) {
+export function ResendForm({ id, buttonId, label, query, isPrimary = false }: ResendFormProps) {
   return (
     <Form class="inline" action={`/deliveries/${id}/retry`}>
       {query === undefined ? null : <input type="hidden" name="log" value={query} />}
-      <button type="submit" id={buttonId} class={query === undefined ? undefined : "outline"} aria-label={label}>
+      <button type="submit" id={buttonId} class={isPrimary ? undefined : "outline"} aria-label={label}>
         Resend
       </button>
     </Form>

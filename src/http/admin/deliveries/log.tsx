@@ -168,8 +168,8 @@ function NoRows({ kind, search, hasOlder }: { kind: DeliveryKind; search: LogSea
     </EmptySection>
   ) : (
     <EmptySection id="no-starts" sample={SAMPLE_STARTS}>
-      No workflow was started yet. <Link to="/triggers">Switch a trigger on</Link>, and create a workflow in the
-      platform's automation tool that starts with it.
+      No workflow was started yet. <Link to="/triggers">Switch a trigger on</Link>, and create a workflow in Shopify
+      Flow that starts with it.
     </EmptySection>
   );
 }

@@ -3,7 +3,8 @@ import { addAlertAddress, removeAlertAddress } from "../../../actions/alert-addr
 import { SdsError } from "../../../domain/error.ts";
 import { type AlertAddress, MAX_ADDRESSES } from "../../../store/port/alerts.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
-import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Table, Time } from "../components.tsx";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Time } from "../components.tsx";
 
 const TAB = "/alerts";
 
@@ -44,15 +45,17 @@ async function alertsPage(
     <>
       <p>
         You are told when your endpoint has failed for an hour, when a delivery is dead, and when Shopify refuses the
-        app's connection; and once when it is well again. Each page here says it, and the{" "}
+        app's connection. You are told once more when all is well again. A banner on every page says it, and the{" "}
         <Link to="/triggers">workflow trigger</Link> “Webhook endpoint failing” can start a workflow of yours.
       </p>
       <h2>E-mails</h2>
-      {addresses.length === 0 ? (
-        <Empty id="no-addresses">Addresses that get an e-mail, at most once a day for each reason, appear here.</Empty>
-      ) : (
+      {addresses.length > 0 ? (
         <Addresses addresses={addresses} />
-      )}
+      ) : sendsMail ? (
+        <Empty id="no-addresses">
+          No address is told yet. Each address below gets at most one e-mail a day for each reason.
+        </Empty>
+      ) : null}
       {sendsMail ? (
         <AddressForm {...refused} />
       ) : (
@@ -65,24 +68,24 @@ async function alertsPage(
 
 function Addresses({ addresses }: { addresses: readonly AlertAddress[] }) {
   return (
-    <Table id="addresses" name="E-mail addresses" headings={["Address", "Added", "State", ACTION]}>
+    <CardTable id="addresses" name="E-mail addresses" headings={["Address", "Added", "State", ACTION]}>
       {addresses.map(({ number, address, addedAt, confirmedAt }) => (
-        <tr>
-          <td>{address}</td>
-          <td>
+        <Row>
+          <NameCell>{address}</NameCell>
+          <Cell label="Added">
             <Time ms={addedAt} />
-          </td>
-          <td>{confirmedAt === null ? "Waits for its confirmation" : "Confirmed"}</td>
-          <td class="action">
+          </Cell>
+          <Cell>{confirmedAt === null ? "Waits for its confirmation" : "Confirmed"}</Cell>
+          <Cell>
             <Form action={`${TAB}/remove/${number}`}>
               <button type="submit" class="secondary" aria-label={`Remove ${address}`}>
                 Remove
               </button>
             </Form>
-          </td>
-        </tr>
+          </Cell>
+        </Row>
       ))}
-    </Table>
+    </CardTable>
   );
 }
 

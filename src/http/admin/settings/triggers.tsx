@@ -18,8 +18,8 @@ export const showTriggers: Handler = async (request, { store }) => {
   const content = (
     <>
       <p>
-        A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It
-        passes on the fields listed below.
+        A trigger that is switched on starts your workflows in Shopify Flow that begin with it. It passes on the fields
+        listed below.
       </p>
       <Connection trouble={connection?.trouble} />
       <TriggerForm request={request} on={triggers} />

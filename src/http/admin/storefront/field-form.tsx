@@ -2,6 +2,7 @@
 import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../../domain/fields/definition.ts";
 
 export const FIELDS = "/fields";
+export const TRAIL = { to: FIELDS, name: "Custom fields" };
 
 /** The settings page's names of the types of custom fields. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {

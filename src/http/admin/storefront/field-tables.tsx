@@ -2,7 +2,8 @@
 import type { FieldDefinition } from "../../../domain/fields/definition.ts";
 import { hasAccess } from "../../../domain/shop.ts";
 import type { AdminRequest } from "../admin-request.ts";
-import { ACTION, Form, Link, Table } from "../components.tsx";
+import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
+import { ACTION, Form, Link } from "../components.tsx";
 import { FIELDS, TYPE_NAMES } from "./field-form.tsx";
 
 interface FieldRows {
@@ -13,32 +14,30 @@ interface FieldRows {
 /** Shows the fields that are not archived. */
 export function FieldTable({ fields }: Pick<FieldRows, "fields">) {
   return (
-    <Table id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
+    <CardTable id="fields" name="Custom fields" headings={["Label", "Key", "Type", "Edited by", "Personal", ACTION]}>
       {fields.map(({ key, label, type, options, subscriberEditable, personal }) => (
-        <tr id={`field-${key}`}>
-          <th scope="row" class="label">
-            {label}
-          </th>
-          <td>
+        <Row id={`field-${key}`}>
+          <NameCell>{label}</NameCell>
+          <Cell>
             <code>{key}</code>
-          </td>
-          <td class="options">
+          </Cell>
+          <Cell label="Type">
             {TYPE_NAMES[type]}
             {type === "choice" ? `: ${options.join(", ")}` : null}
-          </td>
-          <td>{subscriberEditable ? "you and subscribers" : "you"}</td>
-          <td>{personal ? "yes" : "no"}</td>
-          <td class="action">
+          </Cell>
+          <Cell label="Edited by">{subscriberEditable ? "you and subscribers" : "you"}</Cell>
+          <Cell label="Personal">{personal ? "yes" : "no"}</Cell>
+          <Cell>
             <div class="actions">
               <Link id={`edit-${key}`} to={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
                 Edit
               </Link>
               <ActionForm action="archive" id={key} button="Archive" label={`Archive ${label}`} />
             </div>
-          </td>
-        </tr>
+          </Cell>
+        </Row>
       ))}
-    </Table>
+    </CardTable>
   );
 }
 
@@ -47,24 +46,22 @@ export function ArchivedTable({ request, fields }: FieldRows) {
     <>
       <h2>Archived</h2>
       <p>Archived fields are neither shown nor written. Their values are kept.</p>
-      <Table id="archived" name="Archived fields" headings={["Label", "Key", "Type", ACTION]}>
+      <CardTable id="archived" name="Archived fields" headings={["Label", "Key", "Type", ACTION]}>
         {fields.map(({ key, label, type }) => (
-          <tr id={`archived-${key}`}>
-            <th scope="row" class="label">
-              {label}
-            </th>
-            <td>
+          <Row id={`archived-${key}`}>
+            <NameCell>{label}</NameCell>
+            <Cell>
               <code>{key}</code>
-            </td>
-            <td>{TYPE_NAMES[type]}</td>
-            <td class="action">
+            </Cell>
+            <Cell label="Type">{TYPE_NAMES[type]}</Cell>
+            <Cell>
               {hasAccess(request.shop.plan) ? (
                 <ActionForm action="restore" id={key} button="Bring back" label={`Bring back ${label}`} />
               ) : null}
-            </td>
-          </tr>
+            </Cell>
+          </Row>
         ))}
-      </Table>
+      </CardTable>
     </>
   );
 }

@@ -1,13 +1,15 @@
 /** @jsxImportSource preact */
 import { noteInAudit } from "../../../actions/audit.ts";
 import { type EditableFields, findFields, setFieldValues } from "../../../actions/field.ts";
+import { numberOf } from "../../../domain/deliveries/subject.ts";
 import type { FieldDefinition } from "../../../domain/fields/definition.ts";
 import { type FieldValue, parseValueText } from "../../../domain/fields/value.ts";
 import { hasAccess } from "../../../domain/shop.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
-import { Empty, FieldError, Form, fieldAttributes, Link } from "../components.tsx";
+import { Empty, FieldError, Form, fieldAttributes } from "../components.tsx";
 import { reasonOf } from "../form.ts";
-import { FIELDS } from "./field-form.tsx";
+import { RowStatusBadge } from "../shop-data/row-table.tsx";
+import { FIELDS, TRAIL } from "./field-form.tsx";
 
 /** What was typed for one field, and why it is refused. */
 interface TypedValue {
@@ -104,7 +106,7 @@ function valuesPage(
   const content = (
     <>
       <p>
-        <code id="gid">{shopifyId}</code>, {status}. <Link to={FIELDS}>Back to the fields</Link>
+        <RowStatusBadge status={status} /> · <code id="gid">{shopifyId}</code>
       </p>
       {fields.length === 0 ? (
         <Empty id="no-fields">This shop has no custom fields, or all of them are archived.</Empty>
@@ -126,7 +128,8 @@ function valuesPage(
       )}
     </>
   );
-  return { title: "Values of one subscription", tab: FIELDS, status: refused === undefined ? 200 : 422, content };
+  const title = `Values of subscription ${numberOf(shopifyId)}`;
+  return { title, tab: FIELDS, trail: TRAIL, status: refused === undefined ? 200 : 422, content };
 }
 
 /** Returns the text that a browser posts for an unchanged value. */

@@ -20,6 +20,7 @@ import {
   FIELDS,
   KeyInput,
   readTypedField,
+  TRAIL,
   type TypedField,
   typedFieldOf,
 } from "./field-form.tsx";
@@ -174,7 +175,8 @@ async function fieldPage(
       </fieldset>
     </Form>
   );
-  return { title: `Edit ${field.label}`, tab: FIELDS, status: refused === undefined ? 200 : 422, content };
+  const status = refused === undefined ? 200 : 422;
+  return { title: `Edit ${field.label}`, tab: FIELDS, trail: TRAIL, status, content };
 }
 
 function LookUpForm({ refused }: { refused: RefusedLookUp | undefined }) {
@@ -193,9 +195,9 @@ function LookUpForm({ refused }: { refused: RefusedLookUp | undefined }) {
       />
       <FieldError id="subscription-error" error={refused?.error} />
       <small id="subscription-help">
-        Its number on the platform, its gid (<code>gid://shopify/SubscriptionContract/…</code>), or its id in the API.
+        Its number in Shopify, its gid (<code>gid://shopify/SubscriptionContract/…</code>), or its id in the API.
       </small>
-      <button type="submit" id="find">
+      <button type="submit" id="find" class="secondary">
         Find
       </button>
     </Form>

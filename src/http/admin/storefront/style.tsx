@@ -40,7 +40,7 @@ export const askToClearStyle: Handler = async () => {
       <p>Remove the style of the widget? Its CSS is deleted. This can't be undone.</p>
     </Confirm>
   );
-  return { title: "Remove the widget's style", tab: STYLE, content };
+  return { title: "Remove the widget's style", tab: STYLE, trail: { to: STYLE, name: "Widget style" }, content };
 };
 
 export const clearStyle: Handler = async (request, { store, now }) => {
