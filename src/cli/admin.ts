@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { audited, noteInAudit } from "../actions/audit.ts";
+import { audited } from "../actions/audit.ts";
 import { hashToken, LINK_LIFE_MS, newToken } from "../actions/session.ts";
 import { browsable, httpAddress } from "../config.ts";
 import type { Shop } from "../domain/shop.ts";
@@ -42,8 +42,8 @@ async function link({ json }: JsonFlag, command: Command): Promise<void> {
   const { publicUrl, host, port } = configOf(command);
   const addresses = { publicUrl, configuredUrl: httpAddress(host, port) };
   const { domain, url, expiresAt } = await withShop(command, async (store, shop) => {
-    const made = await createSignInLink({ store, random: randomBytes }, { shop, ...addresses }, Date.now());
-    await noteInAudit(store, { shop, actor: operator() }, Date.now(), "link.made");
+    const noted = audited(store, { shop, actor: operator() }, Date.now(), "link.made");
+    const made = await createSignInLink({ store: noted, random: randomBytes }, { shop, ...addresses }, Date.now());
     return { domain: shop.domain, ...made };
   });
   if (json) return printJson({ url, expiresAt: isoUtc(expiresAt) });

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { audited, noteInAudit } from "../actions/audit.ts";
+import { audited } from "../actions/audit.ts";
 import { type Config, readTextFile } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseNewDomain, type Shop } from "../domain/shop.ts";
@@ -77,9 +77,7 @@ async function connectShop(text: string, options: JsonFlag & CredentialFlags, co
   const config = configOf(command);
   const { shop, scopes, kind, hasContracts, missing } = await withStore(command, async (store) => {
     const platform = platformOf(config, store);
-    const connection = await platform.connect(domain, credentials);
-    const after = { kind: connection.kind, scopes: connection.scopes.join(", ") };
-    await noteInAudit(store, { shop: connection.shop, actor: operator() }, Date.now(), "shop.connected", { after });
+    const connection = await platform.connect(domain, credentials, operator());
     const hasContracts = await platform.hasContracts(connection.shop);
     return { ...connection, hasContracts, missing: await missingLevels(config, store, connection.shop) };
   });

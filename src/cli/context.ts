@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
-import type { Actor } from "../domain/audit.ts";
+import { type Actor, COMMAND_LINE } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { didYouMean } from "../lib/similar.ts";
@@ -19,7 +19,7 @@ const BUSY_TIMEOUT_MS = 25_000;
 
 /** Who runs a command, for the audit list: the user of this machine. */
 export function operator(): Actor {
-  return { role: "operator", who: "command line", from: `${userName(process.geteuid?.() ?? 0)}@${hostname()}` };
+  return { ...COMMAND_LINE, from: `${userName(process.geteuid?.() ?? 0)}@${hostname()}` };
 }
 
 /** The configuration from `--data`, the command's own options and the environment. */

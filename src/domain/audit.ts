@@ -11,6 +11,9 @@ export interface Actor {
 /** Who installs and uninstalls the app. */
 export const PLATFORM: Actor = { role: "operator", who: "platform", from: null };
 
+/** Whoever runs a command, without the user's name. */
+export const COMMAND_LINE: Actor = { role: "operator", who: "command line", from: null };
+
 /** What is written into the audit list, with its name for people. */
 export const AUDITED = {
   "app.installed": "App installed",

@@ -1,3 +1,4 @@
+import { type Actor, COMMAND_LINE } from "../domain/audit.ts";
 import { SdsError } from "../domain/error.ts";
 import { createKeyedMutex, type KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
@@ -43,7 +44,7 @@ export interface Platform {
   /** The platform's time. */
   now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
-  connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
+  connect(domain: string, credentials: Credentials, actor?: Actor): Promise<ConnectionResult>;
   /** Checks ID tokens of the embedded page. */
   verifyIdToken: IdTokenVerifier;
   installer: Installer;
@@ -122,8 +123,8 @@ export function openPlatform(
     installations,
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
     handleWebhooks: openWebhookHandler(services),
-    connect: (domain, credentials) =>
-      connect({ shops, connections, endpoint, fetch, baseUrl, now: platformClock.sinceAnswer }, domain, credentials),
+    connect: (domain, credentials, actor = COMMAND_LINE) =>
+      connect({ ...store, endpoint, fetch, baseUrl, now: platformClock.sinceAnswer }, domain, credentials, actor),
     async hasContracts(shop) {
       return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
     },

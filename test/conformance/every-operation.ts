@@ -10,7 +10,7 @@ import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { OPERATOR } from "../support/actors.ts";
+import { OPERATOR, signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import {
   billingCycle,
@@ -264,7 +264,7 @@ async function signIn(store: Store, shop: Shop): Promise<void> {
   const { sessions } = store;
   const [link, session] = [hashToken("link"), hashToken("session")];
   await sessions.addLink(shop.id, link, START + 1);
-  await sessions.begin(link, session, START, START + 1);
+  await sessions.begin(link, session, signInAt(START), START + 1);
   await sessions.find(session, START);
   await sessions.renew(session, START + 2, 3);
   await sessions.put(session, shop.id, START, START + 1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/actions/session.ts";
+import { signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { engines, storeInTwoProcesses, storeWithShop, storeWithTwoShops } from "./engines.ts";
 import { expectConflict, HOUR, removeShop } from "./fixtures.ts";
@@ -12,20 +13,22 @@ describe.each(engines())("$name: a sign-in link", (engine) => {
     const { store, shop, other } = await storeWithTwoShops(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
     await store.sessions.addLink(other.id, OTHER_LINK, START + 10);
-    expect(await store.sessions.begin(LINK, SESSION, START + 9, START + HOUR)).toBe(true);
-    expect(await store.sessions.begin(LINK, OTHER_SESSION, START + 9, START + HOUR)).toBe(false);
+    expect(await store.sessions.begin(LINK, SESSION, signInAt(START + 9), START + HOUR)).toBe(true);
+    expect(await store.sessions.begin(LINK, OTHER_SESSION, signInAt(START + 9), START + HOUR)).toBe(false);
     expect(await store.sessions.find(SESSION, START + 9)).toEqual({ shop, expiresAt: START + HOUR });
     expect(await store.sessions.find(OTHER_SESSION, START + 9)).toBeUndefined();
-    expect(await store.sessions.begin(OTHER_LINK, OTHER_SESSION, START + 9, START + HOUR)).toBe(true);
+    expect(await store.sessions.begin(OTHER_LINK, OTHER_SESSION, signInAt(START + 9), START + HOUR)).toBe(true);
     expect(await store.sessions.find(OTHER_SESSION, START + 9)).toEqual({ shop: other, expiresAt: START + HOUR });
+    for (const { id } of [shop, other])
+      expect(await store.audit.list(id, {}, {}, 9)).toMatchObject([{ action: "session.begun", at: START + 9 }]);
   });
 
   test("works for one of two processes that use it at once", async () => {
     const { store, second: other, shop } = await storeInTwoProcesses(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
     const begun = await Promise.all([
-      store.sessions.begin(LINK, SESSION, START, START + HOUR),
-      other.sessions.begin(LINK, OTHER_SESSION, START, START + HOUR),
+      store.sessions.begin(LINK, SESSION, signInAt(START), START + HOUR),
+      other.sessions.begin(LINK, OTHER_SESSION, signInAt(START), START + HOUR),
     ]);
     expect(begun.filter(Boolean)).toHaveLength(1);
   });
@@ -33,15 +36,15 @@ describe.each(engines())("$name: a sign-in link", (engine) => {
   test("that is expired or unknown begins no session", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
-    expect(await store.sessions.begin(LINK, SESSION, START + 10, START + HOUR)).toBe(false);
-    expect(await store.sessions.begin(OTHER_LINK, SESSION, START, START + HOUR)).toBe(false);
+    expect(await store.sessions.begin(LINK, SESSION, signInAt(START + 10), START + HOUR)).toBe(false);
+    expect(await store.sessions.begin(OTHER_LINK, SESSION, signInAt(START), START + HOUR)).toBe(false);
     expect(await rows("admin_sessions")).toEqual([]);
   });
 
   test("is stored only as a hash, and so is a session", async () => {
     const { store, rows, shop } = await storeWithShop(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
-    await store.sessions.begin(LINK, SESSION, START + 1, START + HOUR);
+    await store.sessions.begin(LINK, SESSION, signInAt(START + 1), START + HOUR);
     expect(await rows("admin_links")).toEqual([
       { hash: LINK.toHex(), shop_id: shop.id, expires_at: START + 10, used_at: START + 1 },
     ]);
@@ -65,7 +68,7 @@ describe.each(engines())("$name: a session", (engine) => {
       [OTHER_LINK, OTHER_SESSION],
     ] as const) {
       await store.sessions.addLink(shop.id, link, START + 10);
-      await store.sessions.begin(link, session, START, START + HOUR);
+      await store.sessions.begin(link, session, signInAt(START), START + HOUR);
     }
     expect(await other.sessions.find(SESSION, START + HOUR - 1)).toMatchObject({ shop });
     expect(await other.sessions.find(SESSION, START + HOUR)).toBeUndefined();
@@ -80,7 +83,7 @@ describe.each(engines())("$name: a session", (engine) => {
   test("lives on while it is used, up to an age, and never ends earlier", async () => {
     const { store, shop } = await storeWithShop(engine);
     await store.sessions.addLink(shop.id, LINK, START + 10);
-    await store.sessions.begin(LINK, SESSION, START, START + 100);
+    await store.sessions.begin(LINK, SESSION, signInAt(START), START + 100);
     const renewed = async (expiresAt: number) => {
       await store.sessions.renew(SESSION, expiresAt, 150);
       return (await store.sessions.find(SESSION, START))?.expiresAt;
@@ -110,7 +113,9 @@ describe.each(engines())("$name: a session", (engine) => {
       for (const name of names) await store.sessions.addLink(shop.id, hashToken(name), START + HOUR);
       const [first, ...begun] = await Promise.all([
         other.sessions.endAll(shop.id, START),
-        ...names.map((name) => store.sessions.begin(hashToken(name), hashToken(`s ${name}`), START, START + HOUR)),
+        ...names.map((name) =>
+          store.sessions.begin(hashToken(name), hashToken(`s ${name}`), signInAt(START), START + HOUR),
+        ),
       ]);
       expect(await rows("admin_sessions")).toEqual([]);
       expect(first).toBe(begun.filter(Boolean).length);
@@ -121,7 +126,7 @@ describe.each(engines())("$name: a session", (engine) => {
     const { store, rows, shop, other } = await storeWithTwoShops(engine);
     const begin = async (id: number, name: string, expiresAt: number) => {
       await store.sessions.addLink(id, hashToken(`link ${name}`), START + HOUR);
-      await store.sessions.begin(hashToken(`link ${name}`), hashToken(name), START, expiresAt);
+      await store.sessions.begin(hashToken(`link ${name}`), hashToken(name), signInAt(START), expiresAt);
     };
     await begin(shop.id, "a", START + 10);
     await begin(shop.id, "b", START + 11);
@@ -130,7 +135,7 @@ describe.each(engines())("$name: a session", (engine) => {
     await store.sessions.addLink(shop.id, LINK, START + HOUR);
     expect(await store.sessions.endAll(shop.id, START + 10)).toBe(2);
     expect(await store.sessions.endAll(shop.id, START + 10)).toBe(0);
-    expect(await store.sessions.begin(LINK, SESSION, START, START + HOUR)).toBe(false);
+    expect(await store.sessions.begin(LINK, SESSION, signInAt(START), START + HOUR)).toBe(false);
     for (const name of ["a", "b", "c"]) expect(await store.sessions.find(hashToken(name), START)).toBeUndefined();
     expect(await store.sessions.find(hashToken("d"), START)).toMatchObject({ shop: other });
     for (const table of ["admin_links", "admin_sessions"] as const)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/actions/session.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { type Engine, engines, storeWithTwoShops } from "./engines.ts";
 import { addShop, expectConflict, HOUR } from "./fixtures.ts";
@@ -15,7 +16,7 @@ const MINUTE = 60_000;
 async function begin(store: Store, shopId: number, session: Uint8Array, expiresAt = START + HOUR): Promise<void> {
   const link = hashToken(`link ${session.toHex()}`);
   await store.sessions.addLink(shopId, link, START + HOUR);
-  await store.sessions.begin(link, session, START, expiresAt);
+  await store.sessions.begin(link, session, signInAt(START), expiresAt);
 }
 
 /** Adds a shop with two sessions, and opens the database in two processes. */

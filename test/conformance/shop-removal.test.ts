@@ -6,7 +6,7 @@ import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { OPERATOR } from "../support/actors.ts";
+import { OPERATOR, signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
@@ -25,7 +25,7 @@ async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   await store.keys.add(shop.id, apiKey(name), hashKey(name));
   await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START + 1_000);
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START + 1_000);
-  await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
+  await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), signInAt(START), START + 1_000);
   await store.connections.warn(shop.id, "answers", "another version", START);
   await store.alerts.addAddress(shop.id, "a@example.com", START);
   await store.syncs.save(shop.id, "full", run);
@@ -180,7 +180,9 @@ describe.each(engines())("$name: a shop that is being removed", (engine) => {
     expect(await shops.intakeSecret(alpha.domain)).toBeUndefined();
     expect(await keys.find(hashKey(alpha.domain))).toBeUndefined();
     expect(await sessions.find(hashKey(`session ${alpha.domain}`), START)).toBeUndefined();
-    expect(await sessions.begin(hashKey(`link ${alpha.domain}`), hashKey("new"), START, START + 1_000)).toBe(false);
+    expect(await sessions.begin(hashKey(`link ${alpha.domain}`), hashKey("new"), signInAt(START), START + 1_000)).toBe(
+      false,
+    );
     expect(await webhooks.settings(alpha.id)).toEqual({ url: null, topics: [] });
     expect(await connections.tokens(alpha.id)).toBeUndefined();
     expect(await connections.tokens(beta.id)).toBeDefined();

@@ -1,4 +1,9 @@
-import type { Actor } from "../../src/domain/audit.ts";
+import { type Actor, type AuditEntry, auditEntry } from "../../src/domain/audit.ts";
 
 export const MERCHANT: Actor = { role: "merchant", who: "session 1a2b3c", from: "192.0.2.7" };
 export const OPERATOR: Actor = { role: "operator", who: "command line", from: "ada@vm" };
+
+/** The entry of the audit list with which a session begins. */
+export function signInAt(at: number): AuditEntry {
+  return auditEntry(MERCHANT, at, "session.begun");
+}

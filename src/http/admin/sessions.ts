@@ -1,4 +1,4 @@
-import { audited, noteInAudit } from "../../actions/audit.ts";
+import { audited } from "../../actions/audit.ts";
 import {
   csrfToken,
   hashToken,
@@ -7,9 +7,7 @@ import {
   newToken,
   SESSION_LIFE_MS,
 } from "../../actions/session.ts";
-import type { Actor } from "../../domain/audit.ts";
-import type { Shop } from "../../domain/shop.ts";
-import type { Store } from "../../store/port/store.ts";
+import { type Actor, auditEntry } from "../../domain/audit.ts";
 import type { RouteContext } from "../routes.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 import { signedOutPage } from "./messages.tsx";
@@ -76,8 +74,10 @@ export function createSessionDoor({
       const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
+      const key = hashToken(session);
+      const entry = auditEntry({ role: "merchant", who: nameOf(key), from: address }, now(), "session.begun");
       const began = await store.sessions
-        .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
+        .begin(hashToken(token), key, entry, now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
           // The token may be right although the store failed, so it must not count as wrong.
           await takeBack();
@@ -87,13 +87,8 @@ export function createSessionDoor({
       await takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
-      const shop = await noteSession(store, hashToken(session), address, now());
-      const secure = isPublicSecure || client.isSecure() ? "; Secure" : "";
-      // The cookie outlives the session, which lives on while it is used.
-      return {
-        shop: shop?.domain ?? "",
-        cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${secure}`,
-      };
+      const shop = (await store.sessions.find(key, now()))?.shop.domain ?? "";
+      return { shop, cookie: cookieOf(session, isPublicSecure || client.isSecure()) };
     },
 
     async signOut({ key, shop }, actor) {
@@ -103,17 +98,9 @@ export function createSessionDoor({
   };
 }
 
-/** Writes the begin of a session into the audit list. @returns the session's shop */
-async function noteSession(
-  store: Pick<Store, "sessions" | "audit">,
-  key: Uint8Array,
-  from: string,
-  now: number,
-): Promise<Shop | undefined> {
-  const shop = (await store.sessions.find(key, now))?.shop;
-  const actor = { role: "merchant" as const, who: nameOf(key), from };
-  if (shop !== undefined) await noteInAudit(store, { shop, actor }, now, "session.begun");
-  return shop;
+/** Returns the cookie of a session. It outlives the session, which lives on while it is used. */
+function cookieOf(token: string, isSecure: boolean): string {
+  return `${COOKIE}=${token}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${isSecure ? "; Secure" : ""}`;
 }
 
 /** Names a session in logs and in the audit list. @param key the hash of its token */

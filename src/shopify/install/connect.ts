@@ -1,3 +1,4 @@
+import { type Actor, auditEntry } from "../../domain/audit.ts";
 import { SdsError } from "../../domain/error.ts";
 import { planOf } from "../../domain/platform/app-plan.ts";
 import { type ConnectionKind, missingScopes, type Tokens } from "../../domain/platform/connection.ts";
@@ -5,6 +6,7 @@ import { beingRemoved, type Shop } from "../../domain/shop.ts";
 import { asObject } from "../../lib/json.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
+import type { Store } from "../../store/port/store.ts";
 import { apiUrls } from "../api/address.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { postJson } from "../api/post-json.ts";
@@ -29,6 +31,7 @@ export interface ConnectionResult {
 interface Dependencies {
   shops: Pick<ShopStore, "find" | "removing" | "add" | "set" | "followPlan">;
   connections: Pick<ConnectionStore, "connect">;
+  audited: Store["audited"];
   endpoint: TokenEndpoint;
   fetch: typeof globalThis.fetch;
   /** A URL in which `{shop}` stands for the domain. */
@@ -47,9 +50,10 @@ interface Dependencies {
  * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
  */
 export async function connect(
-  { shops, connections, endpoint, fetch, baseUrl, now }: Dependencies,
+  { shops, connections, audited, endpoint, fetch, baseUrl, now }: Dependencies,
   domain: string,
   credentials: Credentials,
+  actor: Actor,
 ): Promise<ConnectionResult> {
   const { kind } = credentials;
   // Checked before the credentials are used, because a used refresh token expires soon.
@@ -66,7 +70,8 @@ export async function connect(
   const scopes = checkInstallation(installation, domain);
   const currency = installation.shop.currencyCode;
   shop ??= await addShop(currency);
-  await connections.connect(shop.id, kind, tokens, scopes, now());
+  const entry = auditEntry(actor, now(), "shop.connected", { after: { kind, scopes: scopes.join(", ") } });
+  await audited(shop.id, entry).connections.connect(shop.id, kind, tokens, scopes, entry.at);
   await shops.set(domain, { currency });
   const plan = planOf(appSubscriptions(installation));
   if (plan !== undefined) await shops.followPlan(shop.id, plan);

@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../../domain/audit.ts";
 import type { Shop } from "../../domain/shop.ts";
 
 interface StoredSession {
@@ -8,8 +9,12 @@ interface StoredSession {
 /** Sessions and sign-in links of the settings page, by the SHA-256 of their tokens. Times in epoch milliseconds. */
 export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
-  /** Exchanges a sign-in link for a session. @returns false for an unknown, used or expired link */
-  begin(link: Uint8Array, session: Uint8Array, now: number, expiresAt: number): Promise<boolean>;
+  /**
+   * Exchanges a sign-in link for a session.
+   * @param entry of the audit list, with the present time. The link tells of which shop.
+   * @returns false for an unknown, used or expired link
+   */
+  begin(link: Uint8Array, session: Uint8Array, entry: AuditEntry, expiresAt: number): Promise<boolean>;
   /** Returns a session that has not expired. Always reads the database, because any process may end the session. */
   find(session: Uint8Array, now: number): Promise<StoredSession | undefined>;
   /** Lets a session live on, up to an age. Never shortens its life. */

@@ -1,5 +1,6 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { SessionStore } from "../port/sessions.ts";
+import { entryInsertion } from "./audit.ts";
 import { either, type QuietDatabase, sql, tx } from "./quiet-database.ts";
 
 export function sessionStore(db: QuietDatabase): SessionStore {
@@ -8,8 +9,9 @@ export function sessionStore(db: QuietDatabase): SessionStore {
       await db.run(sql`INSERT INTO admin_links (hash, shop_id, expires_at) VALUES (${hash}, ${shopId}, ${expiresAt})`);
     },
 
-    begin: (link, session, now, expiresAt) =>
+    begin: (link, session, entry, expiresAt) =>
       db.transaction(function* () {
+        const now = entry.at;
         const used = yield* tx.get<{ shopId: number }>(
           sql`UPDATE admin_links SET used_at = ${now}
             WHERE hash = ${link} AND used_at IS NULL AND expires_at > ${now} RETURNING shop_id AS "shopId"`,
@@ -19,6 +21,7 @@ export function sessionStore(db: QuietDatabase): SessionStore {
           sql`INSERT INTO admin_sessions (hash, shop_id, created_at, expires_at)
             VALUES (${session}, ${used.shopId}, ${now}, ${expiresAt})`,
         );
+        yield* tx.run(entryInsertion(used.shopId, entry));
         return true;
       }),
 

@@ -17,6 +17,9 @@ describe("connecting a shop", () => {
     const granted = ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
     expect(result.scopes).toEqual(granted);
     expect(await connection(all, result.shop.id)).toMatchObject({ kind: "client_credentials", scopes: granted });
+    expect(await all.test.app.store.audit.list(result.shop.id, {}, {}, 9)).toMatchObject([
+      { action: "shop.connected", after: { kind: "client_credentials", scopes: granted.join(", ") } },
+    ]);
   });
 
   test("updates the currency and the plan of a known shop", async () => {
@@ -53,6 +56,7 @@ describe("connecting a shop", () => {
     );
     const shop = await all.test.app.store.shops.find(BETA);
     expect(shop).toMatchObject({ plan: "pro", currency: "USD" });
+    expect(await all.test.app.store.audit.list(shop?.id ?? 0, {}, {}, 9)).toEqual([]);
     const tokens = await all.test.app.store.connections.tokens(shop?.id ?? 0);
     all.platform.fault = () => undefined;
     const next = { kind: "refresh" as const, refreshToken: tokens?.refreshToken ?? "" };
