@@ -10,7 +10,7 @@ import { bytesText, counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import { keptStores } from "../store/open-store.ts";
 import type { NodeStatus } from "../store/port/nodes.ts";
-import type { Store } from "../store/port/store.ts";
+import type { DatabaseFigures, Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
 import { printJson, printLine, printTable } from "./print.ts";
@@ -31,9 +31,9 @@ export function addStatusCommand(program: SdsCommand): void {
     .action(async ({ json }: JsonFlag, command: Command) => {
       const { database, data } = configOf(command);
       const engine = database === null ? "sqlite" : "postgres";
-      const { problem, shops, cluster } = await withStore(command, readStatus);
+      const { problem, shops, cluster, figures } = await withStore(command, readStatus);
       const files = database === null ? { kept: await keptStores(data) } : {};
-      const service = { serving: problem === null, version, engine, shops };
+      const service = { serving: problem === null, version, engine, database: databaseEntry(figures), shops };
       if (json) printJson({ ...service, ...files, ...cluster });
       else print(service, cluster, files.kept ?? []);
       const obsolete = shops.flatMap(({ warnings }) => warnings).find(({ isFailure }) => isFailure);
@@ -55,6 +55,7 @@ async function readStatus(store: Store) {
   return {
     problem,
     shops,
+    figures: await store.figures(),
     cluster: cluster === null ? null : { nodes: cluster.nodes.map(nodeEntry), handOvers: cluster.handOvers },
   };
 }
@@ -131,18 +132,33 @@ async function workOf(store: Store, { id, domain }: { id: number; domain: string
   };
 }
 
+function databaseEntry({ bytes, walBytes, lastBackupAt }: DatabaseFigures) {
+  return { bytes, walBytes, lastBackupAt: isoUtcOrNull(lastBackupAt) };
+}
+
 function nodeEntry({ id, address, host, processId, version, startedAt, heartbeatAt, isAlive, shops }: NodeStatus) {
   const times = { startedAt: isoUtc(startedAt), heartbeatAt: isoUtc(heartbeatAt) };
   return { id, address, host, process: processId, version, ...times, alive: isAlive, shops };
 }
 
+/** PostgreSQL's backups are made by its own tools, so only SQLite's line names one. */
+function databaseText({ bytes, walBytes, lastBackupAt }: ReturnType<typeof databaseEntry>): string {
+  if (walBytes === null) return `database: ${bytesText(bytes)}`;
+  return `database: ${bytesText(bytes)}, its log ${bytesText(walBytes)}, last backup ${lastBackupAt ?? "unknown"}`;
+}
+
 type Status = Awaited<ReturnType<typeof readStatus>>;
 type Kept = Awaited<ReturnType<typeof keptStores>>;
-type Service = Pick<Status, "shops"> & { serving: boolean; engine: string };
+type Service = Pick<Status, "shops"> & {
+  serving: boolean;
+  engine: string;
+  database: ReturnType<typeof databaseEntry>;
+};
 
-function print({ serving, engine, shops }: Service, cluster: Status["cluster"], kept: Kept): void {
+function print({ serving, engine, database, shops }: Service, cluster: Status["cluster"], kept: Kept): void {
   const name = engine === "sqlite" ? "SQLite" : "PostgreSQL";
   printLine(`sds ${version} on ${name}: ${serving ? "serving" : "not serving"}`);
+  printLine(databaseText(database));
   if (shops.length > 0)
     printTable(shops, {
       SHOP: ({ domain }) => domain,

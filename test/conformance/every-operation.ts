@@ -47,6 +47,7 @@ export async function everyOperation(store: Store): Promise<void> {
   await receive(store, shop);
   await signIn(store, shop);
   await store.check();
+  await store.figures();
   await store.checkpoint();
   await removeShop(store, shop.domain);
   await store.shops.removing();

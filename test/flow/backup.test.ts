@@ -85,6 +85,8 @@ describe("backup", () => {
       bytes: statSync(other).size,
       seconds: expect.any(Number),
     });
+    const { database } = await program.json<{ database: { lastBackupAt: string } }>(["status"]);
+    expect(Math.abs(Date.parse(database.lastBackupAt) - statSync(other).mtimeMs)).toBeLessThan(60_000);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder).toSorted()).toEqual(["a.db", "b.db", "copy.db"]);
     const db = new Database(file, { readonly: true });

@@ -38,6 +38,7 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     serving: false,
     version: expect.any(String),
     engine: ENGINE,
+    database: { bytes: expect.any(Number), walBytes: ENGINE === "sqlite" ? 0 : null, lastBackupAt: null },
     shops: [shop],
     ...WORDS.nodes,
   });

@@ -40,6 +40,18 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
     .map((epoch) => Uint8Array.fromHex(epoch));
 }
 
+/** Row of `meta` with the time of the last complete `sds backup`, in epoch milliseconds. */
+export const LAST_BACKUP = "last_backup";
+
+/** Figures of the whole database. */
+export interface DatabaseFigures {
+  bytes: number;
+  /** Bytes of SQLite's write-ahead log; null for PostgreSQL. */
+  walBytes: number | null;
+  /** When the last complete `sds backup` began, epoch milliseconds; null for PostgreSQL, which has its own tools. */
+  lastBackupAt: number | null;
+}
+
 /** The stores whose changes a person makes. */
 export type AuditedStores = Pick<
   Store,
@@ -83,6 +95,7 @@ export interface Store {
   epoch: Uint8Array;
   /** The epochs of the database before its restores, newest first. They tell an old checkpoint from a forged one. */
   formerEpochs: readonly Uint8Array[];
+  figures(): Promise<DatabaseFigures>;
   /** Rejects if the database cannot be read or written. */
   check(): Promise<void>;
   /** Truncates SQLite's write-ahead log. Does nothing for PostgreSQL. */

@@ -7,11 +7,11 @@ import { UNFINISHED_COPY } from "../copy/tables.ts";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { makeFolder } from "../files/data-folder.ts";
 import { openVaultOf, type Vault } from "../files/vault.ts";
-import type { Store } from "../port/store.ts";
+import type { DatabaseFigures, Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
-import { type Database, openConnections } from "./database.ts";
+import { type Database, openConnections, type Queries } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
 import { checkEpochStays, type Epochs, openEpoch } from "./epoch.ts";
 import { inboxQueues } from "./inbox.ts";
@@ -134,6 +134,7 @@ function storeOf(
     audited: (shopId, entry) => auditedStores(resources, shopId, entry),
     nodes: nodeStore({ beats, db }, node),
     ...epochs,
+    figures: () => figuresOf(db),
     async check() {
       await checkVersionStays(checks);
       await checkEpochStays(checks, epochs.epoch);
@@ -146,6 +147,12 @@ function storeOf(
       await Promise.all([db, beats, checks, slow].map((each) => each.close()));
     },
   };
+}
+
+/** Reads the figures of the database. The server's log and backups are not for its clients to see. */
+async function figuresOf(queries: Queries): Promise<DatabaseFigures> {
+  const size = await queries.get<{ bytes: number }>("SELECT pg_database_size(current_database())::float8 AS bytes");
+  return { bytes: size?.bytes ?? 0, walBytes: null, lastBackupAt: null };
 }
 
 /**

@@ -5,6 +5,7 @@ import { codeOf, invalid, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "../files/data-folder.ts";
 import { reasonOf } from "../files/disk-space.ts";
 import { draftPath, isDraftName, publishDraft } from "../files/drafts.ts";
+import { LAST_BACKUP } from "../port/store.ts";
 import { checkCopy, mayBeCopy, syncFile } from "./copy-check.ts";
 import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.ts";
 import { noData } from "./database.ts";
@@ -42,6 +43,7 @@ export function backupDatabase({ folder, file, masterKeyFile, random, now }: Cop
     syncFile(draft);
     const { size: bytes } = statSync(draft);
     publish(draft, target);
+    noteBackup(databasePath(folder), now);
     return { bytes };
   } catch (thrown) {
     if (thrown instanceof SdsError && ["conflict", "not_found"].includes(thrown.code)) throw thrown;
@@ -92,6 +94,25 @@ function publish(draft: string, target: string): void {
     throw codeOf(thrown) === "EEXIST" ? existsAlready(target) : thrown;
   }
   syncFolder(dirname(target));
+}
+
+const NOTE_WAIT_MS = 2_000;
+
+/** Notes when the last backup began, for `sds status`. The backup is good without the note, as on a full disk. */
+function noteBackup(database: string, now: number): void {
+  let db: Database | undefined;
+  try {
+    db = new Database(database, { readwrite: true, create: false, strict: true });
+    db.run(`PRAGMA busy_timeout = ${NOTE_WAIT_MS}`);
+    db.run("PRAGMA synchronous = FULL");
+    db.query(
+      "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    ).run(LAST_BACKUP, String(now));
+  } catch {
+    // The database of a very old version has no such table, or cannot be written.
+  } finally {
+    db?.close();
+  }
 }
 
 /**

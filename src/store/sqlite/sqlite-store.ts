@@ -1,10 +1,18 @@
 import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { codeOf, SdsError } from "../../domain/error.ts";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { checkSpace, reasonOf } from "../files/disk-space.ts";
 import { removeDrafts } from "../files/drafts.ts";
 import { openVaultOf, type StoredFingerprint, type Vault } from "../files/vault.ts";
-import { EPOCH_BYTES, FORMER_EPOCHS, readFormerEpochs, type Store } from "../port/store.ts";
+import {
+  type DatabaseFigures,
+  EPOCH_BYTES,
+  FORMER_EPOCHS,
+  LAST_BACKUP,
+  readFormerEpochs,
+  type Store,
+} from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
@@ -103,6 +111,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
     ...epochs,
     ...withStoreErrors(
       {
+        figures: async () => figuresOf(db, databasePath(folder)),
         async check() {
           checkVersionStays(db);
           writeCheck();
@@ -118,6 +127,17 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
       db.close(true);
       lock.release();
     },
+  };
+}
+
+/** Reads the figures of a database. @param path its file */
+function figuresOf(db: Database, path: string): DatabaseFigures {
+  const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  const backup = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?").get(LAST_BACKUP);
+  return {
+    bytes: sizeOf(path),
+    walBytes: sizeOf(`${path}-wal`),
+    lastBackupAt: backup === null ? null : Number(backup.value),
   };
 }
 
