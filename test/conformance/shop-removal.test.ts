@@ -98,14 +98,18 @@ describe.each(engines())("$name: removing a shop", (engine) => {
     );
     for (let n = 0; n < 4; n += 1)
       await store.inbox.receive([receipt(shop, null, { body: "x".repeat(1024 * 1024) })], START);
+    for (let n = 0; n < 250; n += 1) await store.audit.add(shop.id, auditEntry(OPERATOR, START, "secret.shown"));
     await store.shops.beginRemoval(shop.domain, START);
     const left: number[][] = [];
     for (let more = true; more; more = await store.shops.removeSome(shop.id))
-      left.push([(await rows("customers")).length, (await rows("inbox")).length]);
+      left.push(
+        await Promise.all((["customers", "inbox", "audit"] as const).map(async (name) => (await rows(name)).length)),
+      );
     const steps = left.slice(1).map((counts, index) => counts.map((count, n) => (left[index]?.[n] ?? 0) - count));
     expect(Math.max(...steps.map(([customers]) => customers ?? 0))).toBeLessThan(1_000);
     expect(Math.max(...steps.map(([, items]) => items ?? 0))).toBe(1);
-    expect(left.at(-1)).toEqual([0, 0]);
+    expect(Math.max(...steps.map(([, , entries]) => entries ?? 0))).toBe(100);
+    expect([left[0]?.[2], left.at(-1)]).toEqual([250, [0, 0, 0]]);
     expect(await rows("shops")).toEqual([]);
   });
 

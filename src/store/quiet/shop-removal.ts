@@ -19,7 +19,6 @@ const EMPTIED_AT_ONCE = [
   "data_requests",
   "custom_fields",
   "widget_styles",
-  "audit",
 ];
 
 /** A table that may have millions of rows of a shop. */
@@ -70,6 +69,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
     { name: "occurrences", key: "type, id", text: "json" },
     { name: "contract_reads", key: "contract", text: "orders" },
     { name: "change_spans", key: "span", text: "''" },
+    { name: "audit", key: "number", text: "''" },
     { name: "inbox", key: "number", text: "body", isKept: () => sql`topic = ${REMOVAL_TOPIC}` },
     {
       name: "platform_webhooks",
