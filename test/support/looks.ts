@@ -53,7 +53,15 @@ async function checkView(page: Page, name: string, { width, colorScheme }: View)
 async function tooWide(page: Page, name: string): Promise<string[]> {
   await page.setViewportSize({ width: NARROWEST, height: 900 });
   const isTooWide = await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth");
-  return isTooWide ? [`${name} is wider than ${NARROWEST}`] : [];
+  const overlapping = await page.evaluate<string[]>(
+    `[...document.querySelectorAll("tbody :is(td, th)")]
+      .filter((cell) => cell.clientHeight > 0 && cell.scrollHeight > cell.clientHeight + 1)
+      .map((cell) => cell.textContent)`,
+  );
+  return [
+    ...(isTooWide ? [`${name} is wider than ${NARROWEST}`] : []),
+    ...overlapping.map((text) => `${name} has a cell below the next one: ${text}`),
+  ];
 }
 
 /** Everything that axe finds, whatever its impact. */

@@ -21,7 +21,7 @@ export interface AdminDependencies {
   resolve: Resolve;
   allow: EgressAllow;
   publicUrl: string | null;
-  /** The start of the API's addresses: `publicUrl`, or where `serve` listens. */
+  /** The start of addresses for other programs: `publicUrl`, or where `serve` listens. */
   address: () => string;
   keepDeliveredMs: number;
   /** Whether e-mails can be sent. */

@@ -57,7 +57,7 @@ export const previewTyped: Handler = async ({ form }) => preview(form.get("sourc
 
 async function stylePage(
   { shop }: AdminRequest,
-  { store, publicUrl }: AdminDependencies,
+  { store, address }: AdminDependencies,
   refused?: RefusedStyle,
 ): Promise<AdminPage> {
   const stored = await store.styles.find(shop.id);
@@ -69,12 +69,9 @@ async function stylePage(
       </p>
       <Copyable
         id="address"
-        value={`${publicUrl ?? ""}/storefront/${shop.domain}/widget.css`}
+        value={`${address()}/storefront/${shop.domain}/widget.css`}
         name="the address of the stylesheet"
       />
-      {publicUrl === null ? (
-        <p>Write the service's public address before this path, such as https://sds.example.com.</p>
-      ) : null}
       <Form id="style" action={STYLE}>
         <fieldset disabled={!hasAccess(shop.plan)}>
           <label for="source">CSS</label>
