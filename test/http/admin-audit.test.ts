@@ -73,7 +73,7 @@ test("the list has filters and pages in its address, and names what it refuses",
   expect(subjects(await html("/admin/audit?who=session"))).toEqual([]);
   const refused = await get("/admin/audit?what=nothing&from=yesterday");
   expect(refused.status).toBe(422);
-  expect(await refused.text()).toContain("Enter a date like 2026-01-31.");
+  expect(await refused.text()).toContain("“yesterday” is not a date like 2026-01-31.");
   const hostile = await html(`/admin/audit?who=${encodeURIComponent('"><script>alert(1)</script>')}&older=abc`);
   expect(hostile).not.toContain("<script>alert");
 });

@@ -11,8 +11,8 @@ import type { Attempt, DeliveryDetails, DeliveryLog } from "../../../store/port/
 import type { Handler } from "../admin-request.ts";
 import { Code, readable } from "../code.tsx";
 import { CopyButton, Empty, type Fact, Facts, Link, Time } from "../components.tsx";
-import { STATUS_NAMES } from "./filters.tsx";
 import { LOG_OF } from "./log.tsx";
+import { STATUS_NAMES } from "./log-search.ts";
 import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
 /** The most other deliveries of a subject that are counted. */

@@ -9,7 +9,7 @@ import { spanText } from "../../../lib/time.ts";
 import type { Delivery } from "../../../store/port/deliveries.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Age, Form, Link } from "../components.tsx";
-import { STATUS_NAMES } from "./filters.tsx";
+import { STATUS_NAMES } from "./log-search.ts";
 
 /** Each status has a shape, because colour is never alone. */
 export const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };

@@ -8,7 +8,8 @@ import type { Delivery, DeliveryFilter, DeliveryLog, DeliveryPage } from "../../
 import type { AdminTab, Handler } from "../admin-request.ts";
 import { Confirm, Empty, Link } from "../components.tsx";
 import { EmptySection } from "../samples.tsx";
-import { Filters, isNarrowed, type LogSearch, queryOf, readSearch } from "./filters.tsx";
+import { Filters, isNarrowed, Pager, queryOf } from "../search.tsx";
+import { type LogSearch, readSearch, searchFields } from "./log-search.ts";
 import { Live, LogTable } from "./log-table.tsx";
 import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
@@ -26,7 +27,7 @@ export function showLog(kind: DeliveryKind): Handler {
   const tab = LOG_OF[kind];
   return async ({ shop, query }, { store, now, steadyTime, keepDeliveredMs }) => {
     const search = await readSearch(store.pages, shop, kind, query);
-    const filters = <Filters kind={kind} tab={tab} search={search} />;
+    const filters = <Filters label="Search the log" tab={tab} search={search} {...searchFields(kind)} />;
     if (Object.keys(search.refusals).length > 0) {
       const content = (
         <>
@@ -56,7 +57,10 @@ export function showLog(kind: DeliveryKind): Handler {
           )}
         </p>
         {live}
-        <Pager tab={tab} search={search} shown={shown} />
+        <Pager
+          newer={shown.newer === null ? null : `${tab}${queryOf(search, { after: shown.newer })}`}
+          older={shown.older === null ? null : `${tab}${queryOf(search, { before: shown.older })}`}
+        />
       </>
     );
     return { title: "Deliveries", tab, content, live, ...(dead > 0 && { actions: <ResendDead {...{ tab, dead }} /> }) };
@@ -171,26 +175,6 @@ function NoRows({ kind, search, hasOlder }: { kind: DeliveryKind; search: LogSea
       No workflow was started yet. <Link to="/triggers">Switch a trigger on</Link>, and create a workflow in Shopify
       Flow that starts with it.
     </EmptySection>
-  );
-}
-
-function Pager({ tab, search, shown: { newer, older } }: { tab: string; search: LogSearch; shown: ShownLog }) {
-  if (newer === null && older === null) return null;
-  return (
-    <nav class="pager" aria-label="Pages">
-      {newer === null ? (
-        <span />
-      ) : (
-        <Link id="newer" to={`${tab}${queryOf(search, { after: newer })}`}>
-          ‹ Newer
-        </Link>
-      )}
-      {older === null ? null : (
-        <Link id="older" to={`${tab}${queryOf(search, { before: older })}`}>
-          Older ›
-        </Link>
-      )}
-    </nav>
   );
 }
 

@@ -2,11 +2,11 @@
 import { changedText } from "../../../actions/audit.ts";
 import { AUDITED, AUDITED_ACTIONS } from "../../../domain/audit.ts";
 import { printable } from "../../../lib/log.ts";
-import { DAY_MS, parseUtc } from "../../../lib/time.ts";
 import type { AuditFilter, AuditPage, AuditPlace, NumberedEntry } from "../../../store/port/audit.ts";
 import type { Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
-import { Age, Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
+import { Age, Empty } from "../components.tsx";
+import { Filters, Pager, queryOf, readDays, readTyped, type Search, type SearchField } from "../search.tsx";
 
 const TAB = "/audit";
 const ROWS = 50;
@@ -14,12 +14,13 @@ const ROWS = 50;
 const SEARCH_MS = 50;
 const NO_ENTRIES: AuditPage = { entries: [], end: null };
 const FIELDS = ["who", "what", "from", "to"] as const;
-type AuditField = (typeof FIELDS)[number];
+const SEARCH_FIELDS: SearchField[] = [
+  { name: "who", label: "Who", example: "staff 42" },
+  { name: "what", label: "What", options: AUDITED_ACTIONS.map((action) => [action, AUDITED[action]]) },
+];
 
 /** A search of the audit list, from the parameters of an address. */
-interface AuditSearch {
-  typed: Record<AuditField, string>;
-  refusals: Partial<Record<AuditField, string>>;
+interface AuditSearch extends Search<(typeof FIELDS)[number]> {
   filter: AuditFilter;
   place: AuditPlace;
 }
@@ -38,26 +39,16 @@ export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTi
   const content = (
     <>
       <p>Who changed what in this service, and who looked at personal data. Entries are kept for a year.</p>
-      <Filters search={search} />
+      <Filters label="Search the audit list" tab={TAB} search={search} fields={SEARCH_FIELDS} />
       {entries.length === 0 ? (
         <Empty id="no-entries">{noEntriesText(found, isBackwards)}</Empty>
       ) : (
         <EntryTable entries={entries} now={now()} />
       )}
-      <nav class="pager" aria-label="Pages">
-        {newer === undefined ? (
-          <span />
-        ) : (
-          <Link id="newer" to={addressOf(search, { newer: String(newer) })}>
-            ‹ Newer
-          </Link>
-        )}
-        {older === undefined ? null : (
-          <Link id="older" to={addressOf(search, { older: String(older) })}>
-            Older ›
-          </Link>
-        )}
-      </nav>
+      <Pager
+        newer={newer === undefined ? null : `${TAB}${queryOf(search, { newer: String(newer) })}`}
+        older={older === undefined ? null : `${TAB}${queryOf(search, { older: String(older) })}`}
+      />
     </>
   );
   return { title: "Audit", tab: TAB, status: Object.keys(refusals).length > 0 ? 422 : 200, content };
@@ -84,26 +75,14 @@ function noEntriesText({ end }: AuditPage, isBackwards: boolean): string {
 }
 
 function readSearch(query: URLSearchParams): AuditSearch {
+  const search = readTyped(FIELDS, query);
+  const { who, what } = search.typed;
+  const action = AUDITED_ACTIONS.find((each) => each === what);
+  if (what !== "" && action === undefined) search.refusals.what = "Choose an action from the list.";
   // PostgreSQL refuses a text with U+0000.
-  const typedIn = (field: AuditField) => (query.get(field) ?? "").replaceAll("\0", "").trim().slice(0, 100);
-  const typed = { who: typedIn("who"), what: typedIn("what"), from: typedIn("from"), to: typedIn("to") };
-  const refusals: AuditSearch["refusals"] = {};
-  const action = AUDITED_ACTIONS.find((each) => each === typed.what);
-  if (typed.what !== "" && action === undefined) refusals.what = "Choose an action from the list.";
-  const dayOf = (field: "from" | "to") => {
-    if (typed[field] === "") return undefined;
-    const day = parseUtc(`${typed[field]}T00:00:00Z`);
-    if (day === undefined) refusals[field] = "Enter a date like 2026-01-31.";
-    return day;
-  };
-  const [from, lastDay] = [dayOf("from"), dayOf("to")];
-  const filter: AuditFilter = {
-    who: typed.who === "" ? undefined : typed.who,
-    action,
-    from,
-    to: lastDay === undefined ? undefined : lastDay + DAY_MS,
-  };
-  return { typed, refusals, filter, place: placeOf(query) };
+  const name = who.replaceAll("\0", "").slice(0, 100);
+  const filter: AuditFilter = { who: name === "" ? undefined : name, action, ...readDays(search) };
+  return { ...search, filter, place: placeOf(query) };
 }
 
 function placeOf(query: URLSearchParams): AuditPlace {
@@ -114,53 +93,6 @@ function placeOf(query: URLSearchParams): AuditPlace {
   const [olderThan, newerThan] = [numberIn("older"), numberIn("newer")];
   if (newerThan !== undefined) return { newerThan };
   return olderThan === undefined ? {} : { olderThan };
-}
-
-function addressOf({ typed }: AuditSearch, place: Record<string, string>): string {
-  const query = new URLSearchParams(Object.entries({ ...typed, ...place }).filter(([, value]) => value !== ""));
-  return `${TAB}?${query}`;
-}
-
-function Filters({ search: { typed, refusals } }: { search: AuditSearch }) {
-  const attributesOf = (name: AuditField) => ({ id: name, name, ...fieldAttributes(refusals[name], `${name}-error`) });
-  return (
-    <SearchForm id="filters" label="Search the audit list" action={TAB}>
-      <div>
-        <label for="who">Who</label>
-        <input type="search" value={typed.who} placeholder="staff 42" {...attributesOf("who")} />
-      </div>
-      <div>
-        <label for="what">What</label>
-        <select {...attributesOf("what")}>
-          <option value="">All</option>
-          {AUDITED_ACTIONS.map((action) => (
-            <option value={action} selected={action === typed.what}>
-              {AUDITED[action]}
-            </option>
-          ))}
-        </select>
-        <FieldError id="what-error" error={refusals.what} />
-      </div>
-      <div>
-        <label for="from">From (UTC)</label>
-        <input type="date" value={typed.from} {...attributesOf("from")} />
-        <FieldError id="from-error" error={refusals.from} />
-      </div>
-      <div>
-        <label for="to">To (UTC)</label>
-        <input type="date" value={typed.to} {...attributesOf("to")} />
-        <FieldError id="to-error" error={refusals.to} />
-      </div>
-      <button type="submit" id="search" class="secondary">
-        Search
-      </button>
-      {FIELDS.some((field) => typed[field] !== "") ? (
-        <Link id="clear" to={TAB}>
-          Clear
-        </Link>
-      ) : null}
-    </SearchForm>
-  );
 }
 
 function EntryTable({ entries, now }: { entries: readonly NumberedEntry[]; now: number }) {

@@ -7,6 +7,7 @@ import { printable } from "../../../lib/log.ts";
 import type { AdminPage, AdminRequest, Handler } from "../admin-request.ts";
 import { Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
 import { EmptySection, sampleData } from "../samples.tsx";
+import { Pager } from "../search.tsx";
 import { RESOURCE_NAMES, type ResourceRows, RowTable } from "./row-table.tsx";
 
 const TAB = "/data/browse";
@@ -76,22 +77,10 @@ function pageOf(browse: Browse, { rows, older }: RowList): AdminPage {
       ) : (
         <RowTable id="rows" resource={resource} rows={rows as ResourceRows[Resource][]} shop={shop} />
       )}
-      {cursors.length === 0 && older === null ? null : (
-        <nav class="pager" aria-label="Pages">
-          {cursors.length === 0 ? (
-            <span />
-          ) : (
-            <Link id="newer" to={addressOf(browse, cursors.slice(0, -1))}>
-              ‹ Newer
-            </Link>
-          )}
-          {older === null ? null : (
-            <Link id="older" to={addressOf(browse, [...cursors, older])}>
-              Older ›
-            </Link>
-          )}
-        </nav>
-      )}
+      <Pager
+        newer={cursors.length === 0 ? null : addressOf(browse, cursors.slice(0, -1))}
+        older={older === null ? null : addressOf(browse, [...cursors, older])}
+      />
     </>
   );
   return { title: "Data", tab: TAB, content };
