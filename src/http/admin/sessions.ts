@@ -61,7 +61,7 @@ export function createSessionDoor({
     },
 
     refuse: signedOutPage,
-    frameFor: () => null,
+    frameFor: async () => null,
 
     async signIn(request, token, client) {
       const address = client.client();

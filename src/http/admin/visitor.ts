@@ -37,5 +37,5 @@ export interface Door {
   /** Answers a request whose session has ended. */
   refuse(): Response;
   /** Returns the frame for an answer to a request without a visitor. */
-  frameFor(request: Request): Frame | null;
+  frameFor(request: Request): Promise<Frame | null>;
 }

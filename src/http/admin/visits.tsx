@@ -129,7 +129,7 @@ export function orTryAgain({ log, door }: Site, handler: RouteHandler): RouteHan
     try {
       return await handler(request, context);
     } catch (thrown) {
-      const frame = door.frameFor(request);
+      const frame = await door.frameFor(request);
       if (thrown instanceof SdsError && thrown.code === "unavailable")
         return tryAgain(newRequestId(), thrown.message, frame);
       if (!isUnavailable(thrown)) throw thrown;

@@ -45,7 +45,7 @@ const BEARER = /^Bearer ([\w.-]+)$/i;
  * their header. No cookie is read or set. The shop is the one of the ID token, whatever else the request says.
  */
 export function createTokenDoor(dependencies: Dependencies): TokenDoor {
-  const { shops, sessions, clientId, publicUrl, now } = dependencies;
+  const { shops, sessions, clientId, publicUrl, verifyIdToken, now } = dependencies;
   /** The header Host can be any text. */
   const originOf = ({ headers }: Request, { isSecure }: RouteContext) =>
     publicUrl ?? URL.parse(`http${isSecure() ? "s" : ""}://${headers.get("host")}`)?.origin ?? "http://localhost";
@@ -76,10 +76,12 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
 
     refuse: respondNoToken,
 
-    frameFor(request) {
+    async frameFor(request) {
       if (clientId === null) return null;
       const entry = readEntry(targetOf(request.url), { clientId, origin: "http://localhost" });
-      return "framed" in entry && entry.framed !== null ? { clientId, shop: entry.framed.shop } : null;
+      if ("framed" in entry && entry.framed !== null) return { clientId, shop: entry.framed.shop };
+      const idToken = await verifyIdToken(bearerOf(request));
+      return "refused" in idToken ? null : { clientId, shop: idToken.shop };
     },
   };
 }
@@ -126,7 +128,7 @@ async function openFetch(
   request: Request,
 ): Promise<Visitor | Response> {
   if (isOfAnotherSite(request, origin)) return respondForeignFetch();
-  const text = BEARER.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  const text = bearerOf(request);
   const idToken = await verifyIdToken(text);
   if ("refused" in idToken) {
     log.debug("an ID token was refused", { refused: idToken.refused });
@@ -136,6 +138,11 @@ async function openFetch(
   if ("waits" in opening && opening.waits === "token") return respondNoToken();
   const reload = `/app?${new URLSearchParams({ shop: idToken.shop, embedded: "1" })}`;
   return answerTo(opening, idToken, { clientId, shop: idToken.shop }, reload);
+}
+
+/** Returns the ID token of a fetch; empty without one. */
+function bearerOf({ headers }: Request): string {
+  return BEARER.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
 /** Browsers send Sec-Fetch-Site to https and localhost. Elsewhere, an Origin shows another site. */
