@@ -5,7 +5,7 @@ import { parseSmtpUrl, type SmtpServer } from "./domain/deliveries/smtp.ts";
 import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
-import { parseDuration } from "./lib/time.ts";
+import { DAY_MS, parseDuration } from "./lib/time.ts";
 
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
@@ -42,8 +42,8 @@ export interface Config {
   keepDeliveredMs: number;
   /** Where the operator gets posts about alerts. A secret; null if not set. */
   alertUrl: string | null;
-  /** Where e-mails are sent, and the file that says it; null if not set. */
-  smtp: (SmtpServer & { file: string }) | null;
+  /** The file that names the mail server, for `readSmtpServer`; null if not set. */
+  smtpUrlFile: string | null;
   logLevel: LogLevel;
 }
 
@@ -126,7 +126,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
     keepDeliveredMs: readRetention("SDS_KEEP_DELIVERED", env["SDS_KEEP_DELIVERED"] ?? "30d"),
     alertUrl: readAlertUrl(env, egressAllow),
-    smtp: readSmtp(env),
+    smtpUrlFile: readSmtpUrlFile(env),
     logLevel: readLogLevel(env),
   });
 }
@@ -219,8 +219,6 @@ export function readCopyTarget(text: string, env: Environment): DatabaseConfig |
   throw invalid("--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
 }
 
-const DAY_MS = 86_400_000;
-
 function readDuration(name: string, text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined && durationMs > 0 && durationMs <= DAY_MS) return durationMs;
@@ -266,10 +264,15 @@ function readAlertUrl(env: Environment, allow: EgressAllow): string | null {
   return url;
 }
 
-function readSmtp(env: Environment): Config["smtp"] {
-  const name = "SDS_SMTP_URL_FILE";
-  const file = nonEmpty(name, env[name]);
-  return file === undefined ? null : { ...parseSmtpUrl(name, readTextFile(name, file)), file: resolve(file) };
+function readSmtpUrlFile(env: Environment): string | null {
+  const file = nonEmpty("SDS_SMTP_URL_FILE", env["SDS_SMTP_URL_FILE"]);
+  if (file !== undefined) readSmtpServer(file);
+  return file === undefined ? null : resolve(file);
+}
+
+/** Reads the mail server. It may change while the program runs. @throws SdsError `invalid`, without the password */
+export function readSmtpServer(file: string): SmtpServer {
+  return parseSmtpUrl("SDS_SMTP_URL_FILE", readTextFile("SDS_SMTP_URL_FILE", file));
 }
 
 function readLogLevel(env: Environment): LogLevel {

@@ -52,7 +52,7 @@ test("without flags and environment, all settings have their documented defaults
     rateLimit: null,
     keepDeliveredMs: 30 * 86_400_000,
     alertUrl: null,
-    smtp: null,
+    smtpUrlFile: null,
     logLevel: "info",
   });
 });

@@ -18,6 +18,6 @@ function isOpenToAll(file: string): boolean {
 }
 
 /** Warnings of the files with the secrets of the server. */
-export function secretFiles({ masterKeyFile, platformSecretFile, database, smtp }: Config): string[] {
-  return secretFileWarnings(masterKeyFile, platformSecretFile, database?.file, database?.passwordFile, smtp?.file);
+export function secretFiles({ masterKeyFile, platformSecretFile, database, smtpUrlFile }: Config): string[] {
+  return secretFileWarnings(masterKeyFile, platformSecretFile, database?.file, database?.passwordFile, smtpUrlFile);
 }

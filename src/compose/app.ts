@@ -141,7 +141,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     publicUrl: config.publicUrl,
     address: () => config.publicUrl ?? browsable(httpAddress(config.host, server.server?.port)),
     keepDeliveredMs: config.keepDeliveredMs,
-    sendsMail: config.smtp !== null,
+    sendsMail: config.smtpUrlFile !== null,
     actionLimits: createRequestLimits(ACTION_LIMIT, clock),
     wake: () => sender.wake(),
   };

@@ -1,6 +1,6 @@
 import { createShopRemover } from "../actions/shop-removal.ts";
 import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
-import { browsable, type Config, httpAddress } from "../config.ts";
+import { browsable, type Config, httpAddress, readSmtpServer } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
 import { type AlertTeller, createAlertTeller } from "../delivery/alert-teller.ts";
 import { createWebhookAttempt } from "../delivery/attempt.ts";
@@ -121,7 +121,7 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
 /** Creates the part that tells people of alerts. */
 function openAlertTeller(resources: MemberResources, wakeSender: () => void): AlertTeller {
   const { config, store, reserve, resolve } = resources;
-  const { publicUrl, host, port, smtp } = config;
+  const { publicUrl, host, port, smtpUrlFile } = config;
   const settings = { resolve, allow: config.egressAllow, timeoutMs: config.deliveryTimeoutMs };
   const baseOf = async () => publicUrl ?? browsable((await store.sessions.address()) ?? httpAddress(host, port));
   return createAlertTeller({
@@ -129,7 +129,7 @@ function openAlertTeller(resources: MemberResources, wakeSender: () => void): Al
     alerts: store.alerts,
     attempt: createWebhookAttempt(settings, createConnector({ reserve })),
     alertUrl: config.alertUrl,
-    sendMail: smtp === null ? null : createMailer(smtp, baseOf),
+    sendMail: smtpUrlFile === null ? null : createMailer(() => readSmtpServer(smtpUrlFile), baseOf),
     linkOf: createAlertLinks(config, baseOf),
     wakeSender,
   });

@@ -1,7 +1,7 @@
 import { createTransport } from "nodemailer";
 import { alertText, overText } from "../domain/deliveries/alert.ts";
 import type { SmtpServer } from "../domain/deliveries/smtp.ts";
-import { codeOf } from "../domain/error.ts";
+import { codeOf, SdsError } from "../domain/error.ts";
 import type { ClaimedNotice } from "../store/port/alerts.ts";
 
 /** Time limit of an e-mail. It is shorter than the claim of its notice. */
@@ -14,17 +14,10 @@ interface Mail {
 
 /**
  * Returns a function that sends the e-mail of a notice.
+ * @param readServer called for each e-mail, because the server may change
  * @param baseOf returns the address of the pages that the links lead to
  */
-export function createMailer(server: SmtpServer, baseOf: () => Promise<string>) {
-  const { host, port, isSecure, isLocal, login, from } = server;
-  const transport = createTransport({
-    ...{ host, port, secure: isSecure, requireTLS: !isLocal, ignoreTLS: isLocal },
-    ...(login !== null && { auth: login }),
-    ...{ connectionTimeout: TIMEOUT_MS / 3, greetingTimeout: TIMEOUT_MS / 3, socketTimeout: TIMEOUT_MS / 3 },
-    ...{ logger: false, disableFileAccess: true, disableUrlAccess: true },
-  });
-
+export function createMailer(readServer: () => SmtpServer, baseOf: () => Promise<string>) {
   /** @returns why the e-mail was not sent, without addresses and secrets; null if it was sent */
   return async (claimed: ClaimedNotice): Promise<string | null> => {
     const { number, createdAt, recipient, shop } = claimed;
@@ -34,7 +27,7 @@ export function createMailer(server: SmtpServer, baseOf: () => Promise<string>) 
     const { subject, text } = mailOf(claimed, `${base}/alerts/confirm?token=${recipient.token}`);
     const ending = `To get no more of these e-mails: ${end}`;
     const message = {
-      ...{ from, to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
+      ...{ to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
       // A repeated e-mail has the same id, so many mail programs show it once.
       messageId: `<alert.${number}.${createdAt}@${shop.domain}>`,
       // RFC 8058: mail programs show a button for it.
@@ -45,7 +38,8 @@ export function createMailer(server: SmtpServer, baseOf: () => Promise<string>) 
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(Object.assign(new Error("late"), { code: "ETIMEDOUT" })), TIMEOUT_MS);
       });
-      await Promise.race([transport.sendMail(message), late]);
+      const server = readServer();
+      await Promise.race([transportOf(server).sendMail({ ...message, from: server.from }), late]);
       return null;
     } catch (thrown) {
       return mailError(thrown);
@@ -55,8 +49,18 @@ export function createMailer(server: SmtpServer, baseOf: () => Promise<string>) 
   };
 }
 
-/** Says why an e-mail was not sent. Texts of the server are left out: they repeat addresses. */
+function transportOf({ host, port, isSecure, isLocal, login }: SmtpServer) {
+  return createTransport({
+    ...{ host, port, secure: isSecure, requireTLS: !isLocal, ignoreTLS: isLocal },
+    ...(login !== null && { auth: login }),
+    ...{ connectionTimeout: TIMEOUT_MS / 3, greetingTimeout: TIMEOUT_MS / 3, socketTimeout: TIMEOUT_MS / 3 },
+    ...{ logger: false, disableFileAccess: true, disableUrlAccess: true },
+  });
+}
+
+/** Says why an e-mail was not sent. Texts of the mail server are left out: they repeat addresses. */
 function mailError(thrown: unknown): string {
+  if (thrown instanceof SdsError) return `the e-mail was not sent: ${thrown.message}`;
   const status = (thrown as { responseCode?: unknown }).responseCode;
   const answer = typeof status === "number" ? ` (the mail server answered ${status})` : "";
   return `the e-mail was not sent: ${codeOf(thrown) || "it failed"}${answer}`;

@@ -13,8 +13,11 @@ const ADDRESS = "ana@example.com";
 /** Somebody signed in to a program that sends its e-mails to a server on this machine. */
 async function withMail(server: SmtpTestServer, scheme = "smtp") {
   const file = join(temporaryFolder(), "smtp");
-  writeFileSync(file, `${scheme}://sds:hush%20word@127.0.0.1:${server.port}/?from=sds@example.com\n`);
-  return signedIn({ SDS_SMTP_URL_FILE: file, SDS_PUBLIC_URL: "https://sds.example.com" });
+  const setServer = ({ port }: SmtpTestServer) =>
+    writeFileSync(file, `${scheme}://sds:hush%20word@127.0.0.1:${port}/?from=sds@example.com\n`);
+  setServer(server);
+  const all = await signedIn({ SDS_SMTP_URL_FILE: file, SDS_PUBLIC_URL: "https://sds.example.com" });
+  return { ...all, file, setServer };
 }
 
 /** Returns the mail's text without the soft line ends of quoted-printable. */
@@ -103,6 +106,21 @@ test("an e-mail that the server refuses is repeated, and its answer is not logge
   all.clock.ms += 60_000;
   all.app.teller.wake();
   await eventually(() => server.mails.length === 1);
+});
+
+test("an e-mail goes to the mail server that the file names at that time, and waits while the file is wrong", async () => {
+  const [former, present] = [await smtpServer(), await smtpServer()];
+  const { all, post, file, setServer } = await withMail(former);
+  writeFileSync(file, "smtp://sds:hush%20word@");
+  await post("/admin/alerts", { address: ADDRESS });
+  all.app.teller.wake();
+  await eventually(() => all.logged.some((line) => line.includes("SDS_SMTP_URL_FILE holds no address like")));
+  expect(all.logged.join("\n")).not.toContain("hush");
+  setServer(present);
+  all.clock.ms += 60_000;
+  all.app.teller.wake();
+  await eventually(() => present.mails.length === 1);
+  expect(former.mails).toEqual([]);
 });
 
 test("a mail server whose certificate nobody vouches for gets no login and no e-mail", async () => {
