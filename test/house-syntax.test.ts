@@ -9,7 +9,6 @@ const MAX_FUNCTION_LINES = 70;
 /** Types that two files may both declare, with the reason. */
 const SHARED_NAMES: Record<string, string> = {
   Dependencies: "what the factory of the file takes; never exported",
-  DuePosition: "the same position in both engines",
   Customer: "the client's own copy, because it imports nothing",
   LineItem: "the client's own copy, because it imports nothing",
   Order: "the client's own copy, because it imports nothing",

@@ -1,48 +1,20 @@
+import type { DeliveryKind } from "../../domain/deliveries/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
-import type { DeliveryQueue, EndpointPace, SendQueue } from "../port/deliveries.ts";
+import type { DeliveryQueue, EndpointPace } from "../port/deliveries.ts";
 import { keepAlerts } from "./alert-keeper.ts";
 import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
+import { dueSearch } from "./due-search.ts";
 
 /** Rows in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** Selects the first planned delivery of each queue, by one index seek for each queue. */
-const FIRST_PLANNED = `WITH RECURSIVE planned AS (
-  (
-    SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > 0 AND claimable_at IS NOT NULL
-    ORDER BY shop_id, kind, claimable_at, number LIMIT 1
-  )
-  UNION ALL
-  SELECT next.shop_id, next.kind, next.claimable_at FROM planned CROSS JOIN LATERAL (
-    SELECT shop_id, kind, claimable_at FROM deliveries
-    WHERE (shop_id, kind) > (planned.shop_id, planned.kind) AND claimable_at IS NOT NULL
-    ORDER BY shop_id, kind, claimable_at, number LIMIT 1
-  ) AS next
-) SELECT * FROM planned`;
-
-/** Position of a delivery in its shop's plan. */
-interface DuePosition {
-  at: number;
-  number: number;
-}
-
-/** Result of a step of `bringForward`, with the position of the step's last delivery. */
-interface Step extends DuePosition {
-  planned: number;
-  brought: number;
-}
-
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
+  const due = dueSearch<DeliveryKind>(db, { table: "deliveries", queue: "kind", dueAt: "claimable_at" });
   return {
     async dueQueues(now) {
-      return db.all<SendQueue>(
-        `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS first_planned
-         JOIN shops ON shops.id = shop_id
-         WHERE claimable_at <= $1::bigint AND removal_started_at IS NULL ORDER BY shop_id, kind`,
-        [now],
-      );
+      return (await due.find(now)).map(({ shopId, queue }) => ({ shopId, kind: queue }));
     },
 
     async listPaces() {
@@ -54,22 +26,18 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 
     async bringForward(latest, now) {
       let brought = 0;
-      const queues = await db.all<SendQueue>(
-        `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS planned`,
-      );
-      for (const queue of queues) {
-        let last: DuePosition | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
-        while (last !== undefined) {
-          const step: Step | undefined = await bringSomeForward(db, queue, last, latest, now);
-          brought += step?.brought ?? 0;
-          last = step?.planned === ROWS_PER_STEP ? step : undefined;
-        }
+      for (let step = ROWS_PER_STEP; step === ROWS_PER_STEP; brought += step) {
+        step = await bringSomeForward(db, latest, now);
       }
       return brought;
     },
 
     async recordAndClaim(ended, claims, now, leaseUntil, waits) {
-      const asked = claims.map((each) => ({ ...each, lease: randomId("", random) }));
+      const asked = claims.map((each) => ({
+        ...each,
+        lease: randomId("", random),
+        since: due.since(each.shopId, each.kind),
+      }));
       return db.transaction(async (tx) => {
         const [domains, recorded] = await pipeline([
           lockQueues(tx, [...new Set(asked.map(({ shopId }) => shopId))]),
@@ -86,31 +54,19 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Reads the next planned deliveries of a queue. Makes due now those that `DeliveryQueue.bringForward` describes. */
-function bringSomeForward(
-  db: Database,
-  { shopId, kind }: SendQueue,
-  { at, number }: DuePosition,
-  latest: number,
-  now: number,
-): Promise<Step | undefined> {
+/** Makes due now some of the deliveries that `DeliveryQueue.bringForward` describes. @returns how many */
+function bringSomeForward(db: Database, latest: number, now: number): Promise<number> {
   // `pending` without a lease: no process has claimed the delivery since it was queued, or retried by hand. The UPDATE
   // checks again, because another process may have changed the delivery since the statement began.
-  return db.get<Step>(
-    `WITH planned AS (
-       SELECT number, claimable_at FROM deliveries
-       WHERE shop_id = $1::bigint AND kind = $6 AND claimable_at IS NOT NULL
-         AND (claimable_at, number) > ($2::bigint, $3::bigint)
-       ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}
-     ), brought AS (
-       UPDATE deliveries SET next_attempt_at = least(next_attempt_at, $5::bigint), claimable_at = $5::bigint
-       WHERE shop_id = $1::bigint AND number = ANY(ARRAY(SELECT number FROM planned)) AND claimable_at > $5::bigint
-         AND (claimable_at > $4::bigint OR (status = 'pending' AND lease IS NULL))
-       RETURNING number
-     )
-     SELECT planned.claimable_at::float8 AS at, planned.number::float8 AS number,
-       (SELECT count(*) FROM planned)::float8 AS planned, (SELECT count(*) FROM brought)::float8 AS brought
-     FROM planned ORDER BY planned.claimable_at DESC, planned.number DESC LIMIT 1`,
-    [shopId, at, number, latest, now, kind],
+  const isTooLate = (table: string) => `${table}.claimable_at > $2::bigint
+    AND (${table}.claimable_at > $1::bigint OR (${table}.status = 'pending' AND ${table}.lease IS NULL))`;
+  return db.run(
+    `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, $2::bigint), claimable_at = $2::bigint
+     FROM (
+       SELECT shop_id, number FROM deliveries AS planned WHERE ${isTooLate("planned")}
+       ORDER BY claimable_at DESC LIMIT ${ROWS_PER_STEP}
+     ) AS late
+     WHERE deliveries.shop_id = late.shop_id AND deliveries.number = late.number AND ${isTooLate("deliveries")}`,
+    [latest, now],
   );
 }

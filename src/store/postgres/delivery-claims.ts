@@ -20,11 +20,12 @@ export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promi
 /**
  * Claims due deliveries of shops whose queues are locked.
  * @param domains the result of `lockQueues`; other shops get no claims
+ * @param claims `since` is a time before which the queue has no due delivery, see `DueSearch`
  */
 export async function claimDeliveries(
   tx: Queries,
   domains: ReadonlyMap<number, string>,
-  claims: readonly (QueueClaim & { lease: string })[],
+  claims: readonly (QueueClaim & { lease: string; since: number })[],
   now: number,
   leaseUntil: number,
 ): Promise<Claim[]> {
@@ -35,15 +36,15 @@ export async function claimDeliveries(
     `WITH chosen AS MATERIALIZED (
        SELECT asked.shop_id, asked.lease, newest.version, newest.overlap_ends_at, ARRAY(
          SELECT number FROM deliveries
-         WHERE shop_id = asked.shop_id AND kind = asked.kind AND claimable_at <= $6::bigint
+         WHERE shop_id = asked.shop_id AND kind = asked.kind AND claimable_at BETWEEN asked.since AND $7::bigint
          ORDER BY claimable_at, number LIMIT room.count FOR UPDATE SKIP LOCKED
        ) AS numbers
-       FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[])
-         AS asked (shop_id, kind, wanted, most, lease)
+       FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[])
+         AS asked (shop_id, kind, wanted, most, lease, since)
        CROSS JOIN LATERAL (
          SELECT greatest(0, CASE WHEN asked.most IS NULL THEN asked.wanted ELSE least(asked.wanted, asked.most - (
            SELECT count(*) FROM deliveries
-           WHERE shop_id = asked.shop_id AND kind = asked.kind AND lease IS NOT NULL AND claimable_at > $6::bigint
+           WHERE shop_id = asked.shop_id AND kind = asked.kind AND lease IS NOT NULL AND claimable_at > $7::bigint
          )) END) AS count
        ) AS room
        LEFT JOIN LATERAL (
@@ -51,14 +52,21 @@ export async function claimDeliveries(
          ORDER BY version DESC LIMIT 1
        ) AS newest ON true
      )
-     UPDATE deliveries SET lease = chosen.lease, claimable_at = $7::bigint FROM chosen
+     UPDATE deliveries SET lease = chosen.lease, claimable_at = $8::bigint FROM chosen
      WHERE deliveries.shop_id = chosen.shop_id AND deliveries.number = ANY(chosen.numbers)
      RETURNING id, number::float8 AS number, kind, deliveries.shop_id::float8 AS "shopId", body, topic,
        test, secret_version::float8 AS "secretVersion", attempts::float8 AS attempts, round::float8 AS round,
        deliveries.lease, chosen.version::float8 AS version, chosen.overlap_ends_at::float8 AS "overlapEndsAt",
        (SELECT url FROM webhook_endpoints WHERE webhook_endpoints.shop_id = deliveries.shop_id) AS url`,
     [
-      ...columnArrays(asked, ({ shopId, kind, count, limit = null, lease }) => [shopId, kind, count, limit, lease]),
+      ...columnArrays(asked, ({ shopId, kind, count, limit = null, lease, since }) => [
+        shopId,
+        kind,
+        count,
+        limit,
+        lease,
+        since,
+      ]),
       now,
       leaseUntil,
     ],

@@ -7,6 +7,7 @@ import exchangeRates from "./migrations/0006_exchange_rates.sql" with { type: "t
 import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" with { type: "text" };
 import renewalsAndInstallation from "./migrations/0008_renewals_and_installation.sql" with { type: "text" };
 import auditAndAlerts from "./migrations/0009_audit_and_alerts.sql" with { type: "text" };
+import dueWork from "./migrations/0010_due_work.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly string[] = [
   queuesAndConnections,
   renewalsAndInstallation,
   auditAndAlerts,
+  dueWork,
 ];

@@ -75,19 +75,14 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
           id,
           released,
         ]);
-      const asked = [...wanted, ...held];
-      if (asked.length === 0) return [];
-      const leased = await beats.all<{ partition: number }>(
-        `INSERT INTO work_leases AS lease (partition, node, until)
-         SELECT asked, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS asked ORDER BY asked
-         ON CONFLICT (partition) DO UPDATE SET node = excluded.node, until = excluded.until,
-           hand_overs = lease.hand_overs + CASE WHEN lease.node = excluded.node THEN 0 ELSE 1 END
-         WHERE lease.node = excluded.node
-           OR (lease.until < ${DATABASE_NOW} AND lease.partition <> ALL($4::bigint[]))
-         RETURNING partition::float8 AS partition`,
-        [id, asked, leaseMs, held],
+      const own = await beats.all<{ partition: number }>(
+        "SELECT partition::float8 AS partition FROM work_leases WHERE node = $1::text AND until <> 0",
+        [id],
       );
-      return leased.map(({ partition }) => partition);
+      const asked = new Set([...wanted, ...held]);
+      const leased = own.map(({ partition }) => partition).filter((partition) => asked.has(partition));
+      const lacking = wanted.filter((partition) => !leased.includes(partition));
+      return lacking.length === 0 ? leased : [...leased, ...(await take(beats, id, lacking, leaseMs))];
     },
 
     async leave() {
@@ -101,7 +96,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
            started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
            heartbeat_at > ${DATABASE_NOW} - $1::bigint AS "isAlive",
            (SELECT count(*) FROM shops JOIN work_leases ON partition = shops.id % $2::bigint
-            WHERE node = nodes.id AND until > ${DATABASE_NOW} AND removal_started_at IS NULL)::float8 AS shops
+            WHERE node = nodes.id AND until <> 0 AND removal_started_at IS NULL)::float8 AS shops
          FROM nodes ORDER BY started_at, nodes.id`,
         [ALIVE_MS, PARTITIONS],
       );
@@ -110,4 +105,24 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
       return { nodes: nodes.map(({ location, ...node }) => ({ ...node, ...parseLocation(location) })), handOvers };
     },
   };
+}
+
+/**
+ * Takes the partitions that are free: never leased, released, or leased by a node that has been silent for the time of
+ * a lease. A beat renews all leases of its node. `until` is 0 for a released lease. Nodes of older versions renew
+ * `until`, and take a partition after it.
+ * @returns those that this node has now
+ */
+async function take(db: Database, id: string, partitions: readonly number[], leaseMs: number): Promise<number[]> {
+  const taken = await db.all<{ partition: number }>(
+    `INSERT INTO work_leases AS lease (partition, node, until)
+     SELECT lacking, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS lacking ORDER BY lacking
+     ON CONFLICT (partition) DO UPDATE SET node = excluded.node, until = excluded.until,
+       hand_overs = lease.hand_overs + CASE WHEN lease.node = excluded.node THEN 0 ELSE 1 END
+     WHERE lease.until = 0 OR NOT EXISTS (
+       SELECT FROM nodes WHERE nodes.id = lease.node AND heartbeat_at >= ${DATABASE_NOW} - $3::bigint)
+     RETURNING partition::float8 AS partition`,
+    [id, partitions, leaseMs],
+  );
+  return taken.map(({ partition }) => partition);
 }

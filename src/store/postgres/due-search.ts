@@ -1,0 +1,95 @@
+import type { Queries } from "./database.ts";
+
+/** A table of planned work. Each shop has two queues in it. */
+interface DuePlan {
+  table: "deliveries" | "inbox";
+  /** The column that tells a shop's two queues apart. */
+  queue: "kind" | "needs_platform";
+  /** The column with the time at which a row is due; NULL for a row that is not planned. */
+  dueAt: "claimable_at" | "next_attempt_at";
+}
+
+interface DueQueue<Q> {
+  shopId: number;
+  queue: Q;
+  /** When its first row was due, epoch milliseconds. */
+  at: number;
+}
+
+export interface DueSearch<Q> {
+  /** Returns the queues with due rows, by shop. */
+  find(now: number): Promise<DueQueue<Q>[]>;
+  /** Returns a time before which the queue has no due row, as far as the last search saw. */
+  since(shopId: number, queue: Q): number;
+}
+
+/** How many rows a search reads in the order of their times. */
+const MAX_READ = 1_000;
+/**
+ * A search begins this long before the first row that the last search found: clocks of nodes differ, and a transaction
+ * commits some time after it took its time. A row that is even older is found by the search of all times.
+ */
+const WINDOW_MS = 60_000;
+/** How often all times are searched. */
+const WHOLE_SEARCH_MS = 60_000;
+
+/**
+ * Searches due work by its time, so a search costs what is due, however many shops have work that is planned for later.
+ * It passes over the index entries of rows that are done: beside an old snapshot, such as that of `pg_dump`, they stay.
+ */
+export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
+  const { byTime, byQueue } = statements(plan);
+  let wholeAt = Number.NEGATIVE_INFINITY;
+  let searchedAt = Number.NEGATIVE_INFINITY;
+  let from = 0;
+  let firsts = new Map<string, number>();
+
+  const key = (shopId: number, queue: Q) => `${shopId} ${queue}`;
+
+  async function read(now: number): Promise<(DueQueue<Q> & { isServed: boolean })[]> {
+    const found = await db.all<DueQueue<Q> & { isServed: boolean; read: number }>(byTime, [now, from, MAX_READ]);
+    // More rows are due than were read, so a shop with many rows must not hide others.
+    return (found[0]?.read ?? 0) < MAX_READ ? found : db.all(byQueue, [now]);
+  }
+
+  return {
+    async find(now) {
+      // The clock may have been set back.
+      if (now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS) [from, wholeAt] = [0, now];
+      const found = await read(now);
+      searchedAt = now;
+      firsts = new Map(found.map(({ shopId, queue, at }) => [key(shopId, queue), at]));
+      from = Math.max(0, Math.min(now, ...firsts.values()) - WINDOW_MS);
+      return found.filter(({ isServed }) => isServed);
+    },
+    since: (shopId, queue) => Math.max(0, (firsts.get(key(shopId, queue)) ?? 0) - WINDOW_MS),
+  };
+}
+
+function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue: string } {
+  const columns = `found.shop_id::float8 AS "shopId", found.queue, found.at::float8 AS at,
+    removal_started_at IS NULL AS "isServed"`;
+  const first = (where: string) => `SELECT shop_id, ${queue} AS queue, ${dueAt} AS at FROM ${table}
+    WHERE ${where} AND ${dueAt} IS NOT NULL ORDER BY shop_id, ${queue}, ${dueAt} LIMIT 1`;
+  return {
+    // Urgent items are due since 0.
+    byTime: `WITH rows AS MATERIALIZED (
+        (SELECT shop_id, ${queue} AS queue, ${dueAt} AS at FROM ${table} WHERE ${dueAt} = 0 LIMIT $3::bigint)
+        UNION ALL
+        (SELECT shop_id, ${queue}, ${dueAt} FROM ${table}
+          WHERE ${dueAt} > $2::bigint AND ${dueAt} <= $1::bigint ORDER BY ${dueAt} LIMIT $3::bigint)
+      ), found AS (SELECT shop_id, queue, min(at) AS at FROM rows GROUP BY shop_id, queue)
+      SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS read
+      FROM found JOIN shops ON shops.id = found.shop_id ORDER BY found.shop_id, found.queue`,
+    // One seek in the index for each queue that has something planned.
+    byQueue: `WITH RECURSIVE planned AS (
+        (${first("shop_id > 0")})
+        UNION ALL
+        SELECT next.* FROM planned CROSS JOIN LATERAL (
+          ${first(`(shop_id, ${queue}) > (planned.shop_id, planned.queue)`)}
+        ) AS next
+      )
+      SELECT ${columns} FROM planned AS found JOIN shops ON shops.id = found.shop_id
+      WHERE found.at <= $1::bigint ORDER BY found.shop_id, found.queue`,
+  };
+}
