@@ -2,7 +2,7 @@ import { hashToken } from "../../src/actions/session.ts";
 import { auditEntry } from "../../src/domain/audit.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { addField, archiveField, restoreField } from "../../src/domain/fields/definition.ts";
-import { subscriptionId } from "../../src/domain/ids.ts";
+import { customerId, subscriptionId } from "../../src/domain/ids.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
@@ -151,6 +151,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.dataRequests.forgetAnswered(START);
   await store.fields.valuesOf(shop.id, subscriptionId(shop.domain, gid.contract(1)));
   await store.people.export(shop, gid.customer(1));
+  await store.people.isRedacted(shop.id, customerId(shop.domain, gid.customer(1)));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);

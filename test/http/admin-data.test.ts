@@ -225,16 +225,22 @@ describe("the browser of rows", () => {
     expect(jsonIn(await html(`${BROWSE}/${ids.subscriptions}?include=customFields`))).toHaveProperty("customFields");
   });
 
-  test("a redacted customer has no name, also in the JSON", async () => {
+  test("a redacted customer has no name, also in the JSON, and a nameless one is told from it", async () => {
     const { all, html, shop } = await signedIn();
-    await apply(all.app, shop, [customer(1, { firstName: "Ada", email: "ada@example.com" }), subscription(1)]);
+    const [redacted, nameless] = [
+      customer(1, { firstName: "Ada", email: "ada@example.com" }),
+      { type: "customer" as const, shopifyId: gid.customer(2) },
+    ];
+    await apply(all.app, shop, [redacted, nameless, subscription(1)]);
     await applySearched(
       all.app.store.mirror,
       [{ shop, records: [{ type: "redaction", shopifyId: gid.customer(1), asOf: START, contacts: {} }] }],
       START,
     );
     const page = await html(`${BROWSE}/${customerId(DOMAIN, gid.customer(1))}`);
-    expect(textIn(page, "no-person")).toStartWith("not stored");
+    expect(textIn(page, "no-person")).toStartWith("removed");
+    const other = await html(`${BROWSE}/${customerId(DOMAIN, gid.customer(2))}`);
+    expect(textIn(other, "no-person")).toBe("not given to this app");
     expect(page).not.toMatch(/Ada|example\.com/);
   });
 

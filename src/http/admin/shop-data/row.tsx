@@ -33,6 +33,8 @@ const NAMED_LINES = 5;
 interface ShownRow<R extends Resource> {
   row: ResourceRows[R];
   shop: Shop;
+  /** Whether personal data of the customer was removed; false for other rows. */
+  isRedacted: boolean;
 }
 
 /**
@@ -51,7 +53,8 @@ export const showRow: Handler = async (request, { store, now }) => {
   const row = JSON.parse(found.json) as ResourceRows[Resource];
   if (resource === "customers" || withFields)
     await noteInAudit(store, request, now(), "person.shown", { subject: row.shopifyId });
-  const { title, facts: shown, filter } = facts({ row, shop });
+  const isRedacted = resource === "customers" && (await store.people.isRedacted(shop.id, id));
+  const { title, facts: shown, filter } = facts({ row, shop, isRedacted });
   const content = (
     <div class="columns">
       <div>
@@ -89,11 +92,11 @@ const FACTS: { [R in Resource]: (shown: ShownRow<R>) => RowFacts } = {
       ["Deliveries", <DeliveriesLink subject={row.shopifyId} />],
     ],
   }),
-  customers: ({ row, shop }) => ({
+  customers: ({ row, shop, isRedacted }) => ({
     title: `Customer ${numberOf(row.shopifyId)}`,
     filter: { customerId: row.id },
     facts: [
-      ...personFacts(row),
+      ...personFacts(row, isRedacted),
       ["Marketing e-mail", row.marketingConsent ? "allowed" : "not allowed"],
       ["Store credit", amountText(row.creditsCents, shop.currency)],
       ["Loyalty tier", row.loyaltyTier],
@@ -128,11 +131,13 @@ function idFacts({ id, shopifyId }: { id: string; shopifyId: string | null }): F
   ];
 }
 
-/** The name and the e-mail address of a customer. A redacted customer has neither. */
-function personFacts({ firstName, lastName, email }: ResourceRows["customers"]): Fact[] {
+/** The name and the e-mail address of a customer. */
+function personFacts({ firstName, lastName, email }: ResourceRows["customers"], isRedacted: boolean): Fact[] {
   const name = [firstName, lastName].filter((part) => part !== null).join(" ");
-  if (name === "" && email === null)
-    return [["Name and e-mail", "not stored: removed at the customer's request, or not given to the app", "no-person"]];
+  if (name === "" && email === null) {
+    const reason = isRedacted ? "removed, because the customer asked for it or was deleted" : "not given to this app";
+    return [["Name and e-mail", reason, "no-person"]];
+  }
   return [
     ["Name", name === "" ? "–" : <bdi>{printable(name)}</bdi>],
     ["E-mail", email === null ? "–" : <bdi>{printable(email)}</bdi>],
