@@ -11,6 +11,7 @@ import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo/demo-command.ts";
 import { addDocsCommand } from "./docs.ts";
+import { addDoctorCommand } from "./doctor/doctor-command.ts";
 import { addFieldCommands } from "./field.ts";
 import { addImportCommands } from "./import.ts";
 import { addInboxCommands } from "./inbox.ts";
@@ -33,8 +34,8 @@ import { addWebhookCommands } from "./webhook.ts";
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
-/** Commands that work whatever the files of settings contain. */
-const WITHOUT_SETTINGS = ["completions", "demo", "docs", "man", "version"];
+/** Commands that work whatever the files of settings contain. The doctor reads them itself. */
+const WITHOUT_SETTINGS = ["completions", "demo", "docs", "doctor", "man", "version"];
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -107,6 +108,7 @@ export function buildProgram(): SdsCommand {
   addDemoCommand(program);
   addServiceCommands(program);
   addStatusCommand(program);
+  addDoctorCommand(program);
   program.commandsGroup("Shops and their data:");
   addShopCommands(program);
   addSyncCommand(program);

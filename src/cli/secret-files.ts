@@ -18,6 +18,16 @@ function isOpenToAll(file: string): boolean {
 }
 
 /** Warnings of the files with the secrets of the server. */
-export function secretFiles({ masterKeyFile, platformSecretFile, database, smtpUrlFile }: Config): string[] {
-  return secretFileWarnings(masterKeyFile, platformSecretFile, database?.file, database?.passwordFile, smtpUrlFile);
+export function secretFiles(config: Config): string[] {
+  return secretFileWarnings(...filesOf(config));
+}
+
+/** The files with secrets of the server that every user of this machine can read or write. */
+export function openToAll(config: Config): string[] {
+  return filesOf(config).filter(isOpenToAll);
+}
+
+function filesOf({ masterKeyFile, platformSecretFile, database, smtpUrlFile }: Config): string[] {
+  const files = [masterKeyFile, platformSecretFile, database?.file, database?.passwordFile, smtpUrlFile];
+  return files.filter((file) => file !== null && file !== undefined);
 }

@@ -11,6 +11,8 @@ const OF_SERVICE = SETTING_NAMES.filter((name) => !OF_CLIENT.includes(name));
 /** The settings of commands that open no database, or have more settings than its own. */
 const SETTINGS: Record<string, readonly string[]> = {
   serve: OF_SERVICE,
+  doctor: OF_SERVICE,
+  "__find-damage": ["SDS_DATA"],
   "service print": OF_SERVICE,
   "platform jwk": [],
   demo: [],

@@ -1,12 +1,15 @@
 import { invalid } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
+import type { OpenedCheckup } from "./port/checkup.ts";
 import type { Store } from "./port/store.ts";
 import { loginReader, nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
+import { openPostgresCheckup } from "./postgres/checkup.ts";
 import { openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
 import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
+import { findDamage, openSqliteCheckup } from "./sqlite/checkup.ts";
 import { openSqliteSource } from "./sqlite/copy-source.ts";
 import { openSqliteTarget } from "./sqlite/copy-target.ts";
 import { type KeptDatabase, keptDatabases } from "./sqlite/data-files.ts";
@@ -15,7 +18,7 @@ import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore
 import { readShopDomains } from "./sqlite/shop-domains.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 
-export { readShopDomains };
+export { findDamage, readShopDomains };
 
 /** Options of the PostgreSQL engine. */
 interface ServerOptions {
@@ -85,6 +88,12 @@ export async function restoreStore(request: CopyRequest): Promise<Restore> {
 /** Lists the SQLite databases that restores and an upgrade kept. */
 export async function keptStores(folder: string): Promise<KeptDatabase[]> {
   return keptDatabases(folder);
+}
+
+/** Opens a database only for reading, and changes nothing. Says why if that fails. @throws SdsError `invalid` */
+export async function openCheckup(folder: string, server: Omit<ServerOptions, "file"> | null): Promise<OpenedCheckup> {
+  if (server === null) return openSqliteCheckup(folder);
+  return openPostgresCheckup(parseServerAddress(server.url, server.passwordFile), server.sleep);
 }
 
 type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;

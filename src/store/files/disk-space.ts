@@ -43,7 +43,7 @@ export function reasonOf(thrown: unknown, folder: string): string {
 }
 
 /** Returns the bytes that this user may still write; undefined if the folder does not exist. */
-function freeBytes(folder: string): number | undefined {
+export function freeBytes(folder: string): number | undefined {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;

@@ -43,6 +43,14 @@ function parseLocation(text: string): NodeLocation {
   return { address, host, processId: processId === undefined ? null : Number(processId) };
 }
 
+/** Lists where live nodes listen. */
+export async function listLocations({ all }: Pick<Queries, "all">): Promise<NodeLocation[]> {
+  const live = await all<{ address: string }>(
+    `SELECT address FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`,
+  );
+  return live.map(({ address }) => parseLocation(address));
+}
+
 /** @param beats connections for heartbeats only, so that a heartbeat never waits @param id of this node */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
   let described = { location: "", version: "" };

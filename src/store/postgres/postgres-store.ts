@@ -150,7 +150,7 @@ function storeOf(
 }
 
 /** Reads the figures of the database. The server's log and backups are not for its clients to see. */
-async function figuresOf(queries: Queries): Promise<DatabaseFigures> {
+export async function figuresOf(queries: Queries): Promise<DatabaseFigures> {
   const size = await queries.get<{ bytes: number }>("SELECT pg_database_size(current_database())::float8 AS bytes");
   return { bytes: size?.bytes ?? 0, walBytes: null, lastBackupAt: null };
 }

@@ -14,6 +14,9 @@ const CLOCK_READINGS = 3;
 /** How often the server processes of two connections are compared. */
 const ROUNDS = 4;
 
+/** Reads the server's clock as `time`, epoch milliseconds. */
+export const READ_CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time";
+
 /** The result of the check. */
 export interface ServerKind {
   /** Whether a pooler is between sds and the server. */
@@ -96,10 +99,7 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
   let difference = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < CLOCK_READINGS; reading += 1) {
     const asked = now();
-    const { time } = await queryOne<{ time: number }>(
-      connection,
-      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time",
-    );
+    const { time } = await queryOne<{ time: number }>(connection, READ_CLOCK);
     const answered = now();
     const ahead = time > answered ? time - answered : Math.min(time - asked, 0);
     if (Math.abs(ahead) < Math.abs(difference)) difference = ahead;

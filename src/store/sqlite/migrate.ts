@@ -14,7 +14,7 @@ const APPLICATION_ID = 0x73647331;
  * @throws SdsError `failed`
  */
 export function checkVersion(db: Database, path: string): number {
-  const version = pragma(db, "user_version");
+  const version = schemaVersion(db);
   const application = pragma(db, "application_id");
   const tables = db.query<{ n: number }, []>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
   if (application !== APPLICATION_ID && tables > 0)
@@ -27,6 +27,11 @@ export function checkVersion(db: Database, path: string): number {
     );
   }
   return version;
+}
+
+/** Reads the schema version of any database; 0 without tables. */
+export function schemaVersion(db: Database): number {
+  return pragma(db, "user_version");
 }
 
 /** @throws SdsError `unavailable` if a newer program has upgraded the schema since this one opened the database */

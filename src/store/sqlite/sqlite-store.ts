@@ -131,7 +131,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
 }
 
 /** Reads the figures of a database. @param path its file */
-function figuresOf(db: Database, path: string): DatabaseFigures {
+export function figuresOf(db: Database, path: string): DatabaseFigures {
   const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const backup = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?").get(LAST_BACKUP);
   return {

@@ -1,0 +1,44 @@
+import type { Config } from "../../config.ts";
+import type { Resolve } from "../../delivery/address.ts";
+import type { Connect } from "../../delivery/connector.ts";
+import type { Awaitable } from "../../lib/waits.ts";
+import type { Checkup, OpenedCheckup } from "../../store/port/checkup.ts";
+
+/** The result of a check. A failure always has a remedy. */
+export type Finding = { ok: true; detail: string } | { ok: false; detail: string; remedy: string };
+
+/** What the checks look at. */
+export interface Patient {
+  config: Config;
+  opened: OpenedCheckup;
+  /** Epoch milliseconds. */
+  now: () => number;
+  fetch: typeof globalThis.fetch;
+  resolve: Resolve;
+  connect: Connect;
+  /** Bytes that may still be written to the disk of a folder; undefined without the folder. */
+  freeBytes: (folder: string) => number | undefined;
+  /** The most files that a process may open; null if unknown. @param processId null for this process */
+  descriptorLimit: (processId: number | null) => number | null;
+  /** Searches the database for damage. Ends at the signal. @returns the damage, or undefined */
+  findDamage: (signal: AbortSignal) => Promise<string | undefined>;
+}
+
+export interface Check {
+  name: string;
+  run(patient: Patient): Awaitable<Finding>;
+}
+
+/** A check that needs the tables of this version. */
+export interface DataCheck {
+  name: string;
+  run(checkup: Checkup, patient: Patient): Awaitable<Finding>;
+}
+
+export function passed(detail: string): Finding {
+  return { ok: true, detail };
+}
+
+export function failed(detail: string, remedy: string): Finding {
+  return { ok: false, detail, remedy };
+}

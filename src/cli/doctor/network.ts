@@ -1,0 +1,159 @@
+import { connect as connectTcp } from "node:net";
+import { browsable, httpAddress } from "../../config.ts";
+import { findUnreachable } from "../../delivery/handshake.ts";
+import { connectReason } from "../../lib/networks.ts";
+import { createSlots } from "../../lib/slots.ts";
+import { apiUrls } from "../../shopify/api/address.ts";
+import type { Checkup } from "../../store/port/checkup.ts";
+import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
+
+const ANSWER_MS = 3_000;
+/** The most endpoints that are tried, all in about `ENDPOINTS_MS`. */
+const MAX_ENDPOINTS = 20;
+const ENDPOINTS_AT_ONCE = 10;
+/** The platform writes its time in whole seconds, and refuses or expires tokens by it. */
+const PLATFORM_CLOCK_MS = 10_000;
+/** Nodes compare leases with their own clock. */
+const SERVER_CLOCK_MS = 2_000;
+const SET_CLOCK = "let NTP set the clock of this machine, for instance with systemd-timesyncd or chrony";
+
+export const NETWORK_CHECKS: readonly Check[] = [
+  { name: "port", run: checkPort },
+  { name: "private addresses", run: checkEgress },
+];
+
+export const REMOTE_CHECKS: readonly DataCheck[] = [
+  { name: "clock", run: checkClock },
+  { name: "platform", run: checkPlatform },
+  { name: "endpoints", run: checkEndpoints },
+];
+
+async function checkPort({ config: { host, port }, opened, fetch }: Patient): Promise<Finding> {
+  if (port === 0) return passed("serve takes any free port");
+  const name = `port ${port} of ${host}`;
+  const address = httpAddress(host, port);
+  if (!(await isListening(new URL(browsable(address)).hostname.replace(/^\[|\]$/g, ""), port)))
+    return passed(`${name} is free`);
+  const serves = "checkup" in opened && opened.checkup.schema.isCurrent ? await opened.checkup.serves() : undefined;
+  const isNoted = serves?.some((serve) => serve.address === address) ?? true;
+  if (isNoted && (await isSds(browsable(address), fetch))) return passed(`\`sds serve\` uses ${name}`);
+  return failed(`another program uses ${name}`, "stop that program, or choose another port with SDS_PORT or --port");
+}
+
+/** Whether a program accepts connections. Listening on the port instead could stop a `serve` that starts now. */
+function isListening(host: string, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connectTcp({ host, port, timeout: ANSWER_MS });
+  socket.once("connect", () => resolve(true));
+  socket.once("timeout", () => resolve(false));
+  socket.on("error", () => resolve(false));
+  return promise.finally(() => socket.destroy());
+}
+
+async function isSds(address: string, fetch: Patient["fetch"]): Promise<boolean> {
+  try {
+    const answer = await fetch(`${address}/healthz`, plainRequest("GET"));
+    return answer.ok && (await answer.text()).slice(0, 100) === '{"status":"ok"}';
+  } catch {
+    return false;
+  }
+}
+
+function plainRequest(method: string): RequestInit {
+  return { method, redirect: "manual", signal: AbortSignal.timeout(ANSWER_MS), proxy: false } as RequestInit;
+}
+
+function checkEgress({ config }: Patient): Finding {
+  if (config.egressAllow.length === 0) return passed("webhooks go to public addresses only");
+  return failed(
+    "SDS_EGRESS_ALLOW is set: webhooks may go to private addresses, and without TLS",
+    "remove the setting, unless all your endpoints are in a network of your own",
+  );
+}
+
+/** How far a clock is ahead of ours at least, in milliseconds; negative if it is behind, null if it is unknown. */
+interface ReadClock {
+  name: string;
+  allowedMs: number;
+  aheadMs: number | null;
+}
+
+async function checkClock(checkup: Checkup, patient: Patient): Promise<Finding> {
+  const clocks = [await readServerClock(checkup, patient), await readPlatformClock(checkup, patient)];
+  const known = clocks.filter(({ aheadMs }) => aheadMs !== null);
+  const wrong = known.find(({ aheadMs, allowedMs }) => Math.abs(aheadMs ?? 0) > allowedMs);
+  if (wrong !== undefined) {
+    const seconds = Math.round(Math.abs(wrong.aheadMs ?? 0) / 1_000).toLocaleString("en");
+    const side = (wrong.aheadMs ?? 0) > 0 ? "behind" : "ahead of";
+    return failed(`the clock of this machine is ${seconds} seconds ${side} ${wrong.name}`, SET_CLOCK);
+  }
+  if (known.length === 0) return passed("not compared: no connected shop's platform answers");
+  return passed(`as ${known.map(({ name }) => name).join(" and ")}`);
+}
+
+async function readServerClock(checkup: Checkup, { now }: Patient): Promise<ReadClock> {
+  const askedAt = now();
+  const time = await checkup.clock();
+  const aheadMs = time === null ? null : leastDifference(time, time, askedAt, now());
+  return { name: "the database server", allowedMs: SERVER_CLOCK_MS, aheadMs };
+}
+
+async function readPlatformClock({ shops }: Checkup, patient: Patient): Promise<ReadClock> {
+  const domain = await shops.connectedDomain();
+  const askedAt = patient.now();
+  const answer = domain === undefined ? undefined : await askPlatform(domain, patient).catch(() => undefined);
+  const date = Date.parse(answer?.headers.get("date") ?? "");
+  const aheadMs = Number.isNaN(date) ? null : leastDifference(date, date + 1_000, askedAt, patient.now());
+  return { name: "the platform", allowedMs: PLATFORM_CLOCK_MS, aheadMs };
+}
+
+/** The difference that is certain, whatever the answer took and whatever it rounded. */
+function leastDifference(earliest: number, latest: number, askedAt: number, answeredAt: number): number {
+  return earliest > answeredAt ? earliest - answeredAt : Math.min(latest - askedAt, 0);
+}
+
+async function checkPlatform({ shops }: Checkup, patient: Patient): Promise<Finding> {
+  const domain = await shops.connectedDomain();
+  if (domain === undefined) return passed("not asked: no shop is connected");
+  try {
+    await askPlatform(domain, patient);
+    return passed("it answers");
+  } catch (thrown) {
+    const isLate = thrown instanceof Error && thrown.name === "TimeoutError";
+    return failed(
+      `the platform cannot be reached: ${isLate ? "it does not answer" : connectReason(thrown)}`,
+      "check the network, the name look-up and the firewall of this machine for outgoing connections to port 443",
+    );
+  }
+}
+
+/** Sends the platform a request without a token, and for no data. */
+function askPlatform(domain: string, { config, fetch }: Patient): Promise<Response> {
+  const { origin } = new URL(apiUrls(config.platformUrl, domain).graphql);
+  return fetch(`${origin}/`, plainRequest("HEAD"));
+}
+
+async function checkEndpoints(checkup: Checkup, patient: Patient): Promise<Finding> {
+  const { config, resolve, connect } = patient;
+  const { count, urls } = await checkup.shops.endpoints();
+  if (count === 0) return passed("no shop has one");
+  // Shops may share an endpoint's host.
+  const hosts = new Map(urls.map((url) => [URL.parse(url)?.host ?? "an unreadable address", url]));
+  const tried = [...hosts].slice(0, MAX_ENDPOINTS);
+  const slots = createSlots(ENDPOINTS_AT_ONCE);
+  const settings = { resolve, connect, allow: config.egressAllow, timeoutMs: ANSWER_MS };
+  const reasons = await Promise.all(
+    tried.map(([host, url]) => slots.run(async () => ({ host, reason: await findUnreachable(url, settings) }))),
+  );
+  const dead = reasons.filter(({ reason }) => reason !== undefined);
+  const share = `${tried.length} of ${count.toLocaleString("en")} were tried, those that fail first`;
+  const all = hosts.size > tried.length || count > urls.length ? share : `all ${count} were tried`;
+  const [first] = dead;
+  if (first === undefined) return passed(`they answer; ${all}`);
+  const names = dead.slice(0, 3).map(({ host }) => host);
+  const which = dead.length === 1 ? first.host : `${dead.length} endpoints, such as ${names.join(", ")}`;
+  return failed(
+    `${which}: ${first.reason}; ${all}`,
+    "tell the developer of the endpoint, or correct its URL with `sds webhook set --url`",
+  );
+}

@@ -1,0 +1,43 @@
+import type { EgressAllow } from "../domain/deliveries/endpoint.ts";
+import { connectReason } from "../lib/networks.ts";
+import { createTimeLimit, untilAborted } from "../lib/waits.ts";
+import { checkEndpoint, type Resolve } from "./address.ts";
+import type { Connect } from "./connector.ts";
+
+interface HandshakeSettings {
+  resolve: Resolve;
+  allow: EgressAllow;
+  timeoutMs: number;
+  connect: Connect;
+}
+
+/**
+ * Checks whether an endpoint can be reached: a look-up, the check of its addresses, a connection and TLS, as in an
+ * attempt. Sends no request.
+ * @returns why it cannot be reached; undefined if it can
+ */
+export async function findUnreachable(
+  url: string,
+  { resolve, allow, timeoutMs, connect }: HandshakeSettings,
+): Promise<string | undefined> {
+  const { signal } = createTimeLimit(timeoutMs);
+  let isConnected = false;
+  try {
+    const checked = await untilAborted(checkEndpoint(url, resolve, allow), signal);
+    if ("refused" in checked) return `its address is not allowed: ${checked.refused}`;
+    if ("unresolved" in checked) return checked.unresolved;
+    const { host, isAddress, port, url: parsed } = checked.endpoint;
+    const tls = parsed.protocol === "https:" ? { tlsHost: host } : {};
+    const connection = await connect({ host, isAddress, port, addresses: checked.addresses, ...tls }, signal);
+    // The connection asks this before the first byte of a request, and sends nothing after `true`.
+    const cancel = () => {
+      isConnected = true;
+      return true;
+    };
+    await untilAborted(connection.exchange(Buffer.from("\n"), cancel), signal).finally(() => connection.close());
+  } catch (thrown) {
+    if (isConnected) return undefined;
+    return signal.aborted ? `it did not answer within ${timeoutMs / 1_000} seconds` : connectReason(thrown);
+  }
+  return undefined;
+}

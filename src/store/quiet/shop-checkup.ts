@@ -1,0 +1,73 @@
+import type { SQL } from "drizzle-orm";
+import type { FaultyShops, ShopCheckup } from "../port/checkup.ts";
+import { type QuietDatabase, sql } from "./quiet-database.ts";
+
+const isOurs = sql`shops.removal_started_at IS NULL`;
+
+/** Finds faults of shops with a few statements, whatever the number of shops. */
+export function shopCheckup(db: QuietDatabase): ShopCheckup {
+  /** @param rows a SELECT of `domain` and `reason` */
+  async function faulty(rows: SQL): Promise<FaultyShops> {
+    const found = await db.all<{ domain: string; reason: string | null; count: number }>(
+      sql`SELECT domain, reason, count(*) OVER () AS count FROM (${rows}) AS faulty ORDER BY domain LIMIT 3`,
+    );
+    return { count: found[0]?.count ?? 0, shops: found.map(({ domain, reason }) => ({ domain, reason })) };
+  }
+
+  return {
+    async firstShopAt() {
+      return (await db.get<{ at: number | null }>(sql`SELECT min(created_at) AS at FROM shops`))?.at ?? null;
+    },
+
+    async connectedDomain() {
+      const found = await db.get<{ domain: string }>(
+        sql`SELECT domain FROM connections JOIN shops ON shops.id = shop_id
+          WHERE trouble IS NULL AND ${isOurs} ORDER BY shop_id LIMIT 1`,
+      );
+      return found?.domain;
+    },
+
+    refused: () =>
+      faulty(
+        sql`SELECT domain, trouble AS reason FROM connections JOIN shops ON shops.id = shop_id
+          WHERE trouble IS NOT NULL AND ${isOurs}`,
+      ),
+
+    expired: (now) =>
+      faulty(
+        sql`SELECT domain, NULL AS reason FROM connections JOIN shops ON shops.id = shop_id
+          WHERE kind = 'token' AND expires_at <= ${now} AND ${isOurs}`,
+      ),
+
+    async grantedScopes() {
+      const groups = await db.all<{ scopes: string; count: number; domain: string }>(
+        sql`SELECT scopes, count(*) AS count, min(domain) AS domain FROM connections JOIN shops ON shops.id = shop_id
+          WHERE ${isOurs} GROUP BY scopes ORDER BY count(*) DESC LIMIT 1000`,
+      );
+      return groups.map((group) => ({ ...group, scopes: group.scopes.split(",") }));
+    },
+
+    // A future time was noted before the clock was set back.
+    unreconciled: (until, now) =>
+      faulty(
+        sql`SELECT domain, NULL AS reason FROM connections JOIN shops ON shops.id = connections.shop_id
+          LEFT JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
+          LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+          WHERE trouble IS NULL AND connected_at <= ${until} AND ${isOurs}
+            AND CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
+              WHEN loads.last_started_at <= ${now} THEN loads.last_started_at ELSE 0 END <= ${until}`,
+      ),
+
+    async endpoints() {
+      const found = await db.all<{ url: string; count: number }>(
+        sql`SELECT url, count(*) OVER () AS count FROM (
+            SELECT url, max(CASE WHEN alerts.shop_id IS NULL THEN 0 ELSE 1 END) AS failing
+            FROM webhook_endpoints JOIN shops ON shops.id = webhook_endpoints.shop_id
+            LEFT JOIN alerts ON alerts.shop_id = shops.id AND cause = 'endpoint' AND well_at IS NULL
+            WHERE url IS NOT NULL AND ${isOurs} GROUP BY url) AS endpoints
+          ORDER BY failing DESC, url LIMIT 200`,
+      );
+      return { count: found[0]?.count ?? 0, urls: found.map(({ url }) => url) };
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { freePort } from "../support/postgres-process.ts";
+import { ENGINE, Program } from "../support/program.ts";
+
+const isSqlite = ENGINE === "sqlite";
+/** Any free port, so that other programs of this machine are no fault. */
+const PORT = { SDS_PORT: "0" };
+
+interface Result {
+  check: string;
+  ok: boolean;
+  detail: string;
+  remedy: string | null;
+}
+
+/** The names, sizes, times, modes and owners of a folder and its files. */
+function listing(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return [".", ...readdirSync(folder).toSorted()].map((name) => {
+    const { size, mtimeMs, mode, uid, ino } = lstatSync(join(folder, name));
+    return [name, size, mtimeMs, mode, uid, ino].join(" ");
+  });
+}
+
+/** Runs the doctor, and checks that it changes nothing. @returns the failures, by their checks */
+async function failuresOf(program: Program, env: Record<string, string> = {}): Promise<Record<string, Result>> {
+  const before = listing(program.data);
+  const began = performance.now();
+  const { status, stdout, stderr } = await program.run(["doctor", "--json"], { env: { ...PORT, ...env } });
+  expect(performance.now() - began).toBeLessThan(20_000);
+  expect(listing(program.data)).toEqual(before);
+  const results = JSON.parse(stdout) as Result[];
+  const failed = results.filter(({ ok }) => !ok);
+  expect(status).toBe(failed.length === 0 ? 0 : 1);
+  expect(stderr).toBe(failed.length === 0 ? "" : `sds: ${failed.length} of ${results.length} checks failed\n`);
+  expect(results.filter(({ ok, remedy }) => ok !== (remedy === null))).toEqual([]);
+  return Object.fromEntries(failed.map((result) => [result.check, result]));
+}
+
+/** Runs the doctor on one fault. @returns its detail and its remedy */
+async function onlyFault(check: string, program: Program, env?: Record<string, string>): Promise<string> {
+  const failures = await failuresOf(program, env);
+  expect(Object.keys(failures)).toEqual([check]);
+  return `${failures[check]?.detail} | ${failures[check]?.remedy}`;
+}
+
+test("sds doctor finds nothing wrong with a healthy folder, before serve runs, while it runs and after a kill", async () => {
+  const program = await Program.withShop();
+  expect(await failuresOf(program)).toEqual({});
+  const port = String(freePort());
+  const server = await program.serve(["serve", "--port", port]);
+  expect(await failuresOf(program, { SDS_PORT: port })).toEqual({});
+  const text = await program.run(["doctor"], { env: { SDS_PORT: port } });
+  expect(text).toMatchObject({ status: 0, stderr: "" });
+  expect(text.stdout).toMatch(new RegExp(`^ok {4}port +\`sds serve\` uses port ${port} of 127.0.0.1$`, "m"));
+  await server.stop("SIGKILL");
+  expect(await failuresOf(program)).toEqual({});
+});
+
+test("sds doctor tells another program on the port from its own serve", async () => {
+  const program = await Program.withShop();
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ status: "ok" }) });
+  const port = String(other.port);
+  expect(await onlyFault("port", program, { SDS_PORT: port })).toStartWith(`another program uses port ${port}`);
+});
+
+test("sds doctor finds unknown and wrong settings, and what serve warns of", async () => {
+  const program = await Program.withShop();
+  expect(await onlyFault("settings", program, { SDS_PROT: "99" })).toContain("did you mean SDS_PORT?");
+  expect(await onlyFault("settings", program, { SDS_PORT: "none" })).toContain('SDS_PORT is "none"');
+  const allowed = await onlyFault("private addresses", program, { SDS_EGRESS_ALLOW: "10.0.0.0/8" });
+  expect(allowed).toContain("SDS_EGRESS_ALLOW is set");
+  const many = await onlyFault("open files", program, { SDS_DELIVERY_CONCURRENCY: "99999" });
+  expect(many).toContain("and needs 100255 | raise the limit");
+  writeFileSync(join(program.data, "sds.env"), "SDS_PORT\n");
+  expect(await onlyFault("settings", program)).toContain("sds.env line 1 is no setting");
+});
+
+test("sds doctor finds a missing, a wrong, an unreadable and a public master key", async () => {
+  const program = await Program.withShop();
+  const file = join(program.data, "master.key");
+  chmodSync(file, 0o644);
+  expect(await onlyFault("secret files", program)).toContain(`${file} | run chmod 600 ${file}`);
+  chmodSync(file, 0o600);
+  writeFileSync(file, `${"0".repeat(64)}\n`);
+  expect(await onlyFault("master key", program)).toContain("is not the key that stored secrets were encrypted with");
+  writeFileSync(file, "no key\n");
+  expect(await onlyFault("master key", program)).toContain("is not a master key");
+  rmSync(file);
+  expect(await onlyFault("master key", program)).toContain(
+    "is missing, and stored secrets need it | put the right key",
+  );
+});
+
+test("sds doctor finds a database of a newer program", async () => {
+  const program = await Program.withShop();
+  await program.setSchemaVersion(900);
+  expect(await onlyFault("database", program)).toMatch(/newer sds \(schema 900.*\| install that version of sds/);
+});
+
+describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
+  const asRoot = process.geteuid?.() === 0;
+
+  test("that there is no data, and makes none", async () => {
+    const program = new Program();
+    expect(Object.keys(await failuresOf(program))).toEqual(["data folder", "disk", "database"]);
+    expect(existsSync(program.data)).toBe(false);
+  });
+
+  test("files with a wrong mode or owner", async () => {
+    const program = await Program.withShop();
+    chmodSync(join(program.data, "sds.db"), 0o644);
+    expect(await onlyFault("data folder", program)).toContain("sds.db: the mode");
+    chmodSync(join(program.data, "sds.db"), 0o600);
+    chmodSync(program.data, 0o777);
+    expect(await onlyFault("data folder", program)).toContain(`${program.data}: the mode`);
+    chmodSync(program.data, 0o755);
+    expect(await failuresOf(program)).toEqual({});
+    if (!asRoot) return;
+    chownSync(join(program.data, "sds.db"), 12_345, 12_345);
+    expect(await onlyFault("data folder", program)).toContain("sds.db: the owner is 12345");
+  });
+
+  test("a database that is damaged, at its beginning and elsewhere", async () => {
+    const program = await Program.withShop();
+    const file = join(program.data, "sds.db");
+    overwrite(file, 16_384 * 3);
+    expect(await onlyFault("damage", program)).toMatch(/the database is damaged.*sds restore FILE/);
+    overwrite(file, 0);
+    expect(await onlyFault("database", program)).toContain("file is not a database | stop `sds serve`, and restore");
+  });
+
+  test("a log without its index, and an unfinished restore", async () => {
+    const program = await Program.withShop();
+    const server = await program.serve();
+    const other = new Program(join(temporaryFolder(), "data"));
+    await program.json(["shop", "add", "beta.myshopify.com"]);
+    await server.stop("SIGKILL");
+    rmSync(join(program.data, "sds.db-shm"));
+    expect(await onlyFault("database", program)).toContain("a log without its index");
+    await other.json(["shop", "add", "alpha.myshopify.com"]);
+    writeFileSync(join(other.data, "sds.db.restored"), "");
+    expect(await onlyFault("database", other)).toContain("has an unfinished restore");
+  });
+
+  test("an older schema, which it does not upgrade", async () => {
+    const program = await Program.withShop();
+    await program.setSchemaVersion(16);
+    expect(await failuresOf(program)).toEqual({});
+    const db = new Database(join(program.data, "sds.db"), { readonly: true });
+    afterTest(() => db.close());
+    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 16 });
+  });
+});
+
+describe.skipIf(isSqlite)("sds doctor finds, with PostgreSQL,", () => {
+  test("a server that does not answer, without the password of its address", async () => {
+    const program = await Program.withShop();
+    const url = `postgres://sds:hunter2@127.0.0.1:${freePort()}/sds`;
+    const found = await onlyFault("database", program, { SDS_DATABASE_URL: url });
+    expect(found).toContain("there is no connection to postgres://127.0.0.1");
+    expect(found).not.toContain("hunter2");
+  });
+
+  test("a server that loses commits in a power cut", async () => {
+    const program = await Program.withShop();
+    const url = await program.databaseUrl();
+    const sql = new SQL(url ?? "", { max: 1 });
+    await sql.unsafe(`ALTER DATABASE ${new URL(url ?? "").pathname.slice(1)} SET synchronous_commit = off`);
+    await sql.close();
+    expect(await onlyFault("durability", program)).toContain("the server has synchronous_commit=off");
+  });
+});
+
+/** Destroys a page of a file. */
+function overwrite(file: string, at: number): void {
+  const fd = openSync(file, "r+");
+  writeSync(fd, Buffer.alloc(16_384, 0x5a), 0, 16_384, at);
+  closeSync(fd);
+}
