@@ -174,7 +174,28 @@ describe.each(engines())("$name: the e-mail addresses of a shop", (engine) => {
     expect(await store.alerts.addresses(shop.id)).toEqual([]);
     expect(await store.alerts.findAddress(hash)).toBeUndefined();
     expect(await rows("alert_notices")).toEqual([]);
-    expect((await rows("alert_addresses")).map(({ address }) => address)).toEqual([""]);
+    expect((await rows("alert_addresses")).map(({ address }) => address)).toEqual([
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ]);
+  });
+
+  test("are added three times in a day at most, because the address may be a stranger's", async () => {
+    const { store, shop } = await storeWithEvents(engine);
+    const addAndRemove = async (address: string, now: number) => {
+      const result = await store.alerts.addAddress(shop.id, address, now);
+      for (const { number } of await store.alerts.addresses(shop.id))
+        await store.alerts.removeAddress(shop.id, number, now);
+      return result;
+    };
+    for (const address of ["a@example.com", "A@example.com", "a@EXAMPLE.com"])
+      expect(await addAndRemove(address, START)).toBe("added");
+    expect(await addAndRemove("a@example.com", START)).toBe("too many");
+    expect(await addAndRemove("b@example.com", START)).toBe("added");
+    expect(await addAndRemove("a@example.com", START + 24 * HOUR)).toBe("added");
+    const spellings = ["c@example.com", "C@example.com", "c@EXAMPLE.com", "c@Example.com"];
+    const results = [];
+    for (const address of spellings) results.push(await store.alerts.addAddress(shop.id, address, START + 24 * HOUR));
+    expect(results).toEqual(["added", "added", "added", "too many"]);
   });
 
   test("are removed once by two presses at once, and get no notice after that", async () => {

@@ -51,13 +51,16 @@ export interface AlertAddress {
 export const MAX_ADDRESSES = 5;
 /** The most addresses that a shop may add in a day, removed ones too: each gets an e-mail. */
 export const MAX_ADDED_IN_A_DAY = 10;
+/** How often of these a shop may add one address. It may be a stranger's. */
+export const MAX_SAME_IN_A_DAY = 3;
 
 /** The addresses that want e-mails. The token in their links is known by its SHA-256. */
 export interface AlertAddressStore {
   addresses(shopId: number): Promise<AlertAddress[]>;
   /**
    * Adds an address, and queues the e-mail that asks to confirm it.
-   * @returns why it is not added: the shop has it or MAX_ADDRESSES already, or added MAX_ADDED_IN_A_DAY
+   * @returns why it is not added: the shop has it or MAX_ADDRESSES already, or added MAX_ADDED_IN_A_DAY or
+   *   MAX_SAME_IN_A_DAY
    */
   addAddress(shopId: number, address: string, now: number): Promise<"added" | "known" | "full" | "too many">;
   /** Removes an address and its waiting e-mails. @returns the address; undefined for an unknown number */

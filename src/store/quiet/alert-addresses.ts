@@ -1,7 +1,13 @@
 import { CryptoHasher } from "bun";
 import type { ShopRef } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
-import { type AlertAddress, type AlertAddressStore, MAX_ADDED_IN_A_DAY, MAX_ADDRESSES } from "../port/alerts.ts";
+import {
+  type AlertAddress,
+  type AlertAddressStore,
+  MAX_ADDED_IN_A_DAY,
+  MAX_ADDRESSES,
+  MAX_SAME_IN_A_DAY,
+} from "../port/alerts.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
 const DAY_MS = 86_400_000;
@@ -87,15 +93,22 @@ function* refusalOf(
     sql`DELETE FROM alert_addresses
       WHERE shop_id = ${shopId} AND removed_at IS NOT NULL AND abs(${now} - added_at) >= ${DAY_MS}`,
   );
-  const known = yield* tx.all<{ address: string; addedAt: number; isRemoved: boolean | 0 | 1 }>(
-    sql`SELECT address, added_at AS "addedAt", removed_at IS NOT NULL AS "isRemoved"
+  const known = yield* tx.all<{ address: string; hash: Uint8Array; addedAt: number; isRemoved: boolean | 0 | 1 }>(
+    sql`SELECT address, hash, added_at AS "addedAt", removed_at IS NOT NULL AS "isRemoved"
       FROM alert_addresses WHERE shop_id = ${shopId}`,
   );
   const current = known.filter(({ isRemoved }) => !isRemoved);
   if (current.some((each) => each.address === address)) return "known";
   if (current.length >= MAX_ADDRESSES) return "full";
   const ofToday = known.filter(({ addedAt }) => Math.abs(now - addedAt) < DAY_MS);
-  return ofToday.length >= MAX_ADDED_IN_A_DAY ? "too many" : undefined;
+  const lower = address.toLowerCase();
+  const same = ofToday.filter((each) => [lower, traceOf(lower, each.hash)].includes(each.address.toLowerCase()));
+  return ofToday.length >= MAX_ADDED_IN_A_DAY || same.length >= MAX_SAME_IN_A_DAY ? "too many" : undefined;
+}
+
+/** What is left of a removed address, to recognise it: its hash with the row's random bytes. */
+function traceOf(address: string, random: Uint8Array): string {
+  return new CryptoHasher("sha256").update(random).update(address.toLowerCase()).digest("hex");
 }
 
 function* add({ shopId, address, sealed, hash, now }: NewAddress): TransactionWork<void> {
@@ -111,10 +124,12 @@ function* add({ shopId, address, sealed, hash, now }: NewAddress): TransactionWo
 
 function* remove(db: QuietDatabase, shopId: number, number: number, now: number): TransactionWork<string | false> {
   const isKnown = sql`shop_id = ${shopId} AND number = ${number} AND removed_at IS NULL`;
-  const found = yield* tx.get<{ address: string }>(
-    sql`SELECT address FROM alert_addresses WHERE ${isKnown} ${lockFor(db, "NO KEY UPDATE")}`,
+  const found = yield* tx.get<{ address: string; hash: Uint8Array }>(
+    sql`SELECT address, hash FROM alert_addresses WHERE ${isKnown} ${lockFor(db, "NO KEY UPDATE")}`,
   );
-  yield* tx.run(sql`UPDATE alert_addresses SET address = '', removed_at = ${now} WHERE ${isKnown}`);
+  if (found === undefined) return false;
+  const trace = traceOf(found.address, found.hash);
+  yield* tx.run(sql`UPDATE alert_addresses SET address = ${trace}, removed_at = ${now} WHERE ${isKnown}`);
   yield* tx.run(sql`DELETE FROM alert_notices WHERE shop_id = ${shopId} AND address = ${number}`);
-  return found?.address ?? false;
+  return found.address;
 }
