@@ -25,7 +25,7 @@ export function createMailer(readServer: () => SmtpServer, baseOf: () => Promise
     const base = await baseOf();
     const end = `${base}/alerts/end?token=${recipient.token}`;
     const { subject, text } = mailOf(claimed, `${base}/alerts/confirm?token=${recipient.token}`);
-    const ending = `To get no more of these e-mails: ${end}`;
+    const ending = `End these e-mails: ${end}`;
     const message = {
       ...{ to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
       // A repeated e-mail has the same id, so many mail programs show it once.

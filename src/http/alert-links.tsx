@@ -26,9 +26,7 @@ export function alertRoutes({ store, now }: AlertLinks): Route[] {
     const [title, question, button] = QUESTIONS[verb];
     const content = (
       <form id={verb} method="post" action={`/alerts/${verb}?token=${token}`}>
-        <p>
-          {question} {found.shop.domain}.
-        </p>
+        <p>{question(found.shop.domain)}</p>
         <button type="submit" id="yes">
           {button}
         </button>
@@ -64,8 +62,12 @@ export function alertRoutes({ store, now }: AlertLinks): Route[] {
 }
 
 const QUESTIONS = {
-  confirm: ["Confirm your address", "You get an e-mail when the webhooks or the connection fail of", "Confirm"],
-  end: ["End the e-mails", "You then get no e-mails about alerts of", "End the e-mails"],
+  confirm: [
+    "Confirm your address",
+    (shop: string) => `You then get an e-mail when the webhooks or the connection of ${shop} fail.`,
+    "Confirm",
+  ],
+  end: ["End the e-mails", (shop: string) => `You then get no e-mails about ${shop}.`, "End the e-mails"],
 } as const;
 
 function unknownLink(): Response {

@@ -85,14 +85,14 @@ test("a search that ended before it found an entry goes on with Older or Newer",
   const linksOf = (page: string) =>
     [...page.matchAll(/id="(newer|older)" href="[^"]*?&amp;(\w+=\d+)"/g)].map(([, ...found]) => found);
   const first = await html("/admin/audit?what=link.made");
-  expect([first.includes("“Older” searches on."), linksOf(first)]).toEqual([true, [["older", "older=500"]]]);
+  expect([first.includes("Choose “Older” to continue"), linksOf(first)]).toEqual([true, [["older", "older=500"]]]);
   const second = await html("/admin/audit?what=link.made&older=900");
   expect(linksOf(second)).toEqual([
     ["newer", "newer=899"],
     ["older", "older=500"],
   ]);
   const back = await html("/admin/audit?what=link.made&newer=9");
-  expect([back.includes("“Newer” searches on."), linksOf(back)]).toEqual([
+  expect([back.includes("Choose “Newer” to continue"), linksOf(back)]).toEqual([
     true,
     [
       ["newer", "newer=500"],

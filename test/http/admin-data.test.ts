@@ -75,7 +75,7 @@ describe("the summary", () => {
     });
     await store.inbox.receive([receipt(shop, "1")], START);
     const later = await html("/admin/data");
-    expect(textIn(later, "verdict")).toBe("1 change of Shopify will be processed next.");
+    expect(textIn(later, "verdict")).toBe("1 change from Shopify will be processed next.");
     expect(factsIn(later, "mirror-facts")).toMatchObject({
       "Last change from Shopify": "40 s ago",
       "Waiting in the inbox": "1",
@@ -110,7 +110,7 @@ describe("the summary", () => {
     expect(await shows()).toBeNull();
     await receiveFailed(store, shop);
     const failed = await html("/admin/data");
-    expect(textIn(failed, "verdict")).toStartWith("1 change of Shopify could not be processed.");
+    expect(textIn(failed, "verdict")).toStartWith("1 change from Shopify could not be processed.");
     expect(/<p id="todo">(.*?)<\/p>/.exec(failed)?.[1]).toContain('href="/admin/data/inbox"');
     await store.connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     const page = await html("/admin/data");
@@ -126,14 +126,14 @@ describe("the summary", () => {
     await store.connections.setTrouble(shop.id, "the shop is locked (HTTP 423); run `sds shop connect`", START);
     const page = await html("/admin/data");
     expect(textIn(page, "verdict")).toBe(
-      "Shopify has locked the shop. Since 2026-03-01 12:00 UTC nothing new arrives. Ask Shopify's support why.",
+      "Shopify has locked the shop. Nothing new has arrived since 2026-03-01 12:00 UTC. Ask Shopify's support why.",
     );
     expect(factsIn(page, "mirror-facts")["Shopify"]).toBe("connection refused");
     expect(textOf(await html("/admin/triggers"))).toContain(
       "No workflow can be started at present. Shopify has locked the shop. Ask Shopify's support why.",
     );
     await store.connections.uninstall(shop.id, START + 1);
-    expect(textIn(await html("/admin/data"), "verdict")).toStartWith("The app is uninstalled since 2026-03-01");
+    expect(textIn(await html("/admin/data"), "verdict")).toStartWith("The app was uninstalled on 2026-03-01");
   });
 });
 
@@ -291,7 +291,7 @@ describe("the inbox", () => {
     await store.inbox.postpone(shop.id, numbers.slice(0, 1), "the platform sent an invalid amount: <b>x", null);
     await store.inbox.postpone(shop.id, numbers.slice(1, 2), "refused (HTTP 423); run `sds shop connect`", null);
     const page = await html(INBOX);
-    expect(textIn(page, "waiting")).toBe("1 item waits, and will be processed without your help.");
+    expect(textIn(page, "waiting")).toBe("1 item waits. You need not do anything.");
     expect(textIn(page, `item-${numbers[0]}`)).toStartWith(
       "Order paid Subscription 1 The platform sent an invalid amount: <b>x.",
     );

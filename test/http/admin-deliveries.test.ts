@@ -142,7 +142,7 @@ describe("the delivery log", () => {
     Object.defineProperty(all.clock, "ms", { get: () => (time += 100) });
     const page = await html(search);
     expect(rowsOf(page)).toEqual([]);
-    expect(page).toContain("The newer deliveries do not match. “Older” searches on.");
+    expect(page).toContain("The newer deliveries do not match. Choose “Older” to continue the search.");
     expect(rowsOf(await html(linkOf(page, "older")))).toHaveLength(1);
   });
 
@@ -386,11 +386,11 @@ describe("the page of a delivery", () => {
       const text = /<a id="related"[^>]*>([^<]*)/.exec(page)?.[1];
       return text === undefined ? undefined : [text, rowsOf(await html(linkOf(page, "related"))).length];
     };
-    expect(await about("order.charged")).toEqual(["Of the same subscription: 2 more", 3]);
+    expect(await about("order.charged")).toEqual(["See 2 more about this subscription", 3]);
     expect(await about("subscription.created")).toBeUndefined();
     expect(await about("loyalty.reward_earned")).toBeUndefined();
     await apply(all.app, shop, [reward("r2")]);
-    expect((await about("loyalty.reward_earned"))?.[0]).toBe("Of the same customer: 1 more");
+    expect((await about("loyalty.reward_earned"))?.[0]).toBe("See 1 more about this customer");
   });
 
   test("shows a script in an error or a body as text", async () => {

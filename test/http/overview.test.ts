@@ -60,5 +60,5 @@ test("a trouble of the connection is the first thing that the page says, and the
       "Pay the bill in Shopify's admin. Then the connection comes back by itself. See the data",
   );
   await store.connections.uninstall(shop.id, START + 1);
-  expect(verdictIn(await html(OVERVIEW))).toStartWith("The app is uninstalled.");
+  expect(verdictIn(await html(OVERVIEW))).toStartWith("The app was uninstalled on 2026-03-01.");
 });

@@ -52,7 +52,7 @@ export function alertTexts({ cause, host, error }: Alert): AlertText {
     return {
       what: `Your endpoint ${host} has failed`,
       error: error ?? "",
-      advice: "Repair it before more deliveries are dead.",
+      advice: "Repair it before more deliveries die.",
       path: "/deliveries",
     };
   if (host === null)
@@ -63,7 +63,7 @@ export function alertTexts({ cause, host, error }: Alert): AlertText {
       path: "/deliveries/workflows",
     };
   return {
-    what: `Deliveries to your endpoint ${host} are dead`,
+    what: `Deliveries to your endpoint ${host} have been dead`,
     error: error ?? "",
     advice: "Repair the endpoint, then resend.",
     path: "/deliveries",

@@ -42,7 +42,7 @@ function askToRepeat({ label, fingerprint }: ApiKey): AdminPage {
       <input type="hidden" name="again" value="yes" />
       <p>
         The key <code>{fingerprint}…</code> has the label <strong>{label}</strong> already. Create another key with this
-        label? With a label of its own, you see later which system uses the key.
+        label? If each key has its own label, you can tell later which system uses it.
       </p>
     </Confirm>
   );

@@ -55,7 +55,7 @@ export async function lendFile(dependencies: Dependencies, visitor: Visitor, loa
           Download {name}
         </a>
       </p>
-      <p class="muted">The link works once, for a minute.</p>
+      <p class="muted">The link works once, within a minute.</p>
     </>
   );
   const trail = { to: "/data/requests", name: "Data" };

@@ -83,7 +83,7 @@ export function tooMany(seconds: number): Response {
 export function tooManyActions(seconds: number, { frame }: Visitor): Response {
   const content = (
     <p>
-      Too much was done in these settings within a few minutes, so this was not done. Go back and try again in{" "}
+      Your shop made too many changes here within a few minutes, so this one was refused. Go back and try again in{" "}
       {counted(seconds, "second", "seconds")}.
     </p>
   );
@@ -106,7 +106,7 @@ export function signedOut(cookie: string): Response {
 export function respondRepeatedForm({ root, frame }: Visitor): Response {
   const content = (
     <p>
-      This form was posted already, and was accepted then. <a href={root}>Open the settings</a> to see the result.
+      This form was accepted when it was posted first. <a href={root}>Open the settings</a> to see the result.
     </p>
   );
   return respondMessage(403, "This form was posted before", content, { frame });

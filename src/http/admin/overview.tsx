@@ -163,7 +163,7 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, 
   if (uninstalledAt !== null)
     return {
       tone: "bad",
-      text: `The app is uninstalled. That was on ${isoUtc(uninstalledAt).slice(0, 10)}. Install it again to go on.`,
+      text: `The app was uninstalled on ${isoUtc(uninstalledAt).slice(0, 10)}. Install it again to go on.`,
     };
   if (trouble !== null) {
     const { what, todo } = explainTrouble(trouble);

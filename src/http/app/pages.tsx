@@ -47,7 +47,7 @@ export function respondNoToken(): Response {
 
 /** Responds to a fetch of another site. */
 export function respondForeignFetch(): Response {
-  const content = <p>It comes from another site, so nothing was changed.</p>;
+  const content = <p>The request comes from another site, so nothing was changed.</p>;
   return respondMessage(403, "This request was refused", content);
 }
 

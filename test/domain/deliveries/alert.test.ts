@@ -6,10 +6,10 @@ const alert: Alert = { cause: "endpoint", since: START, failures: 5, lastAt: STA
 
 test("each alert says what fails, since when, and what to do", () => {
   expect(alertText(alert)).toBe(
-    "Your endpoint h.example has failed since 2026-03-01 12:00 UTC. No. Repair it before more deliveries are dead.",
+    "Your endpoint h.example has failed since 2026-03-01 12:00 UTC. No. Repair it before more deliveries die.",
   );
   expect(alertText({ ...alert, cause: "dead" })).toBe(
-    "Deliveries to your endpoint h.example are dead since 2026-03-01 12:00 UTC. No. Repair the endpoint, then resend.",
+    "Deliveries to your endpoint h.example have been dead since 2026-03-01 12:00 UTC. No. Repair the endpoint, then resend.",
   );
   expect(alertText({ ...alert, cause: "dead", host: null, error: null })).toBe(
     "Workflows have not started since 2026-03-01 12:00 UTC. Read the errors of their deliveries, then resend.",

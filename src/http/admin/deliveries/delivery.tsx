@@ -174,7 +174,7 @@ function failureText(delivery: DeliveryDetails): string {
 /** What to change after a failed webhook. A workflow start has its reason in the platform's own words. */
 function todoOf({ kind, lastStatusCode: statusCode, error }: DeliveryDetails): string {
   const todo = kind === "webhook" ? explainFailure({ statusCode, error })?.todo : undefined;
-  return todo ?? "Repair what the platform names.";
+  return todo ?? "Correct what Shopify names here.";
 }
 
 function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolean }) {
@@ -256,8 +256,7 @@ function Related({ delivery: { kind, subject }, count }: { delivery: DeliveryDet
   return (
     <p>
       <Link id="related" to={`${LOG_OF[kind]}?${query}`}>
-        Of the same {of}: {count}
-        {count === COUNTED ? " or more" : ""} more
+        See {count === COUNTED ? `at least ${count}` : count} more about this {of}
       </Link>
     </p>
   );

@@ -159,7 +159,8 @@ function isUnderWay({ status }: Delivery): boolean {
 }
 
 function NoRows({ kind, search, hasOlder }: { kind: DeliveryKind; search: LogSearch; hasOlder: boolean }): VNode {
-  if (hasOlder) return <Empty id="no-matches">The newer deliveries do not match. “Older” searches on.</Empty>;
+  if (hasOlder)
+    return <Empty id="no-matches">The newer deliveries do not match. Choose “Older” to continue the search.</Empty>;
   if (isNarrowed(search) || search.place.before !== undefined)
     return (
       <Empty id="no-matches">

@@ -38,7 +38,7 @@ export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTi
   const { newer, older } = neighboursOf(found, entries, place);
   const content = (
     <>
-      <p>Who changed what in this service, and who looked at personal data. Entries are kept for a year.</p>
+      <p>This list says who changed what, and who looked at personal data. Entries are kept for a year.</p>
       <Filters label="Search the audit list" tab={TAB} search={search} fields={SEARCH_FIELDS} />
       {entries.length === 0 ? (
         <Empty id="no-entries">{noEntriesText(found, isBackwards)}</Empty>
@@ -70,8 +70,8 @@ function neighboursOf(
 function noEntriesText({ end }: AuditPage, isBackwards: boolean): string {
   if (end === null) return "No entry matches.";
   return isBackwards
-    ? "The older entries do not match. “Newer” searches on."
-    : "The newer entries do not match. “Older” searches on.";
+    ? "The older entries do not match. Choose “Newer” to continue the search."
+    : "The newer entries do not match. Choose “Older” to continue the search.";
 }
 
 function readSearch(query: URLSearchParams): AuditSearch {

@@ -59,7 +59,7 @@ function notFound(browse: Browse): AdminPage {
     <>
       <BrowseForm browse={browse} error={error} />
       <Empty id="not-found">
-        Look for a number as Shopify shows it, a gid, or an id of the API. A number is looked up among the chosen rows.
+        Enter a number as Shopify shows it, a gid, or an id of the API. A number is searched among the chosen rows only.
       </Empty>
     </>
   );
@@ -140,7 +140,8 @@ function Narrowed({ resource, filter = {} }: Browse) {
 }
 
 function NoRows({ resource, filter, cursors, hasOlder }: Browse & { hasOlder: boolean }) {
-  if (hasOlder) return <Empty id="no-matches">The newer rows do not match. “Older” searches on.</Empty>;
+  if (hasOlder)
+    return <Empty id="no-matches">The newer rows do not match. Choose “Older” to continue the search.</Empty>;
   if (filter !== undefined || cursors.length > 0) return <Empty id="no-matches">No {resource} match.</Empty>;
   return (
     <EmptySection id="no-rows" sample={sampleData()}>

@@ -25,7 +25,7 @@ export const showInbox: Handler = async ({ shop }, { store: { inbox }, now }) =>
       <p id="waiting">
         {counts.waiting === 0
           ? "No item waits."
-          : `${counted(counts.waiting, "item waits", "items wait")}, and will be processed without your help.`}
+          : `${counted(counts.waiting, "item waits", "items wait")}. You need not do anything.`}
       </p>
       <Items id="failed" status="failed" count={counts.failed} items={failed} now={now()} />
       <Items id="waiting-items" status="waiting" count={counts.waiting} items={waiting.filter(isDelayed)} now={now()} />

@@ -17,8 +17,8 @@ export const showRequests: Handler = async ({ shop }, { store, now }) => {
   const content = (
     <>
       <p>
-        A customer may ask a shop which data it has about them. Shopify passes such a request on to this service. Export
-        the data, send it to the customer, and mark the request as answered. You have 30 days.
+        Customers may ask which data you have about them. Shopify passes their requests on to this service. Export the
+        data, send it to the customer, and mark the request as answered. You have 30 days.
       </p>
       {requests.length === 0 ? (
         <Empty id="no-requests">No customer waits for an answer.</Empty>
@@ -45,7 +45,7 @@ export const askIfAnswered: Handler = async ({ shop, id }, { store }) => {
   const content = (
     <Confirm id="mark-as-answered" action={`${TAB}/${id}/answered`} button="Mark as answered" back={TAB}>
       <p>
-        Did customer <strong>{id}</strong> get the data? Then the request is closed, and the reminders of it end.
+        Did customer <strong>{id}</strong> get the data? This closes the request and ends its reminders.
       </p>
     </Confirm>
   );

@@ -94,12 +94,12 @@ function verdictOf({ counts, status, lastWebhookAt, now }: Summary): DataVerdict
   if (uninstalledAt !== null)
     return {
       tone: " bad",
-      text: ["The app is uninstalled since ", <Time ms={uninstalledAt} />, ". The data stays as it was then."],
+      text: ["The app was uninstalled on ", <Time ms={uninstalledAt} />, ". The data stays as it was then."],
       todo: "Install the app again in Shopify's admin to go on.",
     };
   if (trouble !== null) {
     const { what, todo } = explainTrouble(trouble);
-    const since = troubleSince === null ? null : [" Since ", <Time ms={troubleSince} />, " nothing new arrives."];
+    const since = troubleSince === null ? null : [" Nothing new has arrived since ", <Time ms={troubleSince} />, "."];
     return { tone: " bad", text: [what, since], todo };
   }
   if (load !== null)
@@ -111,13 +111,13 @@ function verdictOf({ counts, status, lastWebhookAt, now }: Summary): DataVerdict
   if (inbox.failed > 0)
     return {
       tone: " warning",
-      text: `${counted(inbox.failed, "change", "changes")} of Shopify could not be processed.`,
+      text: `${counted(inbox.failed, "change", "changes")} from Shopify could not be processed.`,
       todo: <Link to="/data/inbox">See why, and try again</Link>,
     };
   if (inbox.waiting > 0)
     return {
       tone: " plain",
-      text: `${counted(inbox.waiting, "change", "changes")} of Shopify will be processed next.`,
+      text: `${counted(inbox.waiting, "change", "changes")} from Shopify will be processed next.`,
     };
   const inStepAt = Math.max(lastWebhookAt ?? 0, reconciledAt ?? 0, loadedAt ?? 0);
   return { tone: "", text: ["In step with Shopify ", <Age ms={inStepAt} now={now} />, correctionText(status), "."] };

@@ -106,7 +106,7 @@ function SecretPart({ secret, overlapEndsAt }: SecretPartProps) {
         </p>
       )}
       <p>
-        Does somebody know it who should not? Then make a new one.{" "}
+        If somebody else may know it, make a new one.{" "}
         <Link id="rotate" to={ROTATE}>
           Rotate the signing secret
         </Link>
