@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { TABS } from "../../src/http/admin/admin-request.ts";
+import { TOKENS } from "../conformance/fixtures.ts";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { signedIn } from "../support/signed-in.ts";
@@ -20,6 +21,9 @@ describe("the plan", () => {
     expect(plan).toContain(`<strong id="plan">Free</strong>`);
     expect(plan).toContain("39 USD per month, the first 30 days free");
     expect(plan).toContain("19.99 USD per month");
+    expect(plan).toContain("The operator of this service has set it");
+    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    expect(await html("/admin/plan")).toContain("It follows the shop's plan for this app in Shopify's admin");
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"])
       expect(await html(path)).toContain("<fieldset disabled");
     await store.webhooks.set(shop.id, { url: "https://hooks.example.com/a", topics: TOPIC_NAMES }, START);

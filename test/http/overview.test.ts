@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import { end } from "../conformance/delivery-fixtures.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
-import { START } from "../support/app.ts";
+import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
+import { subscription } from "../support/records.ts";
 import { signedIn } from "../support/signed-in.ts";
 
 const OVERVIEW = "/admin/overview";
@@ -48,6 +51,19 @@ test("dead deliveries come before all else that is well, and the bars count thei
   });
   expect(page).toContain("Deliveries a day, last 30 days: 0 delivered, 0 retried, 1 dead");
   expect(page.match(/<tr><th scope="row">\d{4}-\d\d-\d\d<\/th>/g)).toHaveLength(30);
+});
+
+test("workflows that were not started lead to their own log", async () => {
+  const { all, html, store, shop } = await signedIn();
+  await store.connections.connect(shop.id, "token", TOKENS, [], START);
+  await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
+  await apply(all.app, shop, [subscription(1)]);
+  await end(store, shop, "dead");
+  // A shop without a connection is not loaded, which would be the first thing to say.
+  await store.connections.disconnect(shop.id, START + 1);
+  expect(await html(OVERVIEW)).toContain(
+    '1 workflow was not started. Read why, then resend. <a href="/admin/deliveries/workflows?status=dead">',
+  );
 });
 
 test("a trouble of the connection is the first thing that the page says, and then the end of the connection", async () => {
