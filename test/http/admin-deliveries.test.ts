@@ -313,6 +313,25 @@ describe("the page of a delivery", () => {
     expect(await text(`/admin/deliveries/${queued?.id}`)).toContain("&quot;customer_id&quot;:12345678901234567891,");
   });
 
+  test("shows the newest twenty attempts of a delivery that was resent again and again", async () => {
+    const { html, shop, store } = await signedIn();
+    const id = await deadDelivery(store, shop);
+    const due = [{ shopId: shop.id, kind: "webhook" as const, count: 1 }];
+    for (let number = 2; number <= 22; number += 1) {
+      const isAll = number <= 21;
+      expect((await html(`/admin/deliveries/${id}`)).includes('id="older-attempts"')).toBe(!isAll);
+      await store.deliveries.retry(shop.id, id, START);
+      const { claimed } = await store.deliveries.recordAndClaim([], due, START, START + 60_000, []);
+      const outcome = { statusCode: 500, error: httpError(500), answer: `answer ${number}` };
+      const ended = claimed.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 }));
+      await store.deliveries.recordAndClaim(ended, [], START, START, []);
+    }
+    const page = await html(`/admin/deliveries/${id}`);
+    const shown = [...page.matchAll(/answer (\d+)</g)].map(([, number]) => Number(number));
+    expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => 22 - index));
+    expect(page).toContain("These are the newest 20 of 22 attempts.");
+  });
+
   test("begins with a verdict, and says what to change", async () => {
     const { all, html, shop, store } = await signedIn();
     await store.webhooks.secret(shop.id, START);

@@ -15,6 +15,8 @@ import { LOG_OF } from "./log.tsx";
 import { STATUS_NAMES } from "./log-search.ts";
 import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
+/** The attempts that the page shows. A delivery that is resent again and again has any number of them. */
+const SHOWN_ATTEMPTS = 20;
 /** The most other deliveries of a subject that are counted. */
 const COUNTED = 99;
 
@@ -77,10 +79,18 @@ function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: numbe
       <h2>Attempts</h2>
       {history.length === 0 ? <Empty id="no-attempts">Each attempt is listed here with its answer.</Empty> : null}
       <ol id="attempts" class="attempts" reversed>
-        {history.toReversed().map((attempt, index) => (
-          <AttemptItem attempt={attempt} isNewest={index === 0} />
-        ))}
+        {history
+          .slice(-SHOWN_ATTEMPTS)
+          .toReversed()
+          .map((attempt, index) => (
+            <AttemptItem attempt={attempt} isNewest={index === 0} />
+          ))}
       </ol>
+      {history.length <= SHOWN_ATTEMPTS ? null : (
+        <p id="older-attempts">
+          These are the newest {SHOWN_ATTEMPTS} of {history.length.toLocaleString("en")} attempts.
+        </p>
+      )}
     </Live>
   );
 }
