@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type EgressAllow, parseEndpoint } from "./domain/deliveries/endpoint.ts";
 import { parseSmtpUrl, type SmtpServer } from "./domain/deliveries/smtp.ts";
-import { codeOf, invalid, messageOf, SdsError } from "./domain/error.ts";
+import { invalid, messageOf } from "./domain/error.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
-import { type Networks, parseNetworks } from "./lib/networks.ts";
+import { isPort, type Networks, parseHostAndPort, parseNetworks } from "./lib/networks.ts";
 import { DAY_MS, parseDuration } from "./lib/time.ts";
 
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
@@ -44,6 +44,10 @@ export interface Config {
   alertUrl: string | null;
   /** The file that names the mail server, for `readSmtpServer`; null if not set. */
   smtpUrlFile: string | null;
+  /** Where the metrics are served; null if they are not. */
+  metrics: { host: string; port: number } | null;
+  /** Whether each request is logged. */
+  logRequests: boolean;
   logLevel: LogLevel;
 }
 
@@ -61,7 +65,9 @@ export const SETTING_NAMES: readonly string[] = [
   "SDS_KEEP_DELIVERED",
   "SDS_KEY_FILE",
   "SDS_LOG",
+  "SDS_LOG_REQUESTS",
   "SDS_MASTER_KEY_FILE",
+  "SDS_METRICS",
   "SDS_PLATFORM_CLIENT_ID",
   "SDS_PLATFORM_SECRET_FILE",
   "SDS_PLATFORM_URL",
@@ -127,6 +133,8 @@ export function readConfig(flags: Flags, env: Environment): Config {
     keepDeliveredMs: readRetention("SDS_KEEP_DELIVERED", env["SDS_KEEP_DELIVERED"] ?? "30d"),
     alertUrl: readAlertUrl(env, egressAllow),
     smtpUrlFile: readSmtpUrlFile(env),
+    metrics: readMetrics(env["SDS_METRICS"]),
+    logRequests: readSwitch("SDS_LOG_REQUESTS", env["SDS_LOG_REQUESTS"] ?? "0"),
     logLevel: readLogLevel(env),
   });
 }
@@ -138,31 +146,19 @@ function nonEmpty(name: string, value: string | undefined): string | undefined {
 
 function readPort(flags: Flags, env: Environment): number {
   const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  if (isPort(text)) return Number(text);
   throw invalid(`${name} is "${text}": it must be a port from 0 to 65535`);
 }
 
-/** The address of a server on this machine. */
-export function httpAddress(host: string, port: number | undefined): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+function readMetrics(text: string | undefined): Config["metrics"] {
+  const address = text === undefined ? null : parseHostAndPort(text);
+  if (address !== undefined) return address;
+  throw invalid(`SDS_METRICS is "${text}": it must be HOST:PORT, like 127.0.0.1:9464 or [::1]:9464`);
 }
 
-/** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
-export function browsable(url: string): string {
-  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
-}
-
-/** Error codes of a listen on a host that is no address of this machine. */
-const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ERR_INVALID_ARG_TYPE"];
-
-/** Returns the error of a server that cannot listen, with what to do. */
-export function cannotListen(host: string, port: number, cause: unknown): SdsError {
-  const code = NO_ADDRESS.includes(codeOf(cause)) ? "EADDRNOTAVAIL" : codeOf(cause);
-  const reason =
-    code === "EACCES"
-      ? "this user may not use ports below 1024: choose another one with --port, and put a proxy in front"
-      : messageOf(Object.assign(new Error(messageOf(cause)), { code }));
-  return new SdsError("failed", `cannot listen on ${host} port ${port}: ${reason}`, { cause });
+function readSwitch(name: string, text: string): boolean {
+  if (text === "0" || text === "1") return text === "1";
+  throw invalid(`${name} is "${text}": it must be 0 or 1`);
 }
 
 /** Refuses an address with a path, because cookies and links of the settings page begin at /admin. */

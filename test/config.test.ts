@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { secretFiles, secretFileWarnings } from "../src/cli/secret-files.ts";
-import { httpAddress, readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config.ts";
 import type { Networks } from "../src/lib/networks.ts";
 import { temporaryFolder } from "./support/app.ts";
 
@@ -53,6 +53,8 @@ test("without flags and environment, all settings have their documented defaults
     keepDeliveredMs: 30 * 86_400_000,
     alertUrl: null,
     smtpUrlFile: null,
+    metrics: null,
+    logRequests: false,
     logLevel: "info",
   });
 });
@@ -84,6 +86,14 @@ test("the smallest and the largest value of each setting are accepted", () => {
     deliveryTimeoutMs: 1,
     retryWaitsMs: [86_400_000, 1_000],
   });
+});
+
+test.each([
+  ["127.0.0.1:9464", { host: "127.0.0.1", port: 9464 }],
+  ["[::1]:0", { host: "::1", port: 0 }],
+  ["localhost:65535", { host: "localhost", port: 65_535 }],
+])("SDS_METRICS=%s", (text, metrics) => {
+  expect(readConfig({}, { SDS_METRICS: text, SDS_LOG_REQUESTS: "1" })).toMatchObject({ metrics, logRequests: true });
 });
 
 test("addresses, files and the log level are read", () => {
@@ -131,6 +141,13 @@ test.each<[Record<string, string>, string]>([
   [{ SDS_TRUSTED_PROXIES: "10.0.0.1" }, 'SDS_TRUSTED_PROXIES is "10.0.0.1": it must be CIDRs'],
   [{ SDS_TRUSTED_PROXIES: "lb.example.com" }, "SDS_TRUSTED_PROXIES is"],
   [{ SDS_LOG: "loud" }, 'SDS_LOG is "loud"'],
+  [{ SDS_LOG_REQUESTS: "yes" }, 'SDS_LOG_REQUESTS is "yes": it must be 0 or 1'],
+  ...["9464", ":9464", "localhost", "::1:9464", "127.0.0.1:65536", "http://127.0.0.1:9464", "[::1]", "a b:1"].map(
+    (text): [Record<string, string>, string] => [
+      { SDS_METRICS: text },
+      `SDS_METRICS is "${text}": it must be HOST:PORT`,
+    ],
+  ),
   [{ SDS_PLATFORM_URL: "https://{shop}?a" }, "SDS_PLATFORM_URL must be"],
   [{ SDS_PLATFORM_URL: "ftp://{shop}" }, "SDS_PLATFORM_URL must be"],
   [{ SDS_PLATFORM_CLIENT_ID: "" }, "SDS_PLATFORM_CLIENT_ID is empty"],
@@ -149,9 +166,4 @@ test("an empty secret file is refused", () => {
   expect(() => readConfig({}, { SDS_PLATFORM_SECRET_FILE: fileWith("\n") })).toThrow(
     "is empty: it must hold the app's client secret",
   );
-});
-
-test("an IPv6 host is in brackets in an address", () => {
-  expect(httpAddress("::1", 80)).toBe("http://[::1]:80");
-  expect(httpAddress("127.0.0.1", 8080)).toBe("http://127.0.0.1:8080");
 });

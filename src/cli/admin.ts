@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { audited } from "../actions/audit.ts";
 import { hashToken, LINK_LIFE_MS, newToken } from "../actions/session.ts";
-import { browsable, httpAddress } from "../config.ts";
 import type { Shop } from "../domain/shop.ts";
+import { browsable, httpAddress } from "../lib/networks.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";

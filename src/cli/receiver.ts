@@ -1,5 +1,5 @@
 import { verifySignature } from "../client/signature.ts";
-import { cannotListen } from "../config.ts";
+import { cannotListen } from "../domain/error.ts";
 import { tell } from "./print.ts";
 
 export interface ReceivedWebhook {

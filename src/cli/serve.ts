@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import { openApp } from "../compose/app.ts";
-import { browsable, type Config, readConfig } from "../config.ts";
+import { version } from "../../package.json";
+import { type App, openApp } from "../compose/app.ts";
+import { type Config, readConfig } from "../config.ts";
 import { messageOf } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 import type { Log, LogLevel } from "../lib/log.ts";
-import { isLoopback } from "../lib/networks.ts";
+import { browsable, isLoopback } from "../lib/networks.ts";
 import { storeName } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import type { SdsCommand } from "./command.ts";
@@ -53,7 +54,7 @@ async function serve(_options: object, command: Command): Promise<void> {
       log.warn(
         "other machines can reach this address, and http sends keys in clear text: put a proxy with TLS before it",
       );
-    if (address !== undefined) tell(await introduction(address, config, app.store));
+    if (address !== undefined) await introduce(address, config, app, log);
     log.info(`stopping on ${await stop}`);
   } finally {
     await app.stop();
@@ -85,6 +86,14 @@ function reload(
 
 function isSame(one: Config, other: Config, name: string): boolean {
   return JSON.stringify(one[name as keyof Config]) === JSON.stringify(other[name as keyof Config]);
+}
+
+/** Tells the operator, and programs that read the log, where the service is. */
+async function introduce(address: string, config: Config, app: App, log: Log): Promise<void> {
+  tell(await introduction(address, config, app.store));
+  const engine = config.database === null ? "sqlite" : "postgres";
+  if (!process.stderr.isTTY)
+    log.info(`listening on ${address}`, { version, engine, address, metrics: app.metricsUrl() });
 }
 
 /** What a new operator needs first. The first line is the sign that `serve` is ready. */

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import type { Cron } from "croner";
 import { version } from "../../package.json";
-import { browsable, type Config, cannotListen, httpAddress } from "../config.ts";
+import type { Config } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
-import { SdsError } from "../domain/error.ts";
+import { cannotListen, SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
 import { alertRoutes } from "../http/alert-links.tsx";
@@ -24,11 +24,13 @@ import { createShopHandler } from "../http/read/shop.ts";
 import { createWrongKeyLog } from "../http/read/wrong-key-log.ts";
 import { createReadiness } from "../http/readiness.ts";
 import { createRequestLimits } from "../http/request-limits.ts";
+import { createRequestLog } from "../http/request-log.ts";
 import { createRoutes } from "../http/routes.ts";
 import { createHttpApp } from "../http/server.ts";
 import { createPlatformWebhookHandler } from "../http/shopify-webhooks.ts";
 import { createWidgetStyleHandler } from "../http/storefront.ts";
 import { createDescriptorReserve, reservedFetch } from "../lib/descriptor-reserve.ts";
+import { browsable, httpAddress } from "../lib/networks.ts";
 import { createReaderQueue } from "../lib/reader-queue.ts";
 import { createSteadyTime } from "../lib/time.ts";
 import { createAppSecrets } from "../shopify/api/app-secrets.ts";
@@ -38,6 +40,8 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import { createJobs } from "./jobs.ts";
+import type { Metrics } from "./metrics.ts";
+import { type Monitor, openMonitor } from "./monitor.ts";
 import {
   type AppDependencies,
   type AppResources,
@@ -53,6 +57,8 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
   handle(request: Request): Promise<Response>;
   /** Listens, and resolves to the address. @throws SdsError `failed` if the port is taken */
   start(): Promise<string>;
+  /** Returns where the metrics are served; undefined without SDS_METRICS. */
+  metricsUrl(): string | undefined;
   /** Takes no new work, waits for running work, and writes pending records. May be called twice. */
   stop(): Promise<void>;
 }
@@ -89,8 +95,9 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(resources, () => work.wakeAll());
-  const work = openWork({ ...resources, membership });
-  const http = openHttp(resources, work);
+  const monitor = openMonitor(resources, () => http.readiness.isReady);
+  const work = openWork({ ...resources, membership, observer: monitor?.metrics });
+  const http = openHttp(resources, work, monitor?.metrics);
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -104,14 +111,19 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
 
   const { sender, processor, reconciler, firstLoader, teller, platform } = work;
   const handle = async (request: Request) => server.handle(request);
-  const lifecycle = createLifecycle({ ...resources, ...work, ...http });
-  return { store, sender, processor, reconciler, firstLoader, teller, platform, handle, ...lifecycle };
+  const lifecycle = createLifecycle({ ...resources, ...work, ...http, monitor });
+  const metricsUrl = () => monitor?.url;
+  return { store, sender, processor, reconciler, firstLoader, teller, platform, handle, metricsUrl, ...lifecycle };
 }
 
 type Http = ReturnType<typeof openHttp>;
 
 /** Creates the routes and the server. The server does not listen yet. */
-function openHttp({ config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog }, work: Work) {
+function openHttp(
+  { config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog },
+  work: Work,
+  metrics: Metrics | undefined,
+) {
   const { gauge, recordWriter, inboxWriter, sender, platform } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
@@ -169,7 +181,11 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });
-  const server = createHttpApp(routes, createClients(config.trustedProxies), log, respondUnknown);
+  metrics?.addRoutes(routes.map(({ path }) => path));
+  const server = createHttpApp(routes, createClients(config.trustedProxies), log, {
+    unknown: respondUnknown,
+    observers: [...(metrics ? [metrics.noteAnswer] : []), ...(config.logRequests ? [createRequestLog(log)] : [])],
+  });
   return { server, authenticator, readiness, wrongKeys, steadyTime };
 }
 
@@ -181,11 +197,11 @@ function reachable(host: string, port: number | undefined): string {
   return port === undefined || ["0.0.0.0", "::"].includes(host) ? "/" : httpAddress(host, port);
 }
 
-type Program = AppResources & Work & Http;
+type Program = AppResources & Work & Http & { monitor: Monitor | undefined };
 
 /** Starts and stops the program. A part stops before the parts that it uses. */
 function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
-  const { config, store, reserve, membership, server } = program;
+  const { config, store, reserve, membership, server, monitor } = program;
   const jobs = createJobs(program);
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
@@ -197,6 +213,8 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
   return {
     async start() {
       refuseStopped();
+      // First, so that a wrong setting ends the start before anybody is served.
+      monitor?.listen();
       listen(program);
       reserve.start();
       address = httpAddress(config.host, server.server?.port);
@@ -269,6 +287,7 @@ async function stopAll(program: Program, jobs: readonly Cron[], address: string 
   await sent;
   await authenticator.writeUses({ all: true });
   if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
+  await program.monitor?.stop();
   reserve.stop();
   await store.close();
 }

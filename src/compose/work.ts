@@ -1,6 +1,6 @@
 import { createShopRemover } from "../actions/shop-removal.ts";
 import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
-import { browsable, type Config, httpAddress, readSmtpServer } from "../config.ts";
+import { type Config, readSmtpServer } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
 import { type AlertTeller, createAlertTeller } from "../delivery/alert-teller.ts";
 import { createWebhookAttempt } from "../delivery/attempt.ts";
@@ -9,11 +9,13 @@ import { createDeliverer } from "../delivery/deliverer.ts";
 import { createMailer } from "../delivery/mailer.ts";
 import { createSender, type Sender } from "../delivery/sender.ts";
 import { alertTexts } from "../domain/deliveries/alert.ts";
+import type { DeliveryKind } from "../domain/deliveries/delivery.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
 import type { Log } from "../lib/log.ts";
+import { browsable, httpAddress } from "../lib/networks.ts";
 import { createLoadGauge, type LoadGauge } from "../lib/reader-queue.ts";
 import type { Sleep } from "../lib/waits.ts";
-import { createRecordWriter, type RecordWriter } from "../mirror/record-writer.ts";
+import { type CommitCounts, createRecordWriter, type RecordWriter } from "../mirror/record-writer.ts";
 import { createInboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor } from "../shopify/inbox/processor.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
@@ -21,7 +23,7 @@ import { createFirstLoader } from "../shopify/sync/first-loader.ts";
 import { createReconciler } from "../shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "../shopify/workflow.ts";
 import type { DueAlert } from "../store/port/alerts.ts";
-import type { Claim } from "../store/port/deliveries.ts";
+import type { AttemptResult, Claim } from "../store/port/deliveries.ts";
 import type { Store } from "../store/port/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
@@ -47,17 +49,27 @@ export interface AppResources extends AppDependencies {
 /** File descriptors that are reserved for name look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
+/** Is told of the work, for metrics. */
+interface WorkObserver {
+  noteAttempt(kind: DeliveryKind, hasSucceeded: boolean, durationMs: number): void;
+  noteCommit(records: number): void;
+}
+
 export type Work = ReturnType<typeof openWork>;
 
-type MemberResources = AppResources & { membership: Membership };
+type MemberResources = AppResources & { membership: Membership; observer?: WorkObserver | undefined };
 
 /** Creates all parts that write and send, without HTTP. */
 export function openWork(resources: MemberResources) {
-  const { config, store, membership, now, clock, sleep, log } = resources;
+  const { config, store, membership, observer, now, clock, sleep, log } = resources;
   const { mirror, inbox, shops, connections, syncs } = store;
   const isShared = store.nodes !== null;
   const gauge = createLoadGauge(clock);
-  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake(), isShared);
+  const onCommit = ({ records, events }: CommitCounts) => {
+    observer?.noteCommit(records);
+    if (events > 0) sender.wake();
+  };
+  const recordWriter: RecordWriter = createRecordWriter(mirror, now, onCommit, isShared);
   const remover = createShopRemover({ shops, membership, sleep, log });
   const nodeWriter: RecordWriter = {
     ...recordWriter,
@@ -100,7 +112,7 @@ export function openMembership({ store, clock, log }: AppResources, onGained: ()
 }
 
 function openSender(resources: MemberResources, { client }: Platform, gauge: LoadGauge): Sender {
-  const { config, store, membership, reserve, resolve, now, clock, sleep, log } = resources;
+  const { config, store, membership, observer, reserve, resolve, now, clock, sleep, log } = resources;
   const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
   const deliver = createDeliverer(
@@ -112,8 +124,10 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
     log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
   const attempt = (claim: Claim) => gauge.during(deliver(claim));
   const { deliveries } = store;
+  const onRecorded = ({ claim: { kind }, outcome: { error }, duration }: AttemptResult) =>
+    observer?.noteAttempt(kind, error === null, duration);
   return createSender(
-    { deliveries, attempt, membership, now, clock, sleep, log },
+    { deliveries, attempt, membership, now, clock, sleep, log, onRecorded },
     { concurrency, perShop, timeoutMs, waitsMs, isShared: store.nodes !== null },
   );
 }

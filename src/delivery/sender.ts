@@ -31,6 +31,8 @@ interface Dependencies {
   clock: () => number;
   sleep: Sleep;
   log: Log;
+  /** Called for each attempt that was recorded. */
+  onRecorded?: ((result: AttemptResult) => void) | undefined;
 }
 
 export interface Sender {
@@ -132,14 +134,17 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
 }
 
 async function makeTurn(state: SenderState): Promise<void> {
-  const { settings, limiter, logFailure, claims, loop, log } = state;
+  const { settings, limiter, logFailure, onRecorded, claims, loop, log } = state;
   await gather(state);
   state.isAsked = false;
   const ended = state.results;
   state.results = [];
   try {
     const { recorded, claimed, claimMs } = await recordAndClaim(state, ended);
-    for (const result of recorded) logFailure(result);
+    for (const result of recorded) {
+      logFailure(result);
+      onRecorded?.(result);
+    }
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
     // After a late claim no attempt begins. Only attempts under way take their new claim: their results need its lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;

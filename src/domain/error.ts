@@ -74,3 +74,20 @@ export function messageOf(thrown: unknown): string {
   const { path } = thrown as { path?: unknown };
   return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }
+
+/** Error codes of a listen on a host that is no address of this machine. */
+const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ERR_INVALID_ARG_TYPE"];
+
+/**
+ * Returns the error of a server that cannot listen, with what to do.
+ * @param setting the flag or setting that has the port
+ */
+export function cannotListen(host: string, port: number, cause: unknown, setting = "--port"): SdsError {
+  const code = NO_ADDRESS.includes(codeOf(cause)) ? "EADDRNOTAVAIL" : codeOf(cause);
+  const reason =
+    code === "EACCES"
+      ? "this user may not use ports below 1024: choose another one with --port, and put a proxy in front"
+      : messageOf(Object.assign(new Error(messageOf(cause)), { code }));
+  const message = `cannot listen on ${host} port ${port}: ${reason.replace("--port", setting)}`;
+  return new SdsError("failed", message, { cause });
+}

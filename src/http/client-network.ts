@@ -21,6 +21,8 @@ export interface Clients {
    * @returns an empty text if no address is known
    */
   networkOf(request: Request, peer: string | undefined): string;
+  /** Returns the whole address of the client; an empty text if no address is known. */
+  addressOf(request: Request, peer: string | undefined): string;
   /** Whether the client's connection is https. */
   isSecure(request: Request, peer: string | undefined): boolean;
 }
@@ -32,21 +34,25 @@ export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
   const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);
 
+  function clientOf({ headers }: Request, peer: string | undefined): Address | undefined {
+    let client = peer === undefined ? undefined : parse(peer);
+    if (peer !== undefined && !isTrusted(client)) return client;
+    // Each proxy appends its client's address, and earlier entries may be forged. So the last address that is not our
+    // proxy is the client. If an entry is not an address, the client is counted as the proxy that wrote it.
+    const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
+    for (const entry of entries.filter((each) => each !== "").reverse()) {
+      const address = parse(entry);
+      if (address === undefined) break;
+      client = address;
+      if (!isTrusted(address)) break;
+    }
+    return client;
+  }
+
   return {
-    networkOf({ headers }, peer) {
-      let client = peer === undefined ? undefined : parse(peer);
-      if (peer !== undefined && !isTrusted(client)) return networkOf(client);
-      // Each proxy appends its client's address, and earlier entries may be forged. So the last address that is not
-      // our proxy is the client. If an entry is not an address, the client is counted as the proxy that wrote it.
-      const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
-      for (const entry of entries.filter((each) => each !== "").reverse()) {
-        const address = parse(entry);
-        if (address === undefined) break;
-        client = address;
-        if (!isTrusted(address)) break;
-      }
-      return networkOf(client);
-    },
+    networkOf: (request, peer) => networkOf(clientOf(request, peer)),
+
+    addressOf: (request, peer) => clientOf(request, peer)?.toString() ?? "",
 
     isSecure({ headers, url }, peer) {
       const forwarded = headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();

@@ -28,12 +28,13 @@ interface Dependencies {
 
 /** POST /intake: takes records from the billing system. Answers after their commit (docs/records.md, The intake). */
 export function createIntakeHandler({ bodies, shops, recordWriter, load }: Dependencies): RouteHandler {
-  return async (request, { client }) => {
+  return async (request, context) => {
     announcedBytes(request, INTAKE_LIMIT);
     // The shop is looked up only after the body was read: the time of a refusal must not tell whether a shop exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
-    using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: client() });
+    using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: context.client() });
     const { shop } = await authenticate(shops, request.headers, body.bytes);
+    context.shop = shop.domain;
     const records = await readRecords(decodeUtf8(body.bytes));
     const applied = await load.during(recordWriter.submit({ shop, records }));
     if ("refused" in applied) throw refusals.badRecord(applied.refused);

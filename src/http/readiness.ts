@@ -19,6 +19,8 @@ interface Dependencies {
 export interface Readiness {
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   reason(): Promise<string | undefined>;
+  /** Whether the program is ready, by the last check. */
+  readonly isReady: boolean;
   /** Checks the database during an outage, so that the log says when it ends. Never rejects. */
   watch(): Promise<void>;
   /** Notes that the program stops: it is not ready from now on. */
@@ -65,6 +67,9 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
 
   return {
     reason,
+    get isReady() {
+      return !stopping && failure === undefined && !sender.failing;
+    },
     async watch() {
       if (log.isOut) await reason();
     },

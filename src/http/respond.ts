@@ -23,6 +23,9 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
+/** All statuses of answers, for metrics. */
+export const ANSWER_STATUSES = [...new Set([200, 201, 202, 302, 303, 304, 422, ...Object.values(STATUS)])].sort();
+
 const COMMON_HEADERS = {
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",

@@ -14,6 +14,8 @@ export interface RouteContext {
   client: () => string;
   /** Whether the client's connection is https, also behind trusted proxies. */
   isSecure: () => boolean;
+  /** The domain of the shop that the request is about. The handler notes it for the log, when it is proved. */
+  shop?: string;
 }
 
 export type RouteHandler = (request: Request, context: RouteContext) => Awaitable<Response>;

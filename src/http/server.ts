@@ -1,7 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import type { Log } from "../lib/log.ts";
-import type { Awaitable } from "../lib/waits.ts";
+import { type Awaitable, andThen } from "../lib/waits.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
@@ -11,6 +11,28 @@ const IDLE_TIMEOUT_S = 30;
 
 /** Responds to a request for a path that nothing serves. */
 type Unknown = (request: Request) => Response;
+
+/** The route of all paths that the table does not have. */
+export const OTHER_ROUTE = "other";
+
+/** A request with its answer, for metrics and the log. */
+export interface AnsweredRequest {
+  /** A path of the table of routes, or `OTHER_ROUTE`. */
+  route: string;
+  method: string;
+  response: Response;
+  /** Milliseconds until the answer was made. Its body may still be sent. */
+  tookMs: number;
+  context: RouteContext;
+  /** The client's address; empty for a request that this process makes itself. */
+  address: () => string;
+}
+
+interface HttpOptions {
+  unknown?: Unknown;
+  /** Called after each answer. */
+  observers?: readonly ((answered: AnsweredRequest) => void)[];
+}
 
 /** The parts of a path at the placeholders of its route, decoded. */
 type Parameters = Record<string, string>;
@@ -24,29 +46,35 @@ export function createHttpApp(
   table: readonly Route[],
   clients: Clients,
   log: Log,
-  unknown: Unknown = () => respondNotFound(),
+  { unknown = () => respondNotFound(), observers = [] }: HttpOptions = {},
 ) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
   /**
-   * Returns an answer without a promise if the handler does (lib/waits.ts). A path with a malformed id is unknown: the
-   * route of unknown paths above it answers.
+   * Returns an answer without a promise if the handler does (lib/waits.ts).
+   * @param matched undefined for unknown paths
    */
   function serve(
-    { path, methods }: Route,
+    matched: Route | undefined,
     request: Request,
     parameters: Parameters,
     server?: Server<unknown>,
   ): Awaitable<Response> {
-    if (parameters["id"] !== undefined && !isPlainId(parameters["id"], request)) {
-      const above = table.find((each) => each.path.endsWith("/*") && path.startsWith(each.path.slice(0, -1)));
-      return above === undefined ? unknown(request) : serve(above, request, {}, server);
-    }
-    const handler = methods[request.method as Method];
-    if (handler === undefined) return respondMethodNotAllowed(Object.keys(methods));
+    const found = routeWithId(table, matched, request, parameters);
+    const context = contextOf(request, found === matched ? parameters : {}, clients, server);
+    if (observers.length === 0) return answer(found, request, context);
+    const facts = { route: found?.path ?? OTHER_ROUTE, method: request.method, context };
+    const address = addressOf(request, clients, server);
+    return observed(observers, { ...facts, address }, () => answer(found, request, context));
+  }
+
+  function answer(route: Route | undefined, request: Request, context: RouteContext): Awaitable<Response> {
+    if (route === undefined) return unknown(request);
+    const handler = route.methods[request.method as Method];
+    if (handler === undefined) return respondMethodNotAllowed(Object.keys(route.methods));
     try {
-      const answer = handler(request, contextOf(request, parameters, clients, server));
-      return answer instanceof Promise ? answer.catch(respondThrown) : answer;
+      const response = handler(request, context);
+      return response instanceof Promise ? response.catch(respondThrown) : response;
     } catch (thrown) {
       return respondThrown(thrown);
     }
@@ -55,6 +83,7 @@ export function createHttpApp(
   const bunHandler = (route: Route) => (request: BunRequest, server: Server<unknown>) =>
     serve(route, request, request.params, server);
   const bunRoutes = Object.fromEntries(table.map((route) => [route.path, bunHandler(route)]));
+  const bunUnknown = (request: Request, server: Server<unknown>) => serve(undefined, request, {}, server);
   const app = new Elysia({
     strictPath: true,
     // By default, Elysia looks for the path in the wrong place if the host is short, as in http://sds/.
@@ -69,16 +98,41 @@ export function createHttpApp(
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
       error: respondThrown,
-      routes: { ...bunRoutes, "/*": unknown },
+      routes: { ...bunRoutes, "/*": bunUnknown },
     },
   });
   for (const method of ["ALL", "HEAD"]) {
     // Elysia gives no `params` for a path without placeholders. With `parse: "none"`, Elysia does not read bodies.
     for (const route of table)
       app.route(method, route.path, ({ request, params }) => serve(route, request, params ?? {}), { parse: "none" });
-    app.route(method, "/*", ({ request }) => unknown(request), { parse: "none" });
+    app.route(method, "/*", ({ request }) => serve(undefined, request, {}), { parse: "none" });
   }
   return app;
+}
+
+/** Answers, and then tells the observers. */
+function observed(
+  observers: readonly ((answered: AnsweredRequest) => void)[],
+  facts: Omit<AnsweredRequest, "response" | "tookMs">,
+  answer: () => Awaitable<Response>,
+): Awaitable<Response> {
+  const beganMs = performance.now();
+  return andThen(answer(), (response) => {
+    const answered = { ...facts, response, tookMs: performance.now() - beganMs };
+    for (const observe of observers) observe(answered);
+    return response;
+  });
+}
+
+/** Finds the route that answers. A path with a malformed id is unknown: the route of unknown paths above it answers. */
+function routeWithId(
+  table: readonly Route[],
+  route: Route | undefined,
+  request: Request,
+  { id }: Parameters,
+): Route | undefined {
+  if (route === undefined || id === undefined || isPlainId(id, request)) return route;
+  return table.find(({ path }) => path.endsWith("/*") && route.path.startsWith(path.slice(0, -1)));
 }
 
 /** Whether an id in a path is plain. A path with encoded letters is another path, and gets 404. */
@@ -89,6 +143,12 @@ function isPlainId(id: string, { url }: Request): boolean {
 /** Returns the name of a row, which is the gid if the path has it with its slashes. */
 function rowOf({ row = "", vendor, object, number }: Parameters): string {
   return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
+}
+
+/** Asks for the peer now, because the connection may be closed when the answer is made. */
+function addressOf(request: Request, clients: Clients, server: Server<unknown> | undefined): () => string {
+  const peer = server?.requestIP(request)?.address;
+  return () => clients.addressOf(request, peer);
 }
 
 /** @param server undefined for a request that this process makes itself */

@@ -12,7 +12,7 @@ import type { ConnectionStore } from "../store/port/connections.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
 import { respond } from "./respond.ts";
-import type { RouteHandler } from "./routes.ts";
+import type { RouteContext, RouteHandler } from "./routes.ts";
 
 /** The platform's largest payloads have some megabytes, such as an order with many lines. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };
@@ -46,18 +46,18 @@ interface Dependencies {
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, verify, inboxWriter, warnings, load, log, now } = dependencies;
   const warnOfUnknown = createUnknownShopLog(log, now);
-  return async (request, { client }) => {
+  return async (request, context) => {
     const { headers } = request;
     announcedBytes(request, LIMIT);
     const hmac = headers.get("x-shopify-hmac-sha256");
     // A request without an HMAC is refused before its body is read.
     if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
-    using body = await bodies.read(request, { ...LIMIT, sender: client() });
+    using body = await bodies.read(request, { ...LIMIT, sender: context.client() });
     if (!verify(body.bytes, hmac)) throw unauthorized();
-    return await load.during(take(headers, body.bytes));
+    return await load.during(take(headers, body.bytes, context));
   };
 
-  async function take(headers: Headers, bytes: Uint8Array): Promise<Response> {
+  async function take(headers: Headers, bytes: Uint8Array, context: RouteContext): Promise<Response> {
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";
     const webhookId = headers.get("x-shopify-webhook-id") ?? "";
@@ -71,6 +71,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await findShop(dependencies, domain);
+    if (shop !== undefined) context.shop = shop.domain;
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
     if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")

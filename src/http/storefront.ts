@@ -30,14 +30,15 @@ export function createWidgetStyleHandler(
   maxCachedBytes = MAX_CACHED_BYTES,
 ): RouteHandler {
   const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
-  return (request, { id }) => {
+  return (request, context) => {
+    const { id } = context;
     // A path with an encoded domain gets 404: its handler looks up the empty domain, which no shop has.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
-    return andThen(styles.shopOf(domain), (shop) =>
-      shop === undefined
-        ? respondNotFound()
-        : andThen(stylesheets.of(shop), (document) => respondDocument(request, document, HEADERS)),
-    );
+    return andThen(styles.shopOf(domain), (shop) => {
+      if (shop === undefined) return respondNotFound();
+      context.shop = domain;
+      return andThen(stylesheets.of(shop), (document) => respondDocument(request, document, HEADERS));
+    });
   };
 }
 

@@ -52,3 +52,25 @@ export function connectReason(thrown: unknown): string {
   if (code === undefined) return String(message);
   return REASONS[String(code)] ?? `the connection failed (${code})`;
 }
+
+/** Whether a text is a port's number, from 0 to 65535. */
+export function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535;
+}
+
+/** Parses HOST:PORT. An IPv6 host is in brackets. @returns undefined for any other text */
+export function parseHostAndPort(text: string): { host: string; port: number } | undefined {
+  const [, bracketed, plain, port = ""] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/@[\]]+)):(\d+)$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  return host !== undefined && isPort(port) ? { host, port: Number(port) } : undefined;
+}
+
+/** The address of a server on this machine. */
+export function httpAddress(host: string, port: number | undefined): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Replaces the wildcard address 0.0.0.0 or [::] with the loopback address of this machine. */
+export function browsable(url: string): string {
+  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
+}

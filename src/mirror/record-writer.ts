@@ -23,6 +23,12 @@ export interface RecordWriter {
   drain(): Promise<void>;
 }
 
+/** Counts of a commit. */
+export interface CommitCounts {
+  records: number;
+  events: number;
+}
+
 /** A queued submission. `search` is the finished search for the people whom the submission redacts. */
 interface QueuedCommit {
   submission: Submission;
@@ -32,14 +38,14 @@ interface QueuedCommit {
 /**
  * Creates a record writer. Submissions that arrive at the same time share a commit. A submission with a redaction first
  * waits for a search of the stored texts. Other submissions do not wait for that search.
- * @param onQueued called after a commit that queued deliveries
+ * @param onCommit called after each commit with the records that it applied and the events that it queued
  * @param isShared whether another node can lock a shop. If so, commits of other shops overtake a commit that waits for
  *   a lock
  */
 export function createRecordWriter(
   store: Pick<MirrorStore, "applyRecords" | "searchTexts">,
   now: () => number,
-  onQueued: () => void = () => {},
+  onCommit: (counts: CommitCounts) => void = () => {},
   isShared = false,
 ): RecordWriter {
   const searches = createRedactionSearches(store, failsAll);
@@ -50,7 +56,7 @@ export function createRecordWriter(
       const found = new Set(group.flatMap(({ search }) => search ?? []));
       const submissions = group.map(({ submission }) => submission);
       const results = await store.applyRecords(submissions, now(), [...found]);
-      if (results.some((result) => "events" in result && result.events > 0)) onQueued();
+      onCommit(countsOf(results));
       return results;
     },
     sizeOf: ({ submission }) => submission.records.reduce((sum, record) => sum + sizeOf(record), 0),
@@ -79,6 +85,17 @@ export function createRecordWriter(
       await commits.drain();
     },
   };
+}
+
+/** Counts the records and events of the submissions that were not refused. */
+function countsOf(results: readonly CommitResult[]): CommitCounts {
+  const counts = { records: 0, events: 0 };
+  for (const result of results) {
+    if ("refused" in result) continue;
+    counts.records += result.accepted;
+    counts.events += result.events;
+  }
+  return counts;
 }
 
 function failsAll(thrown: unknown): boolean {

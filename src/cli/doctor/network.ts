@@ -1,7 +1,6 @@
 import { connect as connectTcp } from "node:net";
-import { browsable, httpAddress } from "../../config.ts";
 import { findUnreachable } from "../../delivery/handshake.ts";
-import { connectReason } from "../../lib/networks.ts";
+import { browsable, connectReason, httpAddress } from "../../lib/networks.ts";
 import { createSlots } from "../../lib/slots.ts";
 import { apiUrls } from "../../shopify/api/address.ts";
 import type { Checkup } from "../../store/port/checkup.ts";

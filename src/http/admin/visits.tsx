@@ -66,6 +66,7 @@ function visited(site: Site, visit: (visit: Visit) => Response | Promise<Respons
     const path = urlPathOf(request.url).slice(door.root.length);
     const visitor = await door.open(request, context);
     if (visitor instanceof Response) return visitor;
+    context.shop = visitor.shop.domain;
     try {
       return await visit({ request, visitor, path, id: context.id, from: context.client() });
     } catch (thrown) {

@@ -66,18 +66,18 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
   /** Calls `next` with the owner of the key and the headers of the rate limit, unless the key has used up its rate. */
   function afterLimit(
     request: Request,
-    client: () => string,
+    context: RouteContext,
     next: (owner: KeyOwner, limits: HeaderFields) => Awaitable<Response>,
   ): Awaitable<Response> {
-    return andThen(admit(dependencies, request, client), (owner) => {
+    return andThen(admit(dependencies, request, context), (owner) => {
       const { headers, retryAfterS } = keyLimits.count(owner.keyId);
       return retryAfterS === undefined ? next(owner, headers) : respondRateLimited(retryAfterS, headers);
     });
   }
 
   return {
-    answer(request, { client }, prepare) {
-      return afterLimit(request, client, (admitted, limits) => {
+    answer(request, context, prepare) {
+      return afterLimit(request, context, (admitted, limits) => {
         const known = answers.find(admitted, cacheKeyOf(request));
         if (known !== undefined) {
           known.sentHeaders ??= lastingHeaders(known.headers);
@@ -88,13 +88,13 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
         const turn = readers.enter();
         if (turn === undefined) return readAndSend(dependencies, { request, owner: admitted, read, limits });
         // While the request waited, its key may have been revoked, or the removal of its shop may have begun.
-        const again = turn.then(() => admit(dependencies, request, client));
+        const again = turn.then(() => admit(dependencies, request, context));
         return again.then((owner) => readAndSend(dependencies, { request, owner, read, limits, isLate: true }));
       });
     },
 
-    answerFresh(request, { client }, read) {
-      return afterLimit(request, client, (owner, limits) =>
+    answerFresh(request, context, read) {
+      return afterLimit(request, context, (owner, limits) =>
         andThen(read(owner), (json) => {
           const tag = entityTags(owner.shopId, `${targetOf(request.url)} ${json}`, { lastChange: 0 });
           const headers = { ...CACHE_CONTROL, ETag: tag, Vary: "Authorization", ...limits };
@@ -105,8 +105,9 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
   };
 }
 
-function admit({ authenticator }: Dependencies, request: Request, client: () => string): Awaitable<KeyOwner> {
-  return andThen(authenticator.authenticate(request.headers.get("authorization"), client), (owner) => {
+function admit({ authenticator }: Dependencies, request: Request, context: RouteContext): Awaitable<KeyOwner> {
+  return andThen(authenticator.authenticate(request.headers.get("authorization"), context.client), (owner) => {
+    context.shop = owner.domain;
     requireAccess(owner, "API access");
     return owner;
   });

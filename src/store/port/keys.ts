@@ -6,6 +6,7 @@ import type { Awaitable } from "../../lib/waits.ts";
 export interface KeyOwner {
   keyId: string;
   shopId: number;
+  domain: string;
   /** See `MirroredShop`. */
   firstDomain: string;
   plan: Plan;

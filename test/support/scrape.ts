@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import type { App } from "../../src/compose/app.ts";
+
+/** Debian's promtool, if the machine has it, or the one that a developer names. */
+const PROMTOOL = process.env["SDS_TEST_PROMTOOL"] ?? "/usr/bin/promtool";
+
+/** Runs promtool. @returns its output, empty if it is content; undefined where it is not installed */
+export async function promtool(args: readonly string[], input = "", cwd = "/"): Promise<string | undefined> {
+  if (!existsSync(PROMTOOL)) return undefined;
+  const child = Bun.spawn([PROMTOOL, ...args], { stdin: Buffer.from(input), stdout: "pipe", stderr: "pipe", cwd });
+  const [out, err, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return status === 0 && args[0] === "check" ? err : `${status} ${out}${err}`;
+}
+
+/** The metrics of an app that listens. */
+export interface Scraped {
+  text: string;
+  /** The value of a series, written as `name{label="value"}`; undefined without the series. */
+  value(series: string): number | undefined;
+  names: string[];
+}
+
+export async function scrape(app: Pick<App, "metricsUrl">): Promise<Scraped> {
+  return scraped(await (await fetch(app.metricsUrl() ?? "")).text());
+}
+
+function scraped(text: string): Scraped {
+  const values = new Map<string, number>();
+  for (const [, series = "", value] of text.matchAll(/^([a-z]\S*(?:\{.*\})?) (\S+)$/gm))
+    values.set(series, Number(value));
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
+  return { text, value: (series) => values.get(series), names };
+}
