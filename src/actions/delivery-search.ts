@@ -3,6 +3,7 @@ import { isRowName, type NamedRow, namedRow } from "../domain/pages/row-filter.t
 import { RESOURCES, type Resource } from "../domain/resources.ts";
 import type { MirroredShop } from "../domain/shop.ts";
 import type { PageStore } from "../store/port/pages.ts";
+import { gidOfNumber } from "./row-search.ts";
 
 /** The contracts of a customer whose deliveries a search finds: the newest ones. */
 const CONTRACTS_OF_CUSTOMER = 20;
@@ -36,11 +37,9 @@ function subjectText(typed: string): string {
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
   const text = subjectText(typed);
   const isNumber = NUMBER.test(text);
-  const named = (resource: Resource, object: string) =>
-    namedRow(resource, isNumber ? `gid://shopify/${object}/${text}` : text, shop.firstDomain);
-  const contract = named("subscriptions", "SubscriptionContract");
-  const customer = named("customers", "Customer");
-  const order = named("orders", "Order");
+  const named = (resource: Resource) =>
+    namedRow(resource, isNumber ? gidOfNumber(resource, text) : text, shop.firstDomain);
+  const [contract, customer, order] = [named("subscriptions"), named("customers"), named("orders")];
   const isContractGid = contract !== undefined && !text.startsWith("sub_");
   const found = await Promise.all([
     isContractGid ? [{ subject: numberOf(text) }] : contractSubject(pages, shop.id, contract),

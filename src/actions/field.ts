@@ -10,6 +10,7 @@ import type { FieldStore } from "../store/port/fields.ts";
 import type { Store } from "../store/port/store.ts";
 import { checkAccess } from "./access.ts";
 import { type ActorInShop, audited, noteInAudit } from "./audit.ts";
+import { gidOfNumber } from "./row-search.ts";
 
 interface DefinitionsRequest {
   shop: Shop;
@@ -57,7 +58,11 @@ export async function findFields(
   shop: Shop,
   name: string,
 ): Promise<EditableFields> {
-  const named = namedRow("subscriptions", /^\d{1,20}$/.test(name) ? gidOf(name) : name, shop.firstDomain);
+  const named = namedRow(
+    "subscriptions",
+    /^\d{1,20}$/.test(name) ? gidOfNumber("subscriptions", name) : name,
+    shop.firstDomain,
+  );
   if (named === undefined) throw invalid(`"${name}" is not the id or the gid of a subscription`);
   const row = await pages.find(shop.id, "subscriptions", named);
   if (row === undefined) throw new SdsError("not_found", `there is no subscription ${name}`);
@@ -68,10 +73,6 @@ export async function findFields(
     subscription,
     fields: shown.map((definition) => ({ definition, value: storedValue(values, definition.key) })),
   };
-}
-
-function gidOf(number: string): string {
-  return `gid://shopify/SubscriptionContract/${number}`;
 }
 
 interface ValuesRequest {

@@ -13,6 +13,11 @@ const GID_OBJECTS: Record<Resource, string> = {
 const NUMBER = /^#?([1-9][0-9]{0,19})$/;
 const LINKS = ["customerId", "contractId"] as const;
 
+/** Returns the gid of a row by its number, as the platform's admin shows it. */
+export function gidOfNumber(resource: Resource, number: string): string {
+  return `gid://shopify/${GID_OBJECTS[resource]}/${number}`;
+}
+
 /** Returns the resource that an internal id or a gid names. */
 export function resourceNamed(text: string): Resource | undefined {
   return RESOURCES.find((resource) => isRowName(resource, text));
@@ -30,7 +35,7 @@ export async function findRowId(
   typed: string,
 ): Promise<string | undefined> {
   const [, number] = NUMBER.exec(typed) ?? [];
-  const text = number === undefined ? typed : `gid://shopify/${GID_OBJECTS[resource]}/${number}`;
+  const text = number === undefined ? typed : gidOfNumber(resource, number);
   const named = resourceNamed(text);
   if (named === undefined) return undefined;
   const name: NamedRow | undefined = namedRow(named, text, shop.firstDomain);

@@ -4,7 +4,7 @@ import type { Shop } from "../domain/shop.ts";
 import type { ScopedStylesheet } from "../domain/style/stylesheet.ts";
 import type { Store } from "../store/port/store.ts";
 import { checkAccess } from "./access.ts";
-import { audited } from "./audit.ts";
+import { type ActorInShop, audited } from "./audit.ts";
 
 /** Scopes a style. The parser is loaded at the first call, because most processes never need it. */
 export async function scopeStyle(source: string): Promise<ScopedStylesheet> {
@@ -37,6 +37,11 @@ export async function saveStyle(
   const { styles } = audited(store, { shop, actor }, now, "style.saved", { after: { bytes: bytes.length } });
   await styles.set(shop.id, { source, hash });
   return { bytes: bytes.length, warnings };
+}
+
+/** Removes the style. @returns false if there was none */
+export function clearStyle(store: Pick<Store, "audited">, by: ActorInShop, now: number): Promise<boolean> {
+  return audited(store, by, now, "style.removed").styles.clear(by.shop.id);
 }
 
 /** Says where and why a style is refused, in one line. */

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { audited } from "../actions/audit.ts";
-import { saveStyle, styleRefusal } from "../actions/style.ts";
+import { clearStyle, saveStyle, styleRefusal } from "../actions/style.ts";
 import { invalid } from "../domain/error.ts";
 import { MAX_STYLE_BYTES } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
@@ -72,9 +71,7 @@ async function show({ json }: JsonFlag, command: Command): Promise<void> {
 }
 
 async function clear({ json }: JsonFlag, command: Command): Promise<void> {
-  const existed = await withShop(command, (store, shop) =>
-    audited(store, { shop, actor: operator() }, Date.now(), "style.removed").styles.clear(shop.id),
-  );
+  const existed = await withShop(command, (store, shop) => clearStyle(store, { shop, actor: operator() }, Date.now()));
   if (json) printJson({ bytes: 0 });
   else tell(existed ? "The style is removed." : "The widget had no style.");
 }

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { counted } from "../../lib/text.ts";
-import { Table } from "./components.tsx";
 
 /** Attempts of one day in UTC, by outcome. */
 export interface DayCounts {
@@ -59,7 +58,25 @@ export function Bars({ days }: { days: readonly DayCounts[] }) {
       </ul>
       <details>
         <summary>The numbers as a table</summary>
-        <Table id="days" name="Deliveries a day" headings={["Day", "Delivered", "Retried", "Dead"]}>
+        <DayTable days={days} />
+      </details>
+    </>
+  );
+}
+
+/** A table that scrolls sideways on a narrow screen. Its tabIndex lets the keyboard scroll it. */
+function DayTable({ days }: { days: readonly DayCounts[] }) {
+  return (
+    <section class="overflow-auto" aria-label="Deliveries a day" tabIndex={0}>
+      <table id="days">
+        <thead>
+          <tr>
+            {["Day", "Delivered", "Retried", "Dead"].map((heading) => (
+              <th scope="col">{heading}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
           {days.toReversed().map(({ day, delivered, retried, dead }) => (
             <tr>
               <th scope="row">{day}</th>
@@ -68,9 +85,9 @@ export function Bars({ days }: { days: readonly DayCounts[] }) {
               <td>{dead.toLocaleString("en")}</td>
             </tr>
           ))}
-        </Table>
-      </details>
-    </>
+        </tbody>
+      </table>
+    </section>
   );
 }
 

@@ -84,3 +84,8 @@ function kindOf(token: string, isKey: boolean): string {
   if (token === "null") return "null";
   return token === "true" || token === "false" ? "boolean" : "number";
 }
+
+/** Renders a text with code between backticks, as Markdown writes it. */
+export function InlineCode({ text }: { text: string }) {
+  return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>;
+}

@@ -191,27 +191,31 @@ export function fieldAttributes(error: string | undefined, errorId: string, ...h
 /** Heading of the column with buttons. */
 export const ACTION = "Action";
 
-interface TableProps {
-  id: string;
-  name: string;
-  headings: readonly string[];
+interface LiveProps {
+  /** Whether the part can still change. */
+  poll: boolean;
+  announce: string;
+  /** The query with which the script asks for this part; by default the query of the page. */
+  query?: string;
   children: ComponentChildren;
 }
 
-/** A table that scrolls sideways on a narrow screen. Its tabIndex lets the keyboard scroll it. */
-export function Table({ id, name, headings, children }: TableProps) {
+/** The part of a page that the script keeps current. */
+export function Live({ poll, announce, query, children }: LiveProps) {
   return (
-    <section class="overflow-auto" aria-label={name} tabIndex={0}>
-      <table id={id}>
-        <thead>
-          <tr>
-            {headings.map((heading) => (
-              <th scope="col">{heading}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+    <section
+      id="live"
+      data-poll={poll ? "on" : "off"}
+      data-announce={announce}
+      tabIndex={-1}
+      {...(query !== undefined && { "data-query": query })}
+    >
+      {children}
+      {poll ? (
+        <noscript>
+          <p>Reload the page to see what changed.</p>
+        </noscript>
+      ) : null}
     </section>
   );
 }

@@ -6,23 +6,22 @@ import { type Alert, alertText } from "../../domain/deliveries/alert.ts";
 import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { counted } from "../../lib/text.ts";
-import { isoUtc } from "../../lib/time.ts";
+import { DAY_MS, isoUtc } from "../../lib/time.ts";
 import type { AttemptFigures, DayCount } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Bars, type DayCounts } from "./bars.tsx";
-import { Age, type Fact, Facts, Link } from "./components.tsx";
-import { Live } from "./deliveries/log-table.tsx";
+import { Age, type Fact, Facts, Link, Live } from "./components.tsx";
 import { SAMPLE_DELIVERIES } from "./deliveries/sample-log.tsx";
 import { SampleFigure } from "./samples.tsx";
+import { RESOURCE_NAMES } from "./shop-data/row-table.tsx";
 import { shopifyFacts } from "./shop-data/summary.tsx";
 
 const TAB = "/overview";
-const DAY_MS = 86_400_000;
 const DAYS = 30;
 
 /** What the page shows of a shop. Times in epoch milliseconds. */
-interface Facets {
+interface ShopFigures {
   status: ShopStatus;
   /** Host of the endpoint; null without one. */
   endpoint: string | null;
@@ -42,18 +41,18 @@ interface Facets {
 }
 
 export const showOverview: Handler = async ({ shop }, { store, now }) => {
-  const facets = await readFacets(store, shop, now());
-  const verdict = verdictOf(facets);
+  const shown = await readFigures(store, shop, now());
+  const verdict = verdictOf(shown);
   const live = (
     <Live poll announce={verdict.text}>
       <VerdictBox {...verdict} />
-      {wasUsed(facets) ? <Figures {...facets} /> : <FirstSteps {...facets} />}
+      {wasUsed(shown) ? <Figures {...shown} /> : <FirstSteps {...shown} />}
     </Live>
   );
   return { title: "Overview", tab: TAB, content: live, live };
 };
 
-async function readFacets(store: Store, shop: AdminRequest["shop"], now: number): Promise<Facets> {
+async function readFigures(store: Store, shop: AdminRequest["shop"], now: number): Promise<ShopFigures> {
   const { deliveries } = store;
   const firstDay = Math.floor(now / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS;
   const [
@@ -104,33 +103,33 @@ async function readFacets(store: Store, shop: AdminRequest["shop"], now: number)
 }
 
 /** Whether the shop has an endpoint, or had one in the last days. */
-function wasUsed({ endpoint, days }: Facets): boolean {
+function wasUsed({ endpoint, days }: ShopFigures): boolean {
   return endpoint !== null || days.some(({ delivered, retried, dead }) => delivered + retried + dead > 0);
 }
 
-function Figures(facets: Facets) {
+function Figures(shown: ShopFigures) {
   return (
     <>
-      <Stats {...facets} />
+      <Stats {...shown} />
       <div class="columns unequal">
         <section class="card" aria-labelledby="bars-heading">
           <h2 id="bars-heading">Deliveries a day</h2>
-          <Bars days={facets.days} />
+          <Bars days={shown.days} />
         </section>
-        <Data {...facets} />
+        <Data {...shown} />
       </div>
-      <NextSteps {...facets} />
+      <NextSteps {...shown} />
     </>
   );
 }
 
 /** What a new shop sees instead of empty figures. */
-function FirstSteps(facets: Facets) {
+function FirstSteps(shown: ShopFigures) {
   return (
     <>
       <div class="columns">
-        <NextSteps {...facets} />
-        <Data {...facets} />
+        <NextSteps {...shown} />
+        <Data {...shown} />
       </div>
       <SampleFigure id="overview-sample" sample={SAMPLE_DELIVERIES} />
     </>
@@ -158,7 +157,7 @@ interface Verdict {
 }
 
 /** Says in a sentence whether all is well, and what to do first if it is not. */
-function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, delivered }: Facets): Verdict {
+function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, delivered }: ShopFigures): Verdict {
   const { load, trouble, uninstalledAt } = status;
   if (uninstalledAt !== null)
     return {
@@ -211,7 +210,7 @@ function VerdictBox({ tone, text, next, done }: Verdict) {
   );
 }
 
-function Stats({ endpoint, lastSuccess, figures, waiting, dead, now }: Facets) {
+function Stats({ endpoint, lastSuccess, figures, waiting, dead, now }: ShopFigures) {
   const { attempts, succeeded, medianMs, percentile95Ms, isPart } = figures;
   const rate = attempts === 0 ? "–" : `${((100 * succeeded) / attempts).toFixed(1)} %`;
   const time = medianMs === null || percentile95Ms === null ? "–" : `${medianMs} · ${percentile95Ms} ms`;
@@ -247,14 +246,9 @@ function Count({ count, tone }: { count: number; tone: "retrying" | "dead" }) {
   return <span class={count === 0 ? undefined : tone}>{count.toLocaleString("en")}</span>;
 }
 
-function Data({ rows, status, lastWebhookAt, now }: Facets) {
+function Data({ rows, status, lastWebhookAt, now }: ShopFigures) {
   const facts: Fact[] = [
-    ...RESOURCES.map(
-      (resource): Fact => [
-        `${resource.charAt(0).toUpperCase()}${resource.slice(1)}`,
-        rows[resource].toLocaleString("en"),
-      ],
-    ),
+    ...RESOURCES.map((resource): Fact => [RESOURCE_NAMES[resource].many, rows[resource].toLocaleString("en")]),
     ...shopifyFacts(status, lastWebhookAt, now),
   ];
   return (
@@ -269,7 +263,7 @@ function Data({ rows, status, lastWebhookAt, now }: Facets) {
 }
 
 /** Lists what to do next, until all is done. */
-function NextSteps({ rows, keys, endpoint, lastSuccess }: Facets) {
+function NextSteps({ rows, keys, endpoint, lastSuccess }: ShopFigures) {
   const steps: [isDone: boolean, text: string, path: string][] = [
     [Object.values(rows).some((count) => count > 0), "Load the shop's data", "/data"],
     [keys > 0, "Create an API key", "/keys"],

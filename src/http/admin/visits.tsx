@@ -20,7 +20,7 @@ import {
 import { Link } from "./components.tsx";
 import { readForm, readOwnForm } from "./form.ts";
 import { renderFrame, respondFile, respondFrame, respondPage, respondPart } from "./layout.tsx";
-import { lendFile, lendFrame } from "./lent-frames.tsx";
+import { lendFile, lendFrame } from "./lent-addresses.tsx";
 import {
   askToSignIn,
   badLink,

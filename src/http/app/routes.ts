@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import type { AdminDependencies, Handler } from "../admin/admin-request.ts";
-import { createLentFrameHandler } from "../admin/lent-frames.tsx";
+import { createLentHandler } from "../admin/lent-addresses.tsx";
 import { showOverview } from "../admin/overview.tsx";
 import { guarded, pageRoutes } from "../admin/routes.ts";
 import { pageRoute } from "../admin/visits.tsx";
@@ -12,7 +12,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
   const site = { ...dependencies, door };
   const own: Route[] = [
     { path: "/app/bounce", methods: { GET: door.bounce } },
-    { path: "/app/lent/:id", methods: { GET: createLentFrameHandler(dependencies) } },
+    { path: "/app/lent/:id", methods: { GET: createLentHandler(dependencies) } },
     // A redirect would lose the ID token of a document.
     { path: "/app", methods: { GET: pageRoute(site, showOverview) } },
     // The answer to other unknown paths may not be framed.

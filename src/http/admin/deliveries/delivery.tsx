@@ -10,10 +10,10 @@ import { printable } from "../../../lib/log.ts";
 import type { Attempt, DeliveryDetails, DeliveryLog } from "../../../store/port/deliveries.ts";
 import type { Handler } from "../admin-request.ts";
 import { Code, readable } from "../code.tsx";
-import { CopyButton, Empty, type Fact, Facts, Link, Time } from "../components.tsx";
+import { CopyButton, Empty, type Fact, Facts, Link, Live, Time } from "../components.tsx";
 import { LOG_OF } from "./log.tsx";
 import { STATUS_NAMES } from "./log-search.ts";
-import { aboutText, failureOf, Live, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
+import { aboutText, failureOf, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
 /** The attempts that the page shows. A delivery that is resent again and again has any number of them. */
 const SHOWN_ATTEMPTS = 20;

@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
 import { type DeliveryKind, type DeliveryStatus, httpError } from "../../../domain/deliveries/delivery.ts";
 import { explainFailure } from "../../../domain/deliveries/failure.ts";
 import { numberOf } from "../../../domain/deliveries/subject.ts";
@@ -13,35 +12,6 @@ import { STATUS_NAMES } from "./log-search.ts";
 
 /** Each status has a shape, because colour is never alone. */
 export const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };
-
-interface LiveProps {
-  /** Whether the part can still change. */
-  poll: boolean;
-  announce: string;
-  /** The query with which the script asks for this part; by default the query of the page. */
-  query?: string;
-  children: ComponentChildren;
-}
-
-/** The part of a page that the script keeps current. */
-export function Live({ poll, announce, query, children }: LiveProps) {
-  return (
-    <section
-      id="live"
-      data-poll={poll ? "on" : "off"}
-      data-announce={announce}
-      tabIndex={-1}
-      {...(query !== undefined && { "data-query": query })}
-    >
-      {children}
-      {poll ? (
-        <noscript>
-          <p>Reload the page to see what changed.</p>
-        </noscript>
-      ) : null}
-    </section>
-  );
-}
 
 export function StatusBadge({ status }: { status: DeliveryStatus }) {
   return (

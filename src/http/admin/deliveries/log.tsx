@@ -6,11 +6,11 @@ import { counted } from "../../../lib/text.ts";
 import { nextTurn } from "../../../lib/waits.ts";
 import type { Delivery, DeliveryFilter, DeliveryLog, DeliveryPage } from "../../../store/port/deliveries.ts";
 import type { AdminTab, Handler } from "../admin-request.ts";
-import { Confirm, Empty, Link } from "../components.tsx";
+import { Confirm, Empty, Link, Live } from "../components.tsx";
 import { EmptySection } from "../samples.tsx";
 import { Filters, isNarrowed, Pager, queryOf } from "../search.tsx";
 import { type LogSearch, readSearch, searchFields } from "./log-search.ts";
-import { Live, LogTable } from "./log-table.tsx";
+import { LogTable } from "./log-table.tsx";
 import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
 const PAGE_ROWS = 20;

@@ -7,8 +7,7 @@ import { counted, sentence } from "../../../lib/text.ts";
 import type { InboxEntry } from "../../../store/port/inbox.ts";
 import type { Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
-import { Age, Empty, Form, Link, OnceField, Time } from "../components.tsx";
-import { Live } from "../deliveries/log-table.tsx";
+import { Age, Empty, Form, Link, Live, OnceField, Time } from "../components.tsx";
 
 const TAB = "/data/inbox";
 /** Items of each status that the page shows, the newest first. */

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { answerDataRequests, exportPerson } from "../../../actions/customer.ts";
-
+import { gidOfNumber } from "../../../actions/row-search.ts";
 import { numberOf } from "../../../domain/deliveries/subject.ts";
 import { SdsError } from "../../../domain/error.ts";
 import { DATA_REQUEST_WARNING_MS, type DataRequest } from "../../../domain/people/data-request.ts";
@@ -61,7 +61,7 @@ export const markAsAnswered: Handler = async (request, { store, now }) => {
 /** @param number of a customer's gid @throws SdsError `not_found` for any other text */
 function gidOf(number: string): string {
   if (!/^[1-9]\d{0,19}$/.test(number)) throw new SdsError("not_found", "that is not the number of a customer");
-  return `gid://shopify/Customer/${number}`;
+  return gidOfNumber("customers", number);
 }
 
 function noRequest(id: string): SdsError {

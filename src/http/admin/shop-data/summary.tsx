@@ -3,20 +3,14 @@ import type { ComponentChildren } from "preact";
 import { merchantLoadText, type ShopStatus, shopStatus } from "../../../actions/shop.ts";
 import type { ResourceCounts } from "../../../domain/decide/commit.ts";
 import { explainTrouble, MISSING_APPROVALS, NOT_CONNECTED } from "../../../domain/platform/connection-trouble.ts";
-import { RESOURCES, type Resource } from "../../../domain/resources.ts";
+import { RESOURCES } from "../../../domain/resources.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Handler } from "../admin-request.ts";
-import { Age, type Fact, Facts, Link, Time } from "../components.tsx";
-import { Live } from "../deliveries/log-table.tsx";
+import { Age, type Fact, Facts, Link, Live, Time } from "../components.tsx";
 import { EmptySection, sampleData } from "../samples.tsx";
+import { RESOURCE_NAMES } from "./row-table.tsx";
 
 const TAB = "/data";
-
-const RESOURCE_NAMES: Record<Resource, string> = {
-  subscriptions: "Subscriptions",
-  customers: "Customers",
-  orders: "Orders",
-};
 
 /** What the page shows of a shop's data. Times in epoch milliseconds. */
 interface Summary {
@@ -134,7 +128,7 @@ function Counts({ counts }: { counts: ResourceCounts }) {
     <dl class="stats" id="counts">
       {RESOURCES.map((resource) => (
         <div>
-          <dt>{RESOURCE_NAMES[resource]}</dt>
+          <dt>{RESOURCE_NAMES[resource].many}</dt>
           <dd>
             {counts[resource].toLocaleString("en")}
             {counts[resource] === 0 ? null : (

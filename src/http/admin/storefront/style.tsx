@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { audited } from "../../../actions/audit.ts";
 import * as actions from "../../../actions/style.ts";
 import { hasAccess, MAX_STYLE_BYTES } from "../../../domain/shop.ts";
 import { sentence } from "../../../lib/text.ts";
@@ -44,7 +43,7 @@ export const askToClearStyle: Handler = async () => {
 };
 
 export const clearStyle: Handler = async (request, { store, now }) => {
-  await audited(store, request, now(), "style.removed").styles.clear(request.shop.id);
+  await actions.clearStyle(store, request, now());
   return { to: STYLE, notices: [{ text: "The style is removed." }] };
 };
 

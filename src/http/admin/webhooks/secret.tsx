@@ -3,8 +3,8 @@ import * as actions from "../../../actions/endpoint.ts";
 import { verifyFunctions } from "../../../docs/verify-functions.ts";
 import { parseOverlap } from "../../../domain/deliveries/delivery.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
+import { InlineCode } from "../code.tsx";
 import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.tsx";
-import { InlineCode } from "../inline-code.tsx";
 
 /** The tab with the signing secret, and the paths below it. */
 const TAB = "/webhooks/secret";

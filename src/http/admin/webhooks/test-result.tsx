@@ -3,8 +3,8 @@ import { explainFailure } from "../../../domain/deliveries/failure.ts";
 import { printable } from "../../../lib/log.ts";
 import type { DeliveryDetails } from "../../../store/port/deliveries.ts";
 import type { Store } from "../../../store/port/store.ts";
-import { Age, Link } from "../components.tsx";
-import { Live, nextText, SHAPES } from "../deliveries/log-table.tsx";
+import { Age, Link, Live } from "../components.tsx";
+import { nextText, SHAPES } from "../deliveries/log-table.tsx";
 
 /** The newest test event of a shop. */
 export interface TestEvent {

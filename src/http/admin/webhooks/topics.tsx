@@ -9,10 +9,9 @@ import { createSchemaWriter } from "../../openapi/json-schema.ts";
 import { sampleBody } from "../../openapi/webhooks.ts";
 import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
-import { Code } from "../code.tsx";
+import { Code, InlineCode } from "../code.tsx";
 import { Form, Link } from "../components.tsx";
 import { reasonOf } from "../form.ts";
-import { InlineCode } from "../inline-code.tsx";
 
 const TAB = "/webhooks/topics";
 

@@ -63,7 +63,7 @@ export async function lendFile(dependencies: Dependencies, visitor: Visitor, loa
 }
 
 /** Makes the handler of lent addresses, with `:id` at the end. */
-export function createLentFrameHandler({ store, now }: Dependencies): RouteHandler {
+export function createLentHandler({ store, now }: Dependencies): RouteHandler {
   return async (_request, { id }) => {
     const key = keyOf(id);
     const [text] = await store.settingsPage.takeNotices(key, PATH, now());
