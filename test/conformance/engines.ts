@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { Shop } from "../../src/domain/shop.ts";
+import { openCheckup } from "../../src/store/open-store.ts";
+import type { Checkup } from "../../src/store/port/checkup.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -27,6 +29,8 @@ export interface TestStore {
    * the database themselves.
    */
   rows(table: Table): Promise<Row[]>;
+  /** Opens the same database only for reading. */
+  checkup(): Promise<Checkup>;
 }
 
 export interface Engine {
@@ -82,6 +86,7 @@ async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<T
     async rows(table) {
       return readRows(folder, table);
     },
+    checkup: () => openedCheckup(folder),
   };
 }
 
@@ -89,5 +94,18 @@ async function openPostgres({ random = randomBytes }: OpenOptions = {}): Promise
   const url = await databaseWithTables();
   const masterKeyFile = join(temporaryFolder(), "master.key");
   const open = () => openStoreAt(url, { masterKeyFile, random });
-  return { store: await open(), reopen: open, rows: (table) => readPostgresRows(url, table) };
+  return {
+    store: await open(),
+    reopen: open,
+    rows: (table) => readPostgresRows(url, table),
+    checkup: () => openedCheckup("", url),
+  };
+}
+
+async function openedCheckup(folder: string, url?: string): Promise<Checkup> {
+  const server = url === undefined ? null : { url, passwordFile: null, sleep: Bun.sleep };
+  const opened = await openCheckup(folder, server);
+  if ("problem" in opened) throw new Error(opened.detail);
+  afterTest(() => opened.checkup.close());
+  return opened.checkup;
 }

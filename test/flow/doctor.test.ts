@@ -14,10 +14,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { NEEDED_SCOPES } from "../../src/domain/platform/connection.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
+import { canMount, mountDisk } from "../support/small-disk.ts";
 
 const isSqlite = ENGINE === "sqlite";
 /** Any free port, so that other programs of this machine are no fault. */
@@ -76,9 +78,13 @@ test("sds doctor finds nothing wrong with a healthy folder, before serve runs, w
 
 test("sds doctor tells another program on the port from its own serve", async () => {
   const program = await Program.withShop();
-  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ status: "ok" }) });
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("not sds") });
   const port = String(other.port);
-  expect(await onlyFault("port", program, { SDS_PORT: port })).toStartWith(`another program uses port ${port}`);
+  const found = await onlyFault("port", program, { SDS_PORT: port });
+  expect(found).toStartWith(`another program, or a \`serve\` that hangs, uses port ${port}`);
+  const server = await (await Program.withShop()).serve();
+  const theirs = await onlyFault("port", program, { SDS_PORT: new URL(server.url).port });
+  expect(theirs).toStartWith("`sds serve` of other data uses port");
 });
 
 test("sds doctor finds unknown and wrong settings, and what serve warns of", async () => {
@@ -109,6 +115,34 @@ test("sds doctor finds a missing, a wrong, an unreadable and a public master key
   );
 });
 
+test("sds doctor sums up faults of shops: dead endpoints, expired tokens, missing scopes and old mirrors", async () => {
+  const program = await Program.withShop();
+  await program.json(["shop", "add", "beta.myshopify.com"]);
+  const store = await program.openStore();
+  const [alpha, beta] = await store.shops.list();
+  if (alpha === undefined || beta === undefined) throw new Error("two shops were added");
+  const hour = 3_600_000;
+  const tokens = { accessToken: "shpat_secret", refreshToken: null, expiresAt: Date.now() - 1 };
+  await store.connections.connect(alpha.id, "token", tokens, ["read_customers"], Date.now() - 4 * hour);
+  await store.connections.connect(beta.id, "refresh", tokens, NEEDED_SCOPES, Date.now());
+  await store.webhooks.set(alpha.id, { url: `https://127.0.0.1:${freePort()}/in?token=sesame` }, Date.now());
+  // Nothing listens there, so the platform does not answer either.
+  const env = { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_PLATFORM_URL: `http://127.0.0.1:${freePort()}/{shop}` };
+  const failures = await failuresOf(program, env);
+  expect(Object.fromEntries(Object.values(failures).map(({ check, detail }) => [check, detail]))).toEqual({
+    "private addresses": expect.stringContaining("SDS_EGRESS_ALLOW is set"),
+    platform: "the platform cannot be reached: the connection was refused",
+    endpoints: expect.stringMatching(/^127\.0\.0\.1:\d+: the connection was refused; all 1 were tried$/),
+    "access tokens": "the access token of alpha.myshopify.com has expired, and cannot be renewed",
+    scopes: "alpha.myshopify.com without read_own_subscription_contracts, read_orders",
+    mirror: "alpha.myshopify.com: not reconciled for three hours",
+  });
+  expect(JSON.stringify(failures)).not.toMatch(/sesame|shpat_/);
+  await store.connections.setTrouble(beta.id, "the shop is frozen", Date.now());
+  const { connections } = await failuresOf(program, env);
+  expect(connections?.detail).toBe("the platform refuses beta.myshopify.com: the shop is frozen");
+});
+
 test("sds doctor finds a database of a newer program", async () => {
   const program = await Program.withShop();
   await program.setSchemaVersion(900);
@@ -136,6 +170,26 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     if (!asRoot) return;
     chownSync(join(program.data, "sds.db"), 12_345, 12_345);
     expect(await onlyFault("data folder", program)).toContain("sds.db: the owner is 12345");
+  });
+
+  test("that there was no backup for two days, until the next one", async () => {
+    const program = await Program.withShop();
+    const db = new Database(join(program.data, "sds.db"));
+    db.run("UPDATE shops SET created_at = created_at - 200000000");
+    db.close();
+    expect(await onlyFault("backup", program)).toContain(
+      "no backup for two days: sds knows no backup of this database",
+    );
+    await program.json(["backup", join(temporaryFolder(), "copy.db")]);
+    expect(await failuresOf(program)).toEqual({});
+  });
+
+  test.skipIf(!canMount)("a disk that is almost full", async () => {
+    const disk = mountDisk(8);
+    if (disk === undefined) return;
+    const program = new Program(join(disk, "data"));
+    await program.json(["shop", "add", "alpha.myshopify.com"]);
+    expect(await onlyFault("disk", program)).toContain(`free on the disk of ${program.data} | free some space`);
   });
 
   test("a database that is damaged, at its beginning and elsewhere", async () => {
@@ -171,6 +225,19 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
 });
 
 describe.skipIf(isSqlite)("sds doctor finds, with PostgreSQL,", () => {
+  test("nothing where it may only read", async () => {
+    const program = await Program.withShop();
+    await alterDatabase(program, "default_transaction_read_only = on");
+    expect(await failuresOf(program)).toEqual({});
+  });
+
+  test("a server that accepts connections and says nothing", async () => {
+    const program = await Program.withShop();
+    using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const url = `postgres://sds@127.0.0.1:${silent.port}/sds`;
+    expect(await onlyFault("database", program, { SDS_DATABASE_URL: url })).toContain("does not answer");
+  });
+
   test("a server that does not answer, without the password of its address", async () => {
     const program = await Program.withShop();
     const url = `postgres://sds:hunter2@127.0.0.1:${freePort()}/sds`;
@@ -181,13 +248,18 @@ describe.skipIf(isSqlite)("sds doctor finds, with PostgreSQL,", () => {
 
   test("a server that loses commits in a power cut", async () => {
     const program = await Program.withShop();
-    const url = await program.databaseUrl();
-    const sql = new SQL(url ?? "", { max: 1 });
-    await sql.unsafe(`ALTER DATABASE ${new URL(url ?? "").pathname.slice(1)} SET synchronous_commit = off`);
-    await sql.close();
+    await alterDatabase(program, "synchronous_commit = off");
     expect(await onlyFault("durability", program)).toContain("the server has synchronous_commit=off");
   });
 });
+
+/** Changes a setting of the program's PostgreSQL database, for new connections. */
+async function alterDatabase(program: Program, setting: string): Promise<void> {
+  const url = new URL((await program.databaseUrl()) ?? "");
+  const sql = new SQL(url.href, { max: 1 });
+  await sql.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET ${setting}`);
+  await sql.close();
+}
 
 /** Destroys a page of a file. */
 function overwrite(file: string, at: number): void {

@@ -1,22 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
-
-/** Mounts a disk of some megabytes. @returns undefined without the right to mount */
-function mountDisk(megabytes: number): string | undefined {
-  const folder = temporaryFolder();
-  const mount = ["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder];
-  if (Bun.which("mount") === null || Bun.spawnSync(mount).exitCode !== 0) return undefined;
-  afterTest(() => Bun.spawnSync(["umount", "-l", folder]));
-  return folder;
-}
-
-const canMount = process.platform === "linux" && process.geteuid?.() === 0 && existsSync("/bin/mount");
+import { canMount, mountDisk } from "../support/small-disk.ts";
 
 /** Takes all space that is left. */
 function fill(disk: string): void {

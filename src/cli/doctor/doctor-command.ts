@@ -7,7 +7,7 @@ import { messageOf, SdsError } from "../../domain/error.ts";
 import { descriptorLimit } from "../../lib/descriptor-reserve.ts";
 import { freeBytes } from "../../store/files/disk-space.ts";
 import { findDamage, openCheckup } from "../../store/open-store.ts";
-import type { Checkup } from "../../store/port/checkup.ts";
+import type { Checkup, OpenedCheckup } from "../../store/port/checkup.ts";
 import type { JsonFlag, SdsCommand } from "../command.ts";
 import { configOf } from "../context.ts";
 import { programCommand, resolveName, sleep } from "../dependencies.ts";
@@ -20,7 +20,9 @@ import { NETWORK_CHECKS, REMOTE_CHECKS } from "./network.ts";
 import { SHOP_CHECKS } from "./shops.ts";
 
 /** A check that takes longer failed. All run at once. */
-const CHECK_MS = 12_000;
+const CHECK_MS = 10_000;
+/** How long the database may take to open. */
+const OPEN_MS = 6_000;
 
 /** The hidden command that searches for damage: SQLite cannot be stopped inside this process. */
 const FIND_DAMAGE = "__find-damage";
@@ -69,7 +71,7 @@ async function examine(command: Command): Promise<Result[]> {
     const settings =
       warnings.length === 0 ? passed("all are known") : failed(warnings.join("; "), "correct or remove each of these");
     const server = config.database === null ? null : { ...config.database, sleep };
-    const opened = await openCheckup(config.data, server);
+    const opened = await Promise.race([openCheckup(config.data, server), sleep(OPEN_MS).then(lateDatabase)]);
     const patient: Patient = { config, opened, ...dependenciesOf(config.data) };
     const checks = checksOf("checkup" in opened ? opened.checkup : undefined);
     const results = await Promise.all(checks.map((check) => runCheck(check, patient)));
@@ -80,6 +82,10 @@ async function examine(command: Command): Promise<Result[]> {
     const remedy = "correct this setting, and run `sds doctor` again: the other checks need it";
     return [resultOf("settings", failed(thrown.message, remedy))];
   }
+}
+
+function lateDatabase(): OpenedCheckup {
+  return { problem: "unreachable", detail: `the database did not answer within ${OPEN_MS / 1_000} seconds` };
 }
 
 /** Lists the checks that the database allows. */
@@ -121,9 +127,10 @@ function dependenciesOf(data: string): Omit<Patient, "config" | "opened"> {
   };
 }
 
-/** Reads the limit of another process; null if it cannot be read. */
+/** Reads the limit of a running `serve`; null if it cannot be read, or another program has the process id now. */
 function limitOf(processId: number): number | null {
   try {
+    if (!readFileSync(`/proc/${processId}/cmdline`, "utf8").split("\0").includes("serve")) return null;
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${processId}/limits`, "utf8")) ?? [];
     return soft === undefined ? null : Number(soft);
   } catch {

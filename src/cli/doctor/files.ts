@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../domain/error.ts";
 import { bytesText } from "../../lib/text.ts";
@@ -98,11 +98,12 @@ async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patie
 
 async function checkDescriptors({ config, opened, descriptorLimit }: Patient): Promise<Finding> {
   const serves = "checkup" in opened && opened.checkup.schema.isCurrent ? await opened.checkup.serves() : [];
-  const serve = serves.find(({ processId }) => processId !== null && existsSync(`/proc/${processId}`));
-  const limit = descriptorLimit(serve?.processId ?? null);
+  const limits = serves.map(({ processId }) => (processId === null ? null : descriptorLimit(processId)));
+  const ofServe = limits.find((limit) => limit !== null);
+  const limit = ofServe ?? descriptorLimit(null);
   const needed = config.deliveryConcurrency + OTHER_DESCRIPTORS;
   if (limit === null) return passed("the limit is unknown on this system");
-  const whose = serve === undefined ? "a program started here" : "the running `sds serve`";
+  const whose = ofServe === undefined ? "a program started here" : "the running `sds serve`";
   const detail = `${whose} may open ${limit.toLocaleString("en")} files`;
   if (limit >= needed) return passed(detail);
   return failed(

@@ -7,7 +7,7 @@ import type { Checkup } from "../../store/port/checkup.ts";
 import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
 const ANSWER_MS = 3_000;
-/** The most endpoints that are tried, all in about `ENDPOINTS_MS`. */
+/** The most endpoints that are tried: with ten at once, this takes at most twice the time of an answer. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
 /** The platform writes its time in whole seconds, and refuses or expires tokens by it. */
@@ -34,9 +34,12 @@ async function checkPort({ config: { host, port }, opened, fetch }: Patient): Pr
   if (!(await isListening(new URL(browsable(address)).hostname.replace(/^\[|\]$/g, ""), port)))
     return passed(`${name} is free`);
   const serves = "checkup" in opened && opened.checkup.schema.isCurrent ? await opened.checkup.serves() : undefined;
-  const isNoted = serves?.some((serve) => serve.address === address) ?? true;
-  if (isNoted && (await isSds(browsable(address), fetch))) return passed(`\`sds serve\` uses ${name}`);
-  return failed(`another program uses ${name}`, "stop that program, or choose another port with SDS_PORT or --port");
+  // `serve` may listen on another host than the settings say, because a flag names it.
+  const isNoted = serves?.some((serve) => serve.address.endsWith(`:${port}`)) ?? true;
+  const isAnswering = await isSds(browsable(address), fetch);
+  if (isNoted && isAnswering) return passed(`\`sds serve\` uses ${name}`);
+  const other = isAnswering ? "`sds serve` of other data" : "another program, or a `serve` that hangs,";
+  return failed(`${other} uses ${name}`, "stop that program, or choose another port with SDS_PORT or --port");
 }
 
 /** Whether a program accepts connections. Listening on the port instead could stop a `serve` that starts now. */

@@ -44,7 +44,7 @@ export function shopCheckup(db: QuietDatabase): ShopCheckup {
         sql`SELECT scopes, count(*) AS count, min(domain) AS domain FROM connections JOIN shops ON shops.id = shop_id
           WHERE ${isOurs} GROUP BY scopes ORDER BY count(*) DESC LIMIT 1000`,
       );
-      return groups.map((group) => ({ ...group, scopes: group.scopes.split(",") }));
+      return groups.map((group) => ({ ...group, scopes: group.scopes.split(",").filter((scope) => scope !== "") }));
     },
 
     // A future time was noted before the clock was set back.
