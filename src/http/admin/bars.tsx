@@ -22,10 +22,7 @@ const BAR_SHARE = 0.75;
  */
 export function Bars({ days }: { days: readonly DayCounts[] }) {
   const max = Math.max(1, ...days.map(totalOf));
-  const sum = (outcome: (typeof OUTCOMES)[number]) => days.reduce((total, day) => total + day[outcome], 0);
-  const title =
-    `Deliveries a day, last ${days.length} days: ` +
-    OUTCOMES.map((outcome) => `${sum(outcome).toLocaleString("en")} ${outcome}`).join(", ");
+  const title = `Deliveries a day, last ${days.length} days: ${outcomesText(days)}`;
   return (
     <>
       <svg
@@ -43,7 +40,7 @@ export function Bars({ days }: { days: readonly DayCounts[] }) {
       </svg>
       <p class="scale">
         <span>{shortDay(days[0]?.day)}</span>
-        <span>at most {max.toLocaleString("en")} a day</span>
+        <span>at most {counted(max, "attempt", "attempts")} a day</span>
         <span>{shortDay(days.at(-1)?.day)}</span>
       </p>
       <ul class="legend">
@@ -118,10 +115,15 @@ function Bar({ day, x, width, max }: { day: DayCounts; x: number; width: number;
   });
   return (
     <g>
-      <title>{`${day.day}: ${counted(totalOf(day), "delivery", "deliveries")}`}</title>
+      <title>{`${day.day}: ${outcomesText([day])}`}</title>
       {parts}
     </g>
   );
+}
+
+function outcomesText(days: readonly DayCounts[]): string {
+  const sum = (outcome: (typeof OUTCOMES)[number]) => days.reduce((total, day) => total + day[outcome], 0);
+  return OUTCOMES.map((outcome) => `${sum(outcome).toLocaleString("en")} ${outcome}`).join(", ");
 }
 
 function totalOf({ delivered, retried, dead }: DayCounts): number {
