@@ -11,6 +11,8 @@ const SAMPLES: [path: string, id: string, text: string][] = [
   ["/admin/deliveries/workflows", "no-starts", "subscription-created"],
   ["/admin/data", "no-subscriptions", "&quot;status&quot;: &quot;ACTIVE&quot;"],
   ["/admin/data/browse", "no-rows", "&quot;status&quot;: &quot;ACTIVE&quot;"],
+  ["/admin/data/inbox", "no-failed", "Customer updated"],
+  ["/admin/data/requests", "no-requests", "Customer 7001"],
   ["/admin/fields", "no-fields", "&quot;gift_note&quot;"],
 ];
 

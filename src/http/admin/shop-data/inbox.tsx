@@ -8,16 +8,18 @@ import type { InboxEntry } from "../../../store/port/inbox.ts";
 import type { Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Age, Empty, Form, Link, Live, OnceField, Time } from "../components.tsx";
+import { type Sample, SampleFigure } from "../samples.tsx";
 
 const TAB = "/data/inbox";
 /** Items of each status that the page shows, the newest first. */
 const SHOWN = 50;
 
-export const showInbox: Handler = async ({ shop }, { store: { inbox }, now }) => {
-  const [failed, waiting, counts] = await Promise.all([
+export const showInbox: Handler = async ({ shop }, { store: { inbox, shops }, now }) => {
+  const [failed, waiting, counts, rows] = await Promise.all([
     inbox.list(shop.id, { limit: SHOWN, status: "failed" }),
     inbox.list(shop.id, { limit: SHOWN, status: "waiting" }),
     inbox.count(shop.id),
+    shops.rowCounts(shop.id),
   ]);
   const live = (
     <Live poll announce="">
@@ -33,13 +35,29 @@ export const showInbox: Handler = async ({ shop }, { store: { inbox }, now }) =>
   const content = (
     <>
       <p>
-        The inbox has what Shopify reported and this service has still to process. An item that fails many times stays
-        here until somebody tries again.
+        Each change that Shopify reports waits in the inbox until this service has processed it. An item that failed
+        many times stays here until you try again.
       </p>
       {live}
+      {rows.subscriptions + failed.length > 0 ? null : <SampleFigure id="no-failed-sample" sample={SAMPLE_ITEM} />}
     </>
   );
   return { title: "Data", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
+};
+
+/** Shown to a shop without subscriptions. */
+const SAMPLE_ITEM: Sample = {
+  caption: "This is how a failed item looks. You can try it again with a button.",
+  content: (
+    <CardTable id="sample-item" name="Sample item" headings={["Change", "About", "Reason", "Received"]}>
+      <Row>
+        <NameCell>Customer updated</NameCell>
+        <Cell>Customer 7001</Cell>
+        <Cell>Shopify could not be reached.</Cell>
+        <Cell class="corner">16 h ago</Cell>
+      </Row>
+    </CardTable>
+  ),
 };
 
 /** Whether an item that waits was tried before, or says why it waits. */

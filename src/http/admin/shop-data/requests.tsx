@@ -9,11 +9,12 @@ import { spanText } from "../../../lib/time.ts";
 import type { Handler } from "../admin-request.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Age, Confirm, Empty, Form, Link, Time } from "../components.tsx";
+import { type Sample, SampleFigure } from "../samples.tsx";
 
 const TAB = "/data/requests";
 
 export const showRequests: Handler = async ({ shop }, { store, now }) => {
-  const requests = await store.dataRequests.open(shop.id);
+  const [requests, rows] = await Promise.all([store.dataRequests.open(shop.id), store.shops.rowCounts(shop.id)]);
   const content = (
     <>
       <p>
@@ -25,9 +26,24 @@ export const showRequests: Handler = async ({ shop }, { store, now }) => {
       ) : (
         <Requests requests={requests} now={now()} />
       )}
+      {rows.customers + requests.length > 0 ? null : <SampleFigure id="no-requests-sample" sample={SAMPLE_REQUEST} />}
     </>
   );
   return { title: "Data", tab: TAB, content };
+};
+
+/** Shown to a shop without customers. */
+const SAMPLE_REQUEST: Sample = {
+  caption: "This is how a request looks. A button exports the data.",
+  content: (
+    <CardTable id="sample-request" name="Sample request" headings={["Customer", "Asked", "Due"]}>
+      <Row>
+        <NameCell>Customer 7001</NameCell>
+        <Cell label="Asked">2 h ago</Cell>
+        <Cell>due in 29 days</Cell>
+      </Row>
+    </CardTable>
+  ),
 };
 
 /** Answers with everything that is stored about a customer, as a file. */
