@@ -333,7 +333,7 @@ describe("data requests", () => {
     const { all, html, post, store, shop } = await signedIn();
     expect(textIn(await html(REQUESTS), "no-requests")).toBe("No customer waits for an answer.");
     await asking(store, shop, 7);
-    expect(textIn(await html(REQUESTS), "data-requests")).toContain("Customer 7 0 s ago due in 30 days, 2026-03-31");
+    expect(textIn(await html(REQUESTS), "data-requests")).toContain("Customer 7 just now due in 30 days, 2026-03-31");
     all.clock.ms += 25 * DAY;
     const visitor = await visit(all, shop);
     expect(await visitor.html(REQUESTS)).toContain('<span class="retrying">due in 5 days');

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import { ASKED_SCOPES } from "../../src/domain/platform/connection.ts";
 import { end } from "../conformance/delivery-fixtures.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
@@ -52,6 +53,19 @@ test("dead deliveries come before all else that is well, and the bars count thei
   expect(page).toContain("Deliveries a day, last 30 days: 0 delivered, 0 retried, 1 dead");
   expect(page).toContain("<title>2026-03-01: 0 delivered, 0 retried, 1 dead</title>");
   expect(page.match(/<tr><th scope="row">\d{4}-\d\d-\d\d<\/th>/g)).toHaveLength(30);
+});
+
+test("a shop that is loaded is ticked, also without a subscription, and its load is told once", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.connections.connect(shop.id, "token", TOKENS, ASKED_SCOPES, START);
+  const loading = await html(OVERVIEW);
+  expect(verdictIn(loading)).toStartWith("Loading your shop:");
+  expect(loading).not.toContain('id="load-notice"');
+  expect(loading).not.toContain("Last comparison with Shopify");
+  await store.syncs.complete(shop.id, "full", START, 0, START);
+  const loaded = await html(OVERVIEW);
+  expect(loaded).toContain("</span>Load the shop's data");
+  expect(loaded).toContain("Last comparison with Shopify");
 });
 
 test("workflows that were not started lead to their own log", async () => {

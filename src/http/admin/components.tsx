@@ -119,12 +119,14 @@ function exactTime(ms: number): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
 }
 
+const SECOND_MS = 1_000;
+
 /** Renders a time of the last day as its distance from now, such as "3 min ago". Other times are rendered by `Time`. */
 export function Age({ ms, now }: { ms: number; now: number }) {
   if (now - ms >= DAY_MS || ms > now) return <Time ms={ms} />;
   return (
     <time class="age" dateTime={isoUtc(ms)} title={exactTime(ms)}>
-      {spanText(now - ms)} ago
+      {now - ms < SECOND_MS ? "just now" : `${spanText(now - ms)} ago`}
     </time>
   );
 }

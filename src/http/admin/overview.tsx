@@ -213,7 +213,10 @@ function VerdictBox({ tone, text, next, done }: Verdict) {
 function Stats({ endpoint, lastSuccess, figures, waiting, dead, now }: ShopFigures) {
   const { attempts, succeeded, medianMs, percentile95Ms, isPart } = figures;
   const rate = attempts === 0 ? "–" : `${((100 * succeeded) / attempts).toFixed(1)} %`;
-  const time = medianMs === null || percentile95Ms === null ? "–" : `${medianMs} · ${percentile95Ms} ms`;
+  const time =
+    medianMs === null || percentile95Ms === null
+      ? "–"
+      : `${medianMs.toLocaleString("en")} · ${percentile95Ms.toLocaleString("en")} ms`;
   const stats: [name: string, value: ComponentChildren, hint: ComponentChildren][] = [
     [
       "Endpoint",
@@ -247,9 +250,11 @@ function Count({ count, tone }: { count: number; tone: "retrying" | "dead" }) {
 }
 
 function Data({ rows, status, lastWebhookAt, now }: ShopFigures) {
+  const fromShopify = shopifyFacts(status, lastWebhookAt, now);
   const facts: Fact[] = [
     ...RESOURCES.map((resource): Fact => [RESOURCE_NAMES[resource].many, rows[resource].toLocaleString("en")]),
-    ...shopifyFacts(status, lastWebhookAt, now),
+    // Before the first load, everything else is "never".
+    ...(status.loadedAt === null ? fromShopify.slice(0, 1) : fromShopify),
   ];
   return (
     <section class="card" aria-labelledby="data-heading">
@@ -263,9 +268,11 @@ function Data({ rows, status, lastWebhookAt, now }: ShopFigures) {
 }
 
 /** Lists what to do next, until all is done. */
-function NextSteps({ rows, keys, endpoint, lastSuccess }: ShopFigures) {
+function NextSteps({ rows, status, keys, endpoint, lastSuccess }: ShopFigures) {
+  // A shop can be loaded and have no subscriptions.
+  const hasData = status.loadedAt !== null || Object.values(rows).some((count) => count > 0);
   const steps: [isDone: boolean, text: string, path: string][] = [
-    [Object.values(rows).some((count) => count > 0), "Load the shop's data", "/data"],
+    [hasData, "Load the shop's data", "/data"],
     [keys > 0, "Create an API key", "/keys"],
     [endpoint !== null, "Set an endpoint for webhooks", "/webhooks"],
     [lastSuccess !== null, "Send a test event, and answer it with 200", "/webhooks"],

@@ -66,10 +66,10 @@ function NoticeBox({ text, tone, newKey, copy }: Notice) {
   );
 }
 
-/** Shown on the pages that do not show the load themselves. It is not kept current. */
+/** Shown on the pages that do not show the load themselves, as the overview does. It is not kept current. */
 function LoadNotice({ load }: { load: UnfinishedLoad }) {
   return (
-    <div id="load-notice" class="notice">
+    <div id="load-notice" class="notice plain">
       <p>
         {merchantLoadText(load)} <Link to="/data">See how far it is</Link>
       </p>

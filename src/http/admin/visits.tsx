@@ -176,7 +176,7 @@ async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promi
 /** Reads what pages say as long as it is true. A tab that shows it in its content is left out. */
 async function standingNotices({ store, now }: Site, shopId: number, tab: AdminTab): Promise<StandingNotices> {
   const [load, alerts] = await Promise.all([
-    tab === "/data" ? null : unfinishedLoad(store, shopId, now()),
+    tab === "/data" || tab === "/overview" ? null : unfinishedLoad(store, shopId, now()),
     tab === "/overview" ? [] : store.alerts.list(shopId),
   ]);
   return { load, alerts: tab === "/data" ? alerts.filter(({ cause }) => cause !== "connection") : alerts };

@@ -147,7 +147,7 @@ function Counts({ counts }: { counts: ResourceCounts }) {
 
 /** Says what came from Shopify, and when. Nothing came to a shop that never was connected. */
 export function shopifyFacts(status: ShopStatus, lastWebhookAt: number | null, now: number): Fact[] {
-  const { hasConnection, trouble, uninstalledAt, loadedAt, reconciledAt, reconciledRows } = status;
+  const { hasConnection, trouble, uninstalledAt, reconciledAt, reconciledRows } = status;
   const isConnected = hasConnection && trouble === null && uninstalledAt === null;
   const connection: Fact = [
     "Shopify",
@@ -159,7 +159,6 @@ export function shopifyFacts(status: ShopStatus, lastWebhookAt: number | null, n
     ["Last change from Shopify", ageOf(lastWebhookAt, "none in the last seven days", now)],
     ["Last comparison with Shopify", ageOf(reconciledAt, "never", now)],
     ["Corrections by the last comparison", reconciledRows === null ? "–" : reconciledRows.toLocaleString("en")],
-    ["All data loaded", ageOf(loadedAt, "never", now)],
   ];
 }
 
@@ -173,13 +172,14 @@ function ageOf(ms: number | null, otherwise: string, now: number): ComponentChil
 
 function DataFacts({ status, lastWebhookAt, now }: Summary) {
   const { inbox, dataRequests } = status;
-  const inboxFacts: Fact[] = [
+  const workFacts: Fact[] = [
+    ["All data loaded", ageOf(status.loadedAt, "never", now)],
     ["Waiting in the inbox", inbox.waiting.toLocaleString("en")],
     ["Failed in the inbox", inbox.failed.toLocaleString("en")],
   ];
   const facts: Fact[] = [
     ...shopifyFacts(status, lastWebhookAt, now),
-    ...(wasConnected(status, lastWebhookAt) ? inboxFacts : []),
+    ...(wasConnected(status, lastWebhookAt) ? workFacts : []),
     [
       "Open data requests",
       dataRequests.length === 0 ? (

@@ -28,7 +28,7 @@ export function FieldTable({ fields }: Pick<FieldRows, "fields">) {
           <Cell label="Edited by">{subscriberEditable ? "you and subscribers" : "you"}</Cell>
           <Cell label="Personal">{personal ? "yes" : "no"}</Cell>
           <Cell>
-            <div class="actions">
+            <div class="actions in-line">
               <Link id={`edit-${key}`} to={`${FIELDS}/edit/${key}`} aria-label={`Edit ${label}`}>
                 Edit
               </Link>
