@@ -21,7 +21,7 @@ export function audited(
   return store.audited(shop.id, auditEntry(actor, now, action, details));
 }
 
-/** Writes an entry of what changes nothing that is stored, such as a look at a secret or a person. */
+/** Writes an entry of an act that changes no stored data, such as a look at a secret or a person. */
 export async function noteInAudit(
   store: Pick<Store, "audit">,
   { shop, actor }: ActorInShop,

@@ -18,7 +18,7 @@ interface FoundRow {
   cycleNumber: number;
 }
 
-/** Whether a text can name what deliveries are about. */
+/** Whether a text can name a subject of deliveries. */
 export function isSubject(typed: string): boolean {
   const text = subjectText(typed);
   return NUMBER.test(text) || RESOURCES.some((resource) => isRowName(resource, text));
@@ -29,8 +29,8 @@ function subjectText(typed: string): string {
 }
 
 /**
- * Finds what deliveries have to be about, as somebody typed it: a gid, an internal id, or a number, also as `#1042`. A
- * number may be of a contract, an order and a customer at once. Deliveries about a customer are those about their
+ * Finds the subjects that a typed text names: a gid, an internal id, or a number, also as `#1042`. A number may be of a
+ * contract, an order and a customer at once. Deliveries about a customer are those about their
  * newest contracts too.
  * @returns an empty list if the text names nothing
  */

@@ -24,7 +24,7 @@ export function resourceNamed(text: string): Resource | undefined {
 }
 
 /**
- * Finds the internal id of a row, as somebody typed it: an internal id, a gid, or a number, also as `#1042`.
+ * Finds the internal id of the row that a typed text names: an internal id, a gid, or a number, also as `#1042`.
  * @param resource which a number is of
  * @returns undefined if the shop has no such row
  */

@@ -1,5 +1,5 @@
 // Without a script, all of this is missing, and the page still works: times in the viewer's time zone, copying, choosing
-// all, and live lists. In the platform's admin the page needs the script: links and forms have no ID token, a fetch has.
+// all, and live lists. In the platform's admin the page needs the script: only a fetch has an ID token.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -97,7 +97,7 @@ function isSelecting(live) {
   return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
 }
 
-/** The live part's text that is shown, by its element. */
+/** The shown text of each live part. */
 const shownTexts = new WeakMap();
 
 async function refresh(live) {

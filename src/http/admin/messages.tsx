@@ -79,7 +79,7 @@ export function tooMany(seconds: number): Response {
   return respondMessage(429, "Too many attempts", content, { headers: { "Retry-After": String(seconds) } });
 }
 
-/** Refuses what a person does not do so often. */
+/** Refuses a change of a shop that made too many changes within minutes. */
 export function tooManyActions(seconds: number, { frame }: Visitor): Response {
   const content = (
     <p>

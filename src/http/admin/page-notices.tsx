@@ -7,7 +7,7 @@ import { sentence } from "../../lib/text.ts";
 import type { AdminTab, Notice } from "./admin-request.ts";
 import { Copyable, Link, NewKeyPart, Time } from "./components.tsx";
 
-/** What pages say as long as it is true. */
+/** Notices that stay until their cause ends. */
 export interface StandingNotices {
   load: UnfinishedLoad | null;
   alerts: readonly Alert[];

@@ -39,7 +39,7 @@ import type { Door, Visitor } from "./visitor.ts";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 
-/** The begin of the paths whose pages may be a look at a person, which is an entry of the audit list. */
+/** A page below these paths may show a person. Each such look is an entry of the audit list. */
 const LOOKS = ["/data/browse/", "/fields/values/"];
 
 /** The settings page behind a door. */
@@ -173,7 +173,7 @@ async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promi
   return respondPage(page, kept, isPost ? [] : await takeNotices(site, kept, path), standing);
 }
 
-/** Reads what pages say as long as it is true. A tab that shows it in its content is left out. */
+/** Reads the standing notices, without those that the tab shows in its content. */
 async function standingNotices({ store, now }: Site, shopId: number, tab: AdminTab): Promise<StandingNotices> {
   const [load, alerts] = await Promise.all([
     tab === "/data" || tab === "/overview" ? null : unfinishedLoad(store, shopId, now()),

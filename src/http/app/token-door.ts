@@ -36,7 +36,7 @@ export interface TokenDoor extends Door {
   bounce: RouteHandler;
 }
 
-/** A new ID token that is refused so soon after the bounce is not replaced by another one. */
+/** If a new ID token is refused so soon after the bounce, the door does not ask for another one. */
 const BOUNCE_AGAIN_AFTER_MS = 20_000;
 const BEARER = /^Bearer ([\w.-]+)$/i;
 

@@ -26,7 +26,7 @@ export interface AuditPage {
 
 /** The audit list of each shop: who did what, from where, and when. */
 export interface AuditStore {
-  /** Adds an entry of what changes nothing that is stored. `Store.audited` writes the entries of changes. */
+  /** Adds an entry of an act that changes no stored data. `Store.audited` writes the entries of changes. */
   add(shopId: number, entry: AuditEntry): Promise<void>;
   /** Returns the entries beside a place, newest first. It looks through the whole list. */
   list(shopId: number, filter: AuditFilter, place: AuditPlace, limit: number): Promise<NumberedEntry[]>;

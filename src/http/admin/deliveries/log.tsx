@@ -99,7 +99,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
   return { ...page, isNewest, added: 0 };
 }
 
-/** Reads a page. One look into the log covers a part of it, so this looks again while the page is not full. */
+/** Reads a page. One look covers only a part of the log, so this looks again until the page is full. */
 async function searchPage(
   { deliveries, steadyTime }: LogSource,
   shopId: number,

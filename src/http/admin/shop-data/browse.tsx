@@ -19,7 +19,7 @@ const KEPT_CURSORS = 20;
 interface Browse {
   shop: Shop;
   resource: Resource;
-  /** Which row was looked for; empty if none was. */
+  /** The typed name of a row; empty without one. */
   typed: string;
   filter: RowFilter | undefined;
   /** The cursors of the pages from the newest one to this one. */

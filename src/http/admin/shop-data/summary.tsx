@@ -145,7 +145,7 @@ function Counts({ counts }: { counts: ResourceCounts }) {
   );
 }
 
-/** Says what came from Shopify, and when. Nothing came to a shop that never was connected. */
+/** Says what Shopify sent, and when. Empty for a shop that was never connected. */
 export function shopifyFacts(status: ShopStatus, lastWebhookAt: number | null, now: number): Fact[] {
   const { hasConnection, trouble, uninstalledAt, reconciledAt, reconciledRows } = status;
   const isConnected = hasConnection && trouble === null && uninstalledAt === null;
