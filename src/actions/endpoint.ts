@@ -36,13 +36,16 @@ export async function saveEndpoint(
   const topics = change.topics === undefined ? undefined : parseTopics(change.topics);
   if (url === "") throw invalid("enter the URL of the endpoint");
   const unresolved = url === undefined ? undefined : await acceptEndpoint(url, resolve, allow);
-  const before = auditedSettings(await store.webhooks.settings(shop.id));
+  const stored = await store.webhooks.settings(shop.id);
+  const isSame = (url ?? stored.url) === stored.url && String(topics ?? stored.topics) === String(stored.topics);
+  const before = auditedSettings(stored);
   const after = auditedSettings({ url: url ?? null, topics: topics ?? [] });
   const changed = {
     before,
     after: { ...before, ...(url !== undefined && { host: after.host }), ...(topics && { topics: after.topics }) },
   };
-  const settings = await audited(store, { shop, actor }, now, "endpoint.changed", changed).webhooks.set(
+  const { webhooks } = isSame ? store : audited(store, { shop, actor }, now, "endpoint.changed", changed);
+  const settings = await webhooks.set(
     shop.id,
     { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) },
     now,

@@ -141,6 +141,8 @@ export async function changeShop(
   const texts = (values: SettingsChange) =>
     Object.fromEntries(Object.keys(change).map((name) => [name, String(values[name as keyof SettingsChange])]));
   const action = Object.keys(change).join() === "triggers" ? "triggers.changed" : "shop.changed";
-  const { shops } = audited(store, { shop, actor }, now, action, { before: texts(settings), after: texts(change) });
+  const [before, after] = [texts(settings), texts(change)];
+  const isSame = action === "triggers.changed" && before["triggers"] === after["triggers"];
+  const { shops } = isSame ? store : audited(store, { shop, actor }, now, action, { before, after });
   return { shop: await shops.set(shop.domain, change), warnings };
 }

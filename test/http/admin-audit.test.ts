@@ -42,6 +42,21 @@ test("each change on the page is in the audit list of its shop, without secrets 
   expect(await store.audit.list(other.id, {}, {}, 50)).toEqual([]);
 });
 
+test("a form that saves what is stored already leaves no entry", async () => {
+  const { post, store, shop } = await signedIn();
+  const save = async (path: string) => {
+    await post("/admin/webhooks", { url: `https://93.184.216.34/${path}` });
+    await post("/admin/webhooks/topics", { topics: "order.failed" });
+    await post("/admin/triggers", { triggers: ["subscription-created", "endpoint-failing"] });
+    await post("/admin/style", { source: `p { color: red } /* ${path} */` });
+    return (await store.audit.list(shop.id, {}, {}, 50)).length;
+  };
+  const first = await save("a");
+  expect(first).toBe(5);
+  expect(await save("a")).toBe(first);
+  expect(await save("b")).toBe(first + 2);
+});
+
 test("a refused form leaves no entry", async () => {
   const { post, store, shop } = await signedIn();
   const before = await store.audit.list(shop.id, {}, {}, 50);

@@ -18,7 +18,8 @@ export function styleStore(db: QuietDatabase): StyleStore {
     async set(shopId, { source, hash }) {
       await db.run(
         sql`INSERT INTO widget_styles (shop_id, source, hash) VALUES (${shopId}, ${source}, ${hash})
-          ON CONFLICT (shop_id) DO UPDATE SET source = excluded.source, hash = excluded.hash`,
+          ON CONFLICT (shop_id) DO UPDATE SET source = excluded.source, hash = excluded.hash
+          WHERE widget_styles.hash <> excluded.hash`,
       );
     },
 
