@@ -92,7 +92,9 @@ async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patie
       return failed(`${file} is not the key that stored secrets were encrypted with`, restore);
     return passed(isCompared ? `${file} opens the stored secrets` : `${file} was not compared with the database`);
   } catch (thrown) {
-    return failed(messageOf(thrown), restore);
+    const cause = thrown instanceof Error ? thrown.cause : undefined;
+    const isForbidden = ["EACCES", "EPERM"].includes(codeOf(cause));
+    return failed(messageOf(thrown), isForbidden ? `run sds as ${ownerName(file)}, who owns it` : restore);
   }
 }
 

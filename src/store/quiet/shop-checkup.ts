@@ -42,7 +42,7 @@ export function shopCheckup(db: QuietDatabase): ShopCheckup {
     async grantedScopes() {
       const groups = await db.all<{ scopes: string; count: number; domain: string }>(
         sql`SELECT scopes, count(*) AS count, min(domain) AS domain FROM connections JOIN shops ON shops.id = shop_id
-          WHERE ${isOurs} GROUP BY scopes ORDER BY count(*) DESC LIMIT 1000`,
+          WHERE ${isOurs} GROUP BY scopes ORDER BY count(*) DESC`,
       );
       return groups.map((group) => ({ ...group, scopes: group.scopes.split(",").filter((scope) => scope !== "") }));
     },

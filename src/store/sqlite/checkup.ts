@@ -39,7 +39,7 @@ function problemOf(thrown: unknown): StoreProblem {
 }
 
 /**
- * Searches the whole database for damage. Takes about a second for 1 GB.
+ * Searches the whole database for damage. Blocks this process meanwhile.
  * @returns the first damage; undefined for a whole database
  */
 export function findDamage(folder: string): string | undefined {
