@@ -95,7 +95,10 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(resources, () => work.wakeAll());
-  const monitor = openMonitor(resources, () => http.readiness.isReady);
+  const monitor = openMonitor(resources, {
+    isReady: () => http.readiness.isReady,
+    fewestPoints: () => work.platform.client.fewestPoints(),
+  });
   const work = openWork({ ...resources, membership, observer: monitor?.metrics });
   const http = openHttp(resources, work, monitor?.metrics);
   const { server } = http;
@@ -225,6 +228,7 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
       await noteAddress(program, address);
       // The log says at once if the program is not ready, for instance because the disk is full.
       await program.readiness.reason();
+      void monitor?.refresh();
       return address;
     },
     stop() {

@@ -8,6 +8,7 @@ import { isoUtc } from "../lib/time.ts";
 import { cancelUninstalled } from "../shopify/sync/uninstalled.ts";
 import type { DataRequestStore } from "../store/port/data-requests.ts";
 import { failureFields } from "../store/port/store-error.ts";
+import type { Monitor } from "./monitor.ts";
 import type { AppResources, Work } from "./work.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -26,6 +27,7 @@ type JobDependencies = AppResources &
     authenticator: ApiKeyAuthenticator;
     readiness: Readiness;
     wrongKeys: WrongKeyLog;
+    monitor: Monitor | undefined;
     /** The clock by which counts of wrong sign-in tokens expire. */
     steadyTime: () => number;
   };
@@ -33,7 +35,7 @@ type JobDependencies = AppResources &
 /** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { firstLoader, teller, membership, recordWriter, steadyTime, config } = dependencies;
+  const { firstLoader, teller, membership, recordWriter, steadyTime, config, monitor } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
   /** Makes a job that only the leader does, for all nodes. */
@@ -46,6 +48,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
     ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
     ["* * * * * *", "check whether the database can be used again", () => readiness.watch()],
+    ["*/15 * * * * *", "read the figures of the metrics", async () => monitor?.refresh()],
     ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
     [
       "35 * * * * *",

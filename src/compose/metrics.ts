@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { DELIVERY_KINDS, type DeliveryKind } from "../domain/deliveries/delivery.ts";
 import { ANSWER_STATUSES } from "../http/respond.ts";
 import { type AnsweredRequest, OTHER_ROUTE } from "../http/server.ts";
+import type { Figures } from "./figures.ts";
 
 const OUTCOMES = ["delivered", "failed"] as const;
 const REQUEST_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
@@ -9,18 +10,26 @@ const ATTEMPT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-interface Facts {
+/** What the metrics show of the program when they are asked for. */
+export interface MetricsSource {
   version: string;
   engine: "sqlite" | "postgres";
   /** Whether the program can take work. */
   isReady: () => boolean;
+  /** The platform's points of the shop that has the fewest; undefined before the platform's first answer. */
+  fewestPoints: () => number | undefined;
+  /** The last figures of the database; undefined before the first reading. */
+  figures: () => Figures | undefined;
+  /** Epoch milliseconds. */
+  now: () => number;
 }
 
 /**
  * Creates the metrics of docs/operating.md. Counters have all their labels from the start: `rate` misses the first
  * increase of a series that begins with it. No label tells a shop, a host, a path or a person.
  */
-export function createMetrics({ version, engine, isReady }: Facts) {
+export function createMetrics(source: MetricsSource) {
+  const { version, engine } = source;
   const registry = new Registry();
   const registers = [registry];
   new Gauge({
@@ -29,20 +38,94 @@ export function createMetrics({ version, engine, isReady }: Facts) {
     labelNames: ["version", "engine"],
     registers,
   }).set({ version, engine }, 1);
-  new Gauge({
-    name: "sds_ready",
-    help: "1 if the program can take work",
-    registers,
-    collect() {
-      this.set(isReady() ? 1 : 0);
-    },
-  });
-  const work = workMetrics(registers);
+  addGauges(registers, source);
   return {
     ...requestMetrics(registers),
-    ...work,
+    ...workMetrics(registers),
     text: () => registry.metrics(),
   };
+}
+
+type GaugeValue = number | null | undefined;
+
+/** Returns functions that add a gauge, which is read at each scrape. */
+function gaugesOf(registers: Registry[]) {
+  /** Adds a gauge. While `read` returns no value, there is no series. */
+  function gauge(name: string, help: string, read: () => GaugeValue): void {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        const value = read();
+        if (value === undefined || value === null) this.remove();
+        else this.set(value);
+      },
+    });
+  }
+  function gaugeByState(name: string, help: string, read: () => Record<string, number> | undefined): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: ["state"],
+      registers,
+      collect() {
+        for (const [state, value] of Object.entries(read() ?? {})) this.set({ state }, value);
+      },
+    });
+  }
+  return { gauge, gaugeByState };
+}
+
+function addGauges(registers: Registry[], { isReady, fewestPoints, figures, now }: MetricsSource): void {
+  const { gauge, gaugeByState } = gaugesOf(registers);
+  /** Seconds from a time until now. */
+  const since = (at: GaugeValue) => (at === undefined || at === null ? at : Math.max(0, now() - at) / 1_000);
+  const figure = (read: (last: Figures) => GaugeValue) => () => {
+    const last = figures();
+    return last && read(last);
+  };
+
+  gauge("sds_ready", "1 if the program can take work", () => (isReady() ? 1 : 0));
+  gaugeByState("sds_deliveries", "Deliveries of all shops that wait or are dead", () => figures()?.totals.deliveries);
+  gauge(
+    "sds_delivery_oldest_due_seconds",
+    "How long the oldest due delivery has been due; 0 if none is due",
+    figure(({ totals }) => since(totals.firstDueAt) ?? 0),
+  );
+  gaugeByState("sds_inbox", "Items in the inboxes of all shops", () => figures()?.totals.inbox);
+  gauge("sds_platform_points_available", "The platform's points of the shop that has the fewest", fewestPoints);
+  gauge(
+    "sds_shops_disconnected",
+    "Shops whose connection the platform refuses",
+    figure(({ totals }) => totals.refusedShops),
+  );
+  gauge(
+    "sds_oldest_reconciliation_seconds",
+    "Age of the oldest reconciliation of the shops that the platform accepts",
+    figure(({ totals }) => since(totals.reconciledAt)),
+  );
+  gauge(
+    "sds_database_bytes",
+    "Size of the database",
+    figure(({ database }) => database.bytes),
+  );
+  gauge(
+    "sds_wal_bytes",
+    "Size of the write-ahead log of SQLite",
+    figure(({ database }) => database.walBytes),
+  );
+  gauge(
+    "sds_disk_free_bytes",
+    "Free space on the disk of the data folder",
+    figure((last) => last.diskFreeBytes),
+  );
+  gauge(
+    "sds_last_backup_timestamp_seconds",
+    "When the last complete sds backup began; 0 without one",
+    // PostgreSQL is backed up with its own tools.
+    figure(({ database }) => (database.walBytes === null ? null : (database.lastBackupAt ?? 0) / 1_000)),
+  );
 }
 
 function requestMetrics(registers: Registry[]) {

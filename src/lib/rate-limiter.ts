@@ -25,6 +25,8 @@ export interface RateLimiter {
    *   waits
    */
   reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
+  /** Returns the points that should be available now; undefined before the server's first report. */
+  available(): number | undefined;
 }
 
 interface Caller {
@@ -49,15 +51,20 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   /** The caller for whom the limiter waits until the server has restored enough points. `interrupt` ends this wait. */
   let savingFor: { caller: Caller; interrupt: () => void } | undefined;
 
+  function available(): number | undefined {
+    if (status === undefined) return undefined;
+    const restored = ((clock() - statusAt) / 1000) * status.restoreRate;
+    return Math.min(status.maximumAvailable, status.currentlyAvailable + restored) - reserved;
+  }
+
   function waitFor({ cost, priority, sparePart }: Caller): number {
     if (status === undefined) return 0;
-    const { maximumAvailable, currentlyAvailable, restoreRate } = status;
-    const restored = ((clock() - statusAt) / 1000) * restoreRate;
-    const available = Math.min(maximumAvailable, currentlyAvailable + restored) - reserved;
+    const { maximumAvailable, restoreRate } = status;
+    const points = available() ?? 0;
     const spare = queue.hasMoreUrgent(priority) ? 0 : sparePart * maximumAvailable;
     const needed = Math.max(cost, Math.min(cost + spare, maximumAvailable));
-    if (available >= needed || restoreRate <= 0) return 0;
-    return Math.min(Math.ceil(((needed - available) / restoreRate) * 1000), MAX_WAIT_MS);
+    if (points >= needed || restoreRate <= 0) return 0;
+    return Math.min(Math.ceil(((needed - points) / restoreRate) * 1000), MAX_WAIT_MS);
   }
 
   /** Waits until a caller's points are restored. @returns whether the wait was interrupted by a more urgent caller */
@@ -84,6 +91,7 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   }
 
   return {
+    available,
     async reserve(cost, priority, sparePart = 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
       queue.add({ cost, priority, sparePart, proceed: resolve });

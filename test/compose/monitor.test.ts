@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { temporaryFolder, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
@@ -10,18 +11,60 @@ import { promtool, scrape } from "../support/scrape.ts";
 
 const ENGINES = hasPostgres() ? ["sqlite", "postgres"] : ["sqlite"];
 
-async function monitored(engine = "sqlite", env: Record<string, string> = {}) {
+async function opened(engine: string) {
   const database =
     engine === "sqlite"
       ? {}
       : { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key") };
-  const test = await testApp({ SDS_METRICS: "127.0.0.1:0", SDS_EGRESS_ALLOW: "127.0.0.0/8", ...database, ...env });
+  return testApp({ SDS_METRICS: "127.0.0.1:0", SDS_EGRESS_ALLOW: "127.0.0.0/8", ...database });
+}
+
+async function monitored(engine = "sqlite") {
+  const test = await opened(engine);
   const address = await test.app.start();
   const value = async (series: string) => (await scrape(test.app)).value(series);
   return { ...test, address, value };
 }
 
 describe.each(ENGINES)("metrics on %s", (engine) => {
+  test("show what all shops have in the database", async () => {
+    const { app, clock, addShop } = await opened(engine);
+    const { shop } = await addShop();
+    await app.store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: ["subscription.created"] }, 1);
+    await app.store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, clock.now() - 60_000);
+    await app.store.connections.connect(shop.id, "token", TOKENS, [], clock.now() - 7_200_000);
+    await receiveFailed(app.store, shop, 2);
+    app.sender.wake = () => undefined;
+    app.processor.wake = () => undefined;
+    await app.start();
+    const { value, names, text } = await scrape(app);
+    const values = Object.fromEntries(
+      [
+        'sds_deliveries{state="pending"}',
+        'sds_deliveries{state="dead"}',
+        'sds_inbox{state="failed"}',
+        "sds_shops_disconnected",
+        "sds_last_backup_timestamp_seconds",
+        "sds_platform_points_available",
+      ].map((series) => [series, value(series)]),
+    );
+    expect(values).toEqual({
+      'sds_deliveries{state="pending"}': 1,
+      'sds_deliveries{state="dead"}': 0,
+      'sds_inbox{state="failed"}': 2,
+      sds_shops_disconnected: 0,
+      sds_last_backup_timestamp_seconds: engine === "sqlite" ? 0 : undefined,
+      sds_platform_points_available: undefined,
+    });
+    expect(value("sds_delivery_oldest_due_seconds")).toBeGreaterThanOrEqual(60);
+    expect(value("sds_oldest_reconciliation_seconds")).toBeGreaterThanOrEqual(7_200);
+    expect(value("sds_database_bytes")).toBeGreaterThan(0);
+    expect(value("sds_wal_bytes") === undefined).toBe(engine === "postgres");
+    if (engine === "sqlite") expect(value("sds_disk_free_bytes")).toBeGreaterThan(0);
+    expect(names).toContain("sds_platform_points_available");
+    expect((await promtool(["check", "metrics"], text)) ?? "").toBe("");
+  });
+
   test("say the build, readiness, and the work that was done", async () => {
     const { app, addShop, value } = await monitored(engine);
     expect(await value(`sds_build_info{version="${version}",engine="${engine}"}`)).toBe(1);

@@ -48,6 +48,7 @@ export async function everyOperation(store: Store): Promise<void> {
   await signIn(store, shop);
   await store.check();
   await store.figures();
+  await store.totals.read(START);
   await store.checkpoint();
   await removeShop(store, shop.domain);
   await store.shops.removing();

@@ -40,6 +40,8 @@ export interface AdminGraphqlClient extends GraphqlClient {
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** Whether the platform was slow to answer the last request about the shop. Waits for points do not count. */
   isSlow(shopId: number): boolean;
+  /** Returns the points of the shop that has the fewest now; undefined before the platform's first answer. */
+  fewestPoints(): number | undefined;
   /** Makes all requests fail from now on, also those under way. May be called twice. */
   stop(): void;
 }
@@ -119,6 +121,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
       query: (shop, operation, variables) => run(shop, queryOf(operation, variables), options),
     }),
     isSlow,
+    fewestPoints: limits.fewestPoints,
     stop: () => stopping.abort(),
   };
 }

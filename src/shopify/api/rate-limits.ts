@@ -53,6 +53,12 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
+    /** Returns the points of the shop that has the fewest now; undefined before the first report. */
+    fewestPoints(): number | undefined {
+      const points = [...limiters.values()].flatMap((limiter) => limiter.available() ?? []);
+      return points.length === 0 ? undefined : points.reduce((least, each) => Math.min(least, each));
+    },
+
     /** Waits until the shop should have enough points. @returns a function to call after the response */
     async reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints> {
       const end = await begin(shopId, query);

@@ -17,6 +17,7 @@ import type { SettingsPageStore } from "./settings-page.ts";
 import type { ShopStore } from "./shops.ts";
 import type { StyleStore } from "./styles.ts";
 import type { SyncStore } from "./syncs.ts";
+import type { TotalsStore } from "./totals.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export const EPOCH_BYTES = 32;
@@ -84,6 +85,7 @@ export interface Store {
   alerts: AlertStore;
   settingsPage: SettingsPageStore;
   audit: AuditStore;
+  totals: TotalsStore;
   /**
    * Returns the stores for one change. It writes the entry of the shop's audit list in the transaction of the change. A
    * change that throws or changes nothing writes none.

@@ -18,6 +18,7 @@ import { shopRemoval } from "./shop-removal.ts";
 import { shopStore } from "./shops.ts";
 import { styleStore } from "./styles.ts";
 import { syncStore } from "./syncs.ts";
+import { totalsStore } from "./totals.ts";
 import { webhookStore } from "./webhooks.ts";
 
 /** What the quiet stores need. */
@@ -48,6 +49,7 @@ export function quietStores({ db, slow, vault, random }: QuietResources) {
     alerts: alertStore(db, vault, random),
     settingsPage: settingsPageStore(db, vault),
     audit: auditStore(db),
+    totals: totalsStore(db),
   };
 }
 

@@ -1,0 +1,130 @@
+import { type SQL, sql as template } from "drizzle-orm";
+import { nextTurn } from "../../lib/waits.ts";
+import type { Totals, TotalsStore } from "../port/totals.ts";
+import { either, type QuietDatabase, type StatementValue, sql } from "./quiet-database.ts";
+
+/** Rows of a slice. On SQLite, a slice blocks the program. */
+const SLICE = 500;
+
+/** Rows in the order of an index that leads with the shop. */
+interface IndexWalk {
+  from: SQL;
+  condition: SQL;
+  /** The columns of the index, which the rows have too. The first one is the id of the shop. */
+  columns: readonly string[];
+  selected?: SQL;
+}
+
+type IndexRow = Record<string, StatementValue>;
+
+/** Counts the waiting and failed work of all shops, and what their connections need. */
+export function totalsStore(db: QuietDatabase): TotalsStore {
+  return {
+    async read(now) {
+      const waiting = await countWaiting(db);
+      return {
+        deliveries: { ...waiting.counts, dead: await countRows(walk(db, deadDeliveries(db))) },
+        firstDueAt: waiting.firstDueAt,
+        inbox: { waiting: await countRows(walk(db, INBOX.waiting)), failed: await countRows(walk(db, INBOX.failed)) },
+        ...(await readConnections(db, now)),
+      };
+    },
+  };
+}
+
+/** SQLite would sometimes choose an index of the whole log. */
+function deliveriesBy(db: QuietDatabase, index: "deliveries_due" | "deliveries_dead"): SQL {
+  return either(db, { sqlite: sql`deliveries INDEXED BY ${template.raw(index)}`, postgres: sql`deliveries` });
+}
+
+function deadDeliveries(db: QuietDatabase): IndexWalk {
+  const from = deliveriesBy(db, "deliveries_dead");
+  return { from, condition: sql`status = 'dead'`, columns: ["shop_id", "kind", "number"] };
+}
+
+const INBOX: Record<"waiting" | "failed", IndexWalk> = {
+  waiting: {
+    from: sql`inbox`,
+    condition: sql`next_attempt_at IS NOT NULL`,
+    columns: ["shop_id", "needs_platform", "next_attempt_at", "number"],
+  },
+  failed: { from: sql`inbox`, condition: sql`status = 'failed'`, columns: ["shop_id", "number"] },
+};
+
+async function countWaiting(db: QuietDatabase) {
+  const counts = { pending: 0, retrying: 0 };
+  let firstDueAt: number | null = null;
+  const due: IndexWalk = {
+    from: deliveriesBy(db, "deliveries_due"),
+    condition: sql`claimable_at IS NOT NULL`,
+    columns: ["shop_id", "kind", "claimable_at", "number"],
+    selected: sql`status`,
+  };
+  for await (const rows of walk<{ status: "pending" | "retrying"; claimable_at: number }>(db, due))
+    for (const { status, claimable_at } of rows) {
+      counts[status] += 1;
+      firstDueAt = Math.min(firstDueAt ?? claimable_at, claimable_at);
+    }
+  return { counts, firstDueAt };
+}
+
+async function readConnections(db: QuietDatabase, now: number): Promise<Pick<Totals, "refusedShops" | "reconciledAt">> {
+  const totals = { refusedShops: 0, reconciledAt: null as number | null };
+  // A future time was noted before the clock was set back.
+  const connections: IndexWalk = {
+    from: sql`(
+      SELECT connections.shop_id, connected_at, trouble IS NOT NULL AS refused,
+        CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
+          WHEN loads.last_started_at <= ${now} THEN loads.last_started_at ELSE 0 END AS covered
+      FROM connections JOIN shops ON shops.id = connections.shop_id AND removal_started_at IS NULL
+      LEFT JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
+      LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+    ) AS connected`,
+    condition: sql`true`,
+    columns: ["shop_id"],
+    selected: sql`connected_at, refused, covered`,
+  };
+  for await (const rows of walk<{ connected_at: number; refused: boolean | 0 | 1; covered: number }>(db, connections))
+    for (const { connected_at, refused, covered } of rows) {
+      const reconciledAt = Math.max(connected_at, covered);
+      if (refused) totals.refusedShops += 1;
+      else totals.reconciledAt = Math.min(totals.reconciledAt ?? reconciledAt, reconciledAt);
+    }
+  return totals;
+}
+
+async function countRows(slices: AsyncIterable<readonly unknown[]>): Promise<number> {
+  let count = 0;
+  for await (const rows of slices) count += rows.length;
+  return count;
+}
+
+/**
+ * Reads rows in the order of an index, slice by slice, each in its own turn of the event loop. SQLite uses only the
+ * first columns of a row comparison, so rows after a position are found in steps: first those that share all columns
+ * but the last, then those that share fewer.
+ */
+async function* walk<R extends object>(db: QuietDatabase, { from, condition, columns, selected }: IndexWalk) {
+  const names = columns.map((name) => template.raw(name));
+  const list = template.join(selected === undefined ? names : [...names, selected], sql`, `);
+  let position: StatementValue[] = [0];
+  let slice: (R & IndexRow)[];
+  do {
+    slice = [];
+    for (let shared = position.length - 1; shared >= 0 && slice.length < SLICE; shared -= 1) {
+      const after = position.slice(0, shared + 1).map((value, index) => {
+        const name = template.raw(columns[index] ?? "");
+        return index === shared ? sql`${name} > ${value}` : sql`${name} = ${value}`;
+      });
+      const where = template.join([condition, ...after], sql` AND `);
+      const order = template.join(names.slice(shared), sql`, `);
+      const limit = SLICE - slice.length;
+      const found = sql`SELECT ${list} FROM ${from} WHERE ${where} ORDER BY ${order} LIMIT ${limit}`;
+      slice.push(...(await db.all<R & IndexRow>(found)));
+    }
+    yield slice;
+    const last = slice.at(-1);
+    position = columns.map((name) => last?.[name] ?? 0);
+    await nextTurn();
+  } while (slice.length === SLICE);
+}
