@@ -1,4 +1,4 @@
-import type { Actor } from "../domain/audit.ts";
+import type { Actor, AuditedValues } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { archiveField as archive, type FieldDefinition, fieldNamed } from "../domain/fields/definition.ts";
 import { type FieldValue, parseValueText, storedValue } from "../domain/fields/value.ts";
@@ -22,14 +22,12 @@ interface DefinitionsRequest {
 
 /** Archives a field, on any plan. @throws SdsError `not_found` */
 export function archiveField(
-  store: Pick<Store, "audited">,
+  store: Pick<Store, "fields" | "audited">,
   by: ActorInShop,
   key: string,
   now: number,
 ): Promise<FieldDefinition[]> {
-  const details = { subject: key, after: { archived: true } };
-  const { fields } = audited(store, by, now, "fields.changed", details);
-  return fields.update(by.shop.id, (all) => archive(all, key, now));
+  return update(store, by, key, (all) => archive(all, key, now), now);
 }
 
 /**
@@ -42,8 +40,34 @@ export async function changeFields(
   now: number,
 ): Promise<{ fields: FieldDefinition[]; warnings: string[] }> {
   const warnings = checkAccess(shop, "custom fields", actor);
-  const { fields } = audited(store, { shop, actor }, now, "fields.changed", { subject });
-  return { fields: await fields.update(shop.id, change), warnings };
+  return { fields: await update(store, { shop, actor }, subject, change, now), warnings };
+}
+
+/** Changes the definitions. The entry of the audit list has what changes in the definition of one field. */
+async function update(
+  store: Pick<Store, "fields" | "audited">,
+  by: ActorInShop,
+  subject: string,
+  change: DefinitionsRequest["change"],
+  now: number,
+): Promise<FieldDefinition[]> {
+  const stored = await store.fields.list(by.shop.id);
+  const [before, after] = [auditedField(stored, subject), auditedField(change(stored), subject)];
+  const isSame = Bun.deepEquals(before, after);
+  const { fields } = isSame ? store : audited(store, by, now, "fields.changed", { subject, before, after });
+  return fields.update(by.shop.id, change);
+}
+
+function auditedField(fields: readonly FieldDefinition[], key: string): AuditedValues {
+  const field = fields.find((each) => each.key === key);
+  if (field === undefined) return {};
+  const { label, type, options, subscriberEditable, personal, archivedAt } = field;
+  const yesOrNo = (isTrue: boolean) => (isTrue ? "yes" : "no");
+  return {
+    ...{ label, type, options: options.join(", ") },
+    "subscribers may edit": yesOrNo(subscriberEditable),
+    ...{ personal: yesOrNo(personal), archived: yesOrNo(archivedAt !== null) },
+  };
 }
 
 /** A subscription with its custom fields that are not archived. */

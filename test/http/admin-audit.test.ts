@@ -57,6 +57,24 @@ test("a form that saves what is stored already leaves no entry", async () => {
   expect(await save("b")).toBe(first + 2);
 });
 
+test("an entry of a custom field has what changed in its definition", async () => {
+  const { post, html } = await signedIn();
+  const note = { key: "note", label: "Note", type: "choice", options: "red", personal: "yes" };
+  await post("/admin/fields", note);
+  for (const _ of ["once", "again"])
+    await post("/admin/fields/edit/note", { ...note, label: "Gift", options: "red\nblue" });
+  await post("/admin/fields/archive/note");
+  await post("/admin/fields/restore/note");
+  const page = await html("/admin/audit?what=fields.changed");
+  const changes = [...page.matchAll(/<td role="cell">(note: [^<]*)<\/td>/g)].map(([, text]) => text);
+  expect(changes).toEqual([
+    "note: archived yes → no",
+    "note: archived no → yes",
+    "note: label Note → Gift, options red → red, blue",
+    "note: label Note, type choice, options red, subscribers may edit no, personal yes, archived no",
+  ]);
+});
+
 test("a refused form leaves no entry", async () => {
   const { post, store, shop } = await signedIn();
   const before = await store.audit.list(shop.id, {}, {}, 50);

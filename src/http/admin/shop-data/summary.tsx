@@ -145,7 +145,7 @@ function Counts({ counts }: { counts: ResourceCounts }) {
   );
 }
 
-/** Says what Shopify sent, and when. Empty for a shop that was never connected. */
+/** Says whether the shop is connected, what Shopify sent, and when. */
 export function shopifyFacts(status: ShopStatus, lastWebhookAt: number | null, now: number): Fact[] {
   const { hasConnection, trouble, uninstalledAt, reconciledAt, reconciledRows } = status;
   const isConnected = hasConnection && trouble === null && uninstalledAt === null;
