@@ -1,5 +1,5 @@
 import type { Membership } from "../cluster/membership.ts";
-import { isLastAttempt, type Pace } from "../domain/deliveries/delivery.ts";
+import type { Pace } from "../domain/deliveries/delivery.ts";
 import type { Log } from "../lib/log.ts";
 import { createTurnLoop, type TurnLoop } from "../lib/turn-loop.ts";
 import { nextTurn, type Sleep } from "../lib/waits.ts";
@@ -7,6 +7,7 @@ import type { AttemptResult, Claim, DeliveryQueue } from "../store/port/deliveri
 import { failureFields } from "../store/port/store-error.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { createFailureLog, type FailureLog } from "./failure-log.ts";
 
 export interface SenderSettings {
   /** The most attempts at the same time, for all shops together. */
@@ -75,7 +76,7 @@ interface SenderState extends Dependencies {
   settings: SenderSettings;
   loop: TurnLoop;
   limiter: ConcurrencyLimiter;
-  logFailure: (result: AttemptResult) => void;
+  failureLog: FailureLog;
   /** How long an attempt and its recording may take. */
   leaseMs: number;
   /** The deliveries that are being attempted, by id. */
@@ -112,7 +113,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
       },
     }),
     limiter: createConcurrencyLimiter(settings.concurrency, settings.perShop, dependencies.clock),
-    logFailure: createFailureLog(log, settings.waitsMs),
+    failureLog: createFailureLog(log, settings.waitsMs, dependencies.clock),
     leaseMs: settings.timeoutMs + (settings.isShared ? SHARED_LEASE_MARGIN_MS : LEASE_MARGIN_MS),
     claims: new Map(),
     results: [],
@@ -129,12 +130,15 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
       state.isAsked = true;
       loop.wake();
     },
-    stop: loop.stop,
+    async stop() {
+      await loop.stop();
+      state.failureLog.reportAll();
+    },
   };
 }
 
 async function makeTurn(state: SenderState): Promise<void> {
-  const { settings, limiter, logFailure, onRecorded, claims, loop, log } = state;
+  const { settings, limiter, failureLog, onRecorded, claims, loop, log } = state;
   await gather(state);
   state.isAsked = false;
   const ended = state.results;
@@ -142,9 +146,10 @@ async function makeTurn(state: SenderState): Promise<void> {
   try {
     const { recorded, claimed, claimMs } = await recordAndClaim(state, ended);
     for (const result of recorded) {
-      logFailure(result);
+      failureLog.note(result);
       onRecorded?.(result);
     }
+    failureLog.report();
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
     // After a late claim no attempt begins. Only attempts under way take their new claim: their results need its lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
@@ -248,30 +253,4 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
   const pace = giveBack({ timedOut });
   state.results.push({ claim, outcome, beganMs, duration, timedOut, pace: isWebhook ? pace : undefined });
   log.debug("attempted a delivery", { delivery: claim.id, statusCode, error });
-}
-
-/**
- * Returns a function that logs dead deliveries. It also logs when deliveries to an endpoint, or a shop's workflow
- * triggers, begin to fail or succeed again. A failing endpoint is logged once for each URL, without path and query:
- * some hold secrets.
- * @param waits see `afterAttempt`
- */
-function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {
-  /** By shop and kind: the URL whose last attempt failed. It is null for workflow triggers. */
-  const failing = new Map<string, string | null>();
-
-  return ({ claim, outcome }) => {
-    const { shopId, kind, domain, topic, round, id } = claim;
-    const key = `${shopId} ${kind}`;
-    const [what, url] = kind === "webhook" ? ["endpoint", claim.url] : ["workflow trigger", null];
-    const fields = { shop: domain, topic, host: URL.parse(url ?? "")?.host };
-    if (outcome.error === null) {
-      if (failing.delete(key)) log.info(`the ${what} answers again`, fields);
-      return;
-    }
-    if (failing.get(key) !== url) log.warn(`the ${what} fails`, { ...fields, error: outcome.error });
-    failing.set(key, url);
-    if (isLastAttempt(round, waits))
-      log.warn("a delivery is dead: its last attempt failed", { ...fields, delivery: id, error: outcome.error });
-  };
 }

@@ -46,17 +46,18 @@ describe("an operator reads in the log", () => {
     expect(messages).toMatchObject([{ host: "new.example.com" }]);
   });
 
-  test("each dead delivery, but not before its result is recorded", async () => {
-    const { endNext, lines, breakDatabase, endPause, settle } = await failing([]);
+  test("dead deliveries, but not before their results are recorded", async () => {
+    const { endNext, lines, breakDatabase, endPause, settle, steady } = await failing([]);
     await endNext(failure);
     const dead = {
       level: "warn",
-      message: "a delivery is dead: its last attempt failed",
+      message: "deliveries are dead: their last attempt failed",
+      deliveries: 1,
       ...where,
-      delivery: expect.stringMatching(/^whd_/),
       error: failure.error,
     };
     expect(lines()).toMatchObject([{ message: "the endpoint fails" }, dead]);
+    steady.ms += MINUTE;
     const repair = breakDatabase();
     await endNext(failure);
     expect(lines().map(({ message }) => message)).not.toContain(dead.message);
@@ -64,6 +65,37 @@ describe("an operator reads in the log", () => {
     endPause();
     await settle();
     expect(lines()).toEqual([dead]);
+  });
+
+  test("dead deliveries of a shop once a minute, summed up", async () => {
+    const all = await failing([]);
+    const other = await all.addShop("b", 1);
+    await all.setUrl(other, "https://other.example.com/");
+    const dead = () => all.lines().filter(({ message }) => message.startsWith("deliveries are dead"));
+    await all.endNext(failure);
+    expect(dead()).toMatchObject([
+      { deliveries: 1, ...where },
+      { deliveries: 1, shop: "b.myshopify.com", host: "other.example.com" },
+    ]);
+    for (const error of ["first", "last"]) await all.endNext({ ...failure, error });
+    all.steady.ms += MINUTE - 1;
+    await all.wake();
+    expect(dead()).toEqual([]);
+    all.steady.ms += 1;
+    await all.wake();
+    expect(dead()).toMatchObject([{ deliveries: 2, ...where, error: "last" }]);
+  });
+
+  test("dead deliveries that were not logged yet, when the program stops", async () => {
+    const { endNext, lines, sender, wake, endNew } = await failing([]);
+    await endNext(failure);
+    await endNext(failure);
+    await wake();
+    lines();
+    const stopping = sender.stop();
+    await endNew(failure);
+    await stopping;
+    expect(lines()).toMatchObject([{ message: "deliveries are dead: their last attempt failed", deliveries: 2 }]);
   });
 
   test("no result that came after another process had taken over the delivery", async () => {

@@ -1,0 +1,79 @@
+import { isLastAttempt } from "../domain/deliveries/delivery.ts";
+import type { Log } from "../lib/log.ts";
+import type { AttemptResult } from "../store/port/deliveries.ts";
+
+/** How often the dead deliveries of a shop are logged at most. */
+const INTERVAL_MS = 60_000;
+
+/** What the log says of a failing delivery. */
+interface FailureFields {
+  shop: string;
+  topic: string;
+  host: string | undefined;
+  error: string | null;
+}
+
+/** Dead deliveries of a shop that were not logged yet. The fields are those of the last one. */
+interface DeadSum {
+  deliveries: number;
+  fields: FailureFields | undefined;
+  loggedAt: number;
+}
+
+/** Logs failing endpoints and dead deliveries. */
+export interface FailureLog {
+  note(result: AttemptResult): void;
+  /** Logs the sums of dead deliveries that are due. Called in each turn. */
+  report(): void;
+  /** Logs all sums of dead deliveries. */
+  reportAll(): void;
+}
+
+/**
+ * Creates a log of failures. It says when deliveries to an endpoint, or a shop's workflow triggers, begin to fail or
+ * succeed again: once for each URL, without path and query, because some hold secrets. Dead deliveries are summed up by
+ * shop.
+ * @param waits see `afterAttempt`
+ * @param clock milliseconds of a clock that only goes forward
+ */
+export function createFailureLog(log: Log, waits: readonly number[], clock: () => number): FailureLog {
+  /** By shop and kind: the URL whose last attempt failed. It is null for workflow triggers. */
+  const failing = new Map<string, string | null>();
+  /** By shop. */
+  const sums = new Map<number, DeadSum>();
+
+  function report(isDue: (sum: DeadSum) => boolean): void {
+    for (const [shopId, sum] of sums) {
+      if (!isDue(sum)) continue;
+      const { deliveries, fields } = sum;
+      if (deliveries === 0) sums.delete(shopId);
+      else {
+        log.warn("deliveries are dead: their last attempt failed", { deliveries, ...fields });
+        Object.assign(sum, { deliveries: 0, loggedAt: clock() });
+      }
+    }
+  }
+
+  function noteDead(shopId: number, fields: FailureFields): void {
+    const sum = sums.get(shopId) ?? { deliveries: 0, fields, loggedAt: Number.NEGATIVE_INFINITY };
+    sums.set(shopId, Object.assign(sum, { deliveries: sum.deliveries + 1, fields }));
+  }
+
+  return {
+    note({ claim, outcome: { error } }) {
+      const { shopId, kind, domain, topic, round } = claim;
+      const key = `${shopId} ${kind}`;
+      const [what, url] = kind === "webhook" ? ["endpoint", claim.url] : ["workflow trigger", null];
+      const where = { shop: domain, topic, host: URL.parse(url ?? "")?.host };
+      if (error === null) {
+        if (failing.delete(key)) log.info(`the ${what} answers again`, where);
+        return;
+      }
+      if (failing.get(key) !== url) log.warn(`the ${what} fails`, { ...where, error });
+      failing.set(key, url);
+      if (isLastAttempt(round, waits)) noteDead(shopId, { ...where, error });
+    },
+    report: () => report(({ loggedAt }) => clock() - loggedAt >= INTERVAL_MS),
+    reportAll: () => report(() => true),
+  };
+}
