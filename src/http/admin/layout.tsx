@@ -224,19 +224,25 @@ function PlatformNavigation() {
 }
 
 function TitleRow({ title, trail, actions, tab }: AdminPage) {
+  const docs = (
+    <a id="documentation" class="about" href={`/docs/${GUIDES[tab]}`}>
+      Docs
+    </a>
+  );
   return (
     <>
       {trail === undefined ? null : (
-        <p class="trail">
-          <Link to={trail.to}>{trail.name}</Link> /
-        </p>
+        <div class="above-title">
+          <p class="trail">
+            <Link to={trail.to}>{trail.name}</Link> /
+          </p>
+          {docs}
+        </div>
       )}
       <div class="title">
         <h1 tabIndex={-1}>{title}</h1>
         <div class="actions">
-          <a id="documentation" class="about" href={`/docs/${GUIDES[tab]}`}>
-            Docs
-          </a>
+          {trail === undefined ? docs : null}
           {actions}
         </div>
       </div>
