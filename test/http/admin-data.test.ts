@@ -293,7 +293,7 @@ describe("the inbox", () => {
     const page = await html(INBOX);
     expect(textIn(page, "waiting")).toBe("1 item waits. You need not do anything.");
     expect(textIn(page, `item-${numbers[0]}`)).toStartWith(
-      "Order paid Subscription 1 The platform sent an invalid amount: <b>x.",
+      "Order paid Subscription 1 Shopify sent an invalid amount: <b>x.",
     );
     expect(textIn(page, `item-${numbers[1]}`)).toContain("Shopify has locked the shop. Ask Shopify's support why.");
     expect(page).toContain(`href="${BROWSE}?find=${encodeURIComponent(gid.contract(1))}"`);

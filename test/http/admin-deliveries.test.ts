@@ -8,7 +8,7 @@ import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { isoUtc } from "../../src/lib/time.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { queueRewards } from "../conformance/delivery-fixtures.ts";
+import { claimOne, queueRewards, record } from "../conformance/delivery-fixtures.ts";
 import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -553,6 +553,21 @@ describe("workflow triggers", () => {
     expect((await store.shops.settings(shop.id)).triggers).toEqual([]);
     expect((await post("/admin/triggers", { triggers: "nothing" })).status).toBe(400);
     expect((await post("/admin/triggers", { triggers: "all" })).status).toBe(400);
+  });
+
+  test("say in a merchant's words why a start failed, without commands", async () => {
+    const { all, html, store, shop } = await signedIn();
+    await chooseAllEvents(store, shop);
+    await store.webhooks.set(shop.id, { topics: [] }, START);
+    await apply(all.app, shop, [subscription(1)]);
+    const claimed = await claimOne(store, shop);
+    const error = "The platform refuses the shop's token (HTTP 401); run `sds shop connect`.";
+    await record(store, [{ claim: claimed, outcome: { statusCode: 401, error }, startedAt: START, duration: 9 }]);
+    for (const path of ["/admin/deliveries/workflows", `/admin/deliveries/${claimed.id}`]) {
+      const page = await html(path);
+      expect(page).toContain("Shopify refuses the app's access.");
+      expect(page).not.toMatch(/platform refuses|sds shop/);
+    }
   });
 
   test("have their own log, without webhooks", async () => {

@@ -57,3 +57,10 @@ export function explainTrouble(trouble: string): TroubleText {
   const [, status = ""] = /\(HTTP (\d{3})\)/.exec(trouble) ?? [];
   return TEXTS[status] ?? REFUSED;
 }
+
+/** Explains an error of work with the platform to a merchant. @param error for operators, so it may have commands */
+export function explainError(error: string): string {
+  if (!error.includes("`")) return error.replaceAll(/\bthe platform\b/gi, "Shopify");
+  const { what, todo } = explainTrouble(error);
+  return `${what} ${todo}`;
+}

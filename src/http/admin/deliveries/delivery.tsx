@@ -5,6 +5,7 @@ import { webhookHeaders } from "../../../delivery/deliverer.ts";
 import { httpError } from "../../../domain/deliveries/delivery.ts";
 import { explainFailure } from "../../../domain/deliveries/failure.ts";
 import { numberOf } from "../../../domain/deliveries/subject.ts";
+import { explainError } from "../../../domain/platform/connection-trouble.ts";
 import type { Resource } from "../../../domain/resources.ts";
 import { printable } from "../../../lib/log.ts";
 import type { Attempt, DeliveryDetails, DeliveryLog } from "../../../store/port/deliveries.ts";
@@ -204,7 +205,9 @@ function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolea
             <code>POST {printable(url)}</code>
           </p>
         )}
-        {error === null || error === httpError(statusCode ?? 0) ? null : <p class="error">{printable(error)}</p>}
+        {error === null || error === httpError(statusCode ?? 0) ? null : (
+          <p class="error">{printable(explainError(error))}</p>
+        )}
         {answer === null ? null : <Answer text={answer} />}
       </details>
     </li>

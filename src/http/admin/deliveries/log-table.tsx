@@ -2,6 +2,7 @@
 import { type DeliveryKind, type DeliveryStatus, httpError } from "../../../domain/deliveries/delivery.ts";
 import { explainFailure } from "../../../domain/deliveries/failure.ts";
 import { numberOf } from "../../../domain/deliveries/subject.ts";
+import { explainError } from "../../../domain/platform/connection-trouble.ts";
 import { printable } from "../../../lib/log.ts";
 import { counted } from "../../../lib/text.ts";
 import { spanText } from "../../../lib/time.ts";
@@ -145,6 +146,6 @@ function answerText(delivery: Delivery): string {
 /** Says how the last attempt failed. */
 export function failureOf({ kind, lastStatusCode: statusCode, error }: Delivery): string {
   const isAnswer = statusCode === null || error === httpError(statusCode);
-  const what = kind === "webhook" && isAnswer ? explainFailure({ statusCode, error })?.what : error;
+  const what = kind === "webhook" && isAnswer ? explainFailure({ statusCode, error })?.what : explainError(error ?? "");
   return printable(what ?? "");
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import * as actions from "../../../actions/inbox.ts";
 import { SdsError } from "../../../domain/error.ts";
-import { explainTrouble } from "../../../domain/platform/connection-trouble.ts";
+import { explainError } from "../../../domain/platform/connection-trouble.ts";
 import { printable } from "../../../lib/log.ts";
 import { counted, sentence } from "../../../lib/text.ts";
 import type { InboxEntry } from "../../../store/port/inbox.ts";
@@ -208,10 +208,6 @@ function About({ subject }: { subject: string }) {
   );
 }
 
-/** Says why an item was not processed. A text with a command is for operators. */
 function reasonText({ error }: InboxEntry): string {
-  if (error === null) return "It was not tried yet.";
-  if (!error.includes("`")) return sentence(printable(error));
-  const { what, todo } = explainTrouble(error);
-  return `${what} ${todo}`;
+  return error === null ? "It was not tried yet." : sentence(printable(explainError(error)));
 }
