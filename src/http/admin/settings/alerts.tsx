@@ -44,8 +44,8 @@ async function alertsPage(
   const content = (
     <>
       <p>
-        You are told when your endpoint has failed for an hour, when a delivery is dead, and when Shopify refuses the
-        app's connection. You are told once more when all is well again. A banner on every page says it, and the{" "}
+        An alert says that your endpoint has failed for an hour, that a delivery is dead, or that Shopify refuses the
+        app's connection. Every page shows it until all is well again. For the first two, the{" "}
         <Link to="/triggers">workflow trigger</Link> “Webhook endpoint failing” can start a workflow of yours.
       </p>
       <h2>E-mails</h2>
@@ -53,7 +53,8 @@ async function alertsPage(
         <Addresses addresses={addresses} />
       ) : sendsMail ? (
         <Empty id="no-addresses">
-          No address is told yet. Each address below gets at most one e-mail a day for each reason.
+          Add an address, and it gets an e-mail when an alert begins and when it ends: at most one a day for each
+          reason.
         </Empty>
       ) : null}
       {sendsMail ? (

@@ -18,8 +18,8 @@ export const showTriggers: Handler = async (request, { store }) => {
   const content = (
     <>
       <p>
-        A trigger that is switched on starts your workflows in Shopify Flow that begin with it. It passes on the fields
-        listed below.
+        While a trigger is switched on, it starts the workflows that you built on it in Shopify Flow. It passes on the
+        fields below.
       </p>
       <Connection trouble={connection?.trouble} />
       <TriggerForm request={request} on={triggers} />

@@ -119,8 +119,8 @@ async function fieldsPage(
   const content = (
     <>
       <p>
-        A custom field keeps your own data beside each subscription. Your systems set values through the intake, and
-        read them with the API.
+        A custom field keeps your own data beside each subscription. You set values on this page, or your billing system
+        does. Other systems read them with the API.
       </p>
       {shown.length === 0 ? (
         <EmptySection id="no-fields" sample={SAMPLE_FIELD}>
