@@ -10,6 +10,13 @@ const MARKDOWN = "text/markdown; charset=utf-8";
 
 test.each([
   ["/docs/airbyte.yaml", "application/yaml; charset=utf-8", await Bun.file(join(DOCS, "airbyte.yaml")).text()],
+  ["/docs/alerts.yaml", "application/yaml; charset=utf-8", await Bun.file(join(DOCS, "alerts.yaml")).text()],
+  ["/docs/alerts.test.yaml", "application/yaml; charset=utf-8", await Bun.file(join(DOCS, "alerts.test.yaml")).text()],
+  [
+    "/docs/dashboard.json",
+    "application/json",
+    JSON.stringify(await Bun.file(join(DOCS, "dashboard.json")).json(), null, 2),
+  ],
   ["/docs/copy.mjs", TEXT, programNamed("copy.mjs")],
   ["/docs/puller.py", TEXT, programNamed("puller.py")],
   ["/docs/receiver.mjs", TEXT, programNamed("receiver.mjs")],

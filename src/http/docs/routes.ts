@@ -1,4 +1,7 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
+import alertTests from "../../docs/alerts.test.yaml" with { type: "text" };
+import alerts from "../../docs/alerts.yaml" with { type: "text" };
+import dashboard from "../../docs/dashboard.json";
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { PICTURES } from "../../docs/pictures.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
@@ -23,6 +26,7 @@ const PAGE_HEADERS = {
   "Content-Security-Policy": POLICY,
   "Referrer-Policy": "no-referrer",
 };
+const YAML = "application/yaml; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
@@ -46,7 +50,10 @@ export function docsRoutes(): Route[] {
       readOnly(path, (request) => respondVersioned(request, document(), type, READABLE_ANYWHERE)),
     ),
     ...(client === undefined ? [] : [file("/docs/sds-client.tgz", "application/gzip", () => client.bytes())]),
-    file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
+    file("/docs/airbyte.yaml", YAML, () => airbyte),
+    file("/docs/alerts.yaml", YAML, () => alerts),
+    file("/docs/alerts.test.yaml", YAML, () => alertTests),
+    file("/docs/dashboard.json", "application/json", () => JSON.stringify(dashboard, null, 2)),
     ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),
     ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
     ...Object.entries(PICTURES).map(([name, path]) =>
