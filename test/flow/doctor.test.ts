@@ -85,6 +85,18 @@ test("sds doctor tells another program on the port from its own serve", async ()
   const server = await (await Program.withShop()).serve();
   const theirs = await onlyFault("port", program, { SDS_PORT: new URL(server.url).port });
   expect(theirs).toStartWith("`sds serve` of other data uses port");
+  // A killed `serve` leaves its address behind, and another program may take the port.
+  const own = await program.serve();
+  await own.stop("SIGKILL");
+  using later = Bun.serve({ hostname: "127.0.0.1", port: new URL(own.url).port, fetch: () => new Response("not sds") });
+  expect(await onlyFault("port", program, { SDS_PORT: String(later.port) })).toStartWith("another program");
+});
+
+test("sds doctor finds a limit of open files that is too low for the running serve", async () => {
+  const program = await Program.withShop();
+  await program.serve(undefined, undefined, { descriptors: 300 });
+  const found = await onlyFault("open files", program);
+  expect(found).toStartWith("the running `sds serve` may open 300 files, and needs 768 | raise the limit");
 });
 
 test("sds doctor finds unknown and wrong settings, and what serve warns of", async () => {
@@ -164,6 +176,8 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     expect(await onlyFault("data folder", program)).toContain("sds.db: the mode");
     chmodSync(join(program.data, "sds.db"), 0o600);
     chmodSync(program.data, 0o777);
+    expect(await onlyFault("data folder", program)).toContain(`${program.data}: the mode`);
+    chmodSync(program.data, 0o702);
     expect(await onlyFault("data folder", program)).toContain(`${program.data}: the mode`);
     chmodSync(program.data, 0o755);
     expect(await failuresOf(program)).toEqual({});
