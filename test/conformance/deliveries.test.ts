@@ -26,6 +26,8 @@ describe.each(engines())("$name: the delivery log", (engine) => {
     for (const status of newestFirst) expect(await listed({ status, limit: 1 })).toEqual([`${status} trigger`]);
     expect(await listed({ limit: 0 })).toEqual([]);
     expect(await store.deliveries.countWaiting(shop.id)).toEqual({ pending: 2, retrying: 2 });
+    const { pending, retrying } = await store.deliveries.countWaiting(shop.id, 3);
+    expect(pending + retrying).toBe(3);
   });
 
   test("has all details of each delivery", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { ASKED_SCOPES } from "../../src/domain/platform/connection.ts";
-import { end } from "../conformance/delivery-fixtures.ts";
+import { end, queueRewards } from "../conformance/delivery-fixtures.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -92,4 +92,14 @@ test("a trouble of the connection is the first thing that the page says, and the
   );
   await store.connections.uninstall(shop.id, START + 1);
   expect(verdictIn(await html(OVERVIEW))).toStartWith("The app was uninstalled on 2026-03-01.");
+});
+
+test("more than 10,000 waiting deliveries are not all counted, and the page says so", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] }, START);
+  await queueRewards(store, shop, [...Array(10_001).keys()]);
+  const page = await html(OVERVIEW);
+  expect(verdictIn(page)).toStartWith("At least 10,000 deliveries wait for an attempt.");
+  expect(figuresIn(page)).toMatchObject({ Waiting: "10,000", Retrying: "0" });
+  expect(page).toContain('10,000<span class="hint">or more</span>');
 });

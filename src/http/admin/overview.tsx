@@ -1,44 +1,20 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { type ShopStatus, shopStatus } from "../../actions/shop.ts";
-import type { ResourceCounts } from "../../domain/decide/commit.ts";
-import { type Alert, alertText } from "../../domain/deliveries/alert.ts";
+import { alertText } from "../../domain/deliveries/alert.ts";
 import { explainTrouble } from "../../domain/platform/connection-trouble.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { counted } from "../../lib/text.ts";
-import { DAY_MS, isoUtc } from "../../lib/time.ts";
-import type { AttemptFigures, DayCount } from "../../store/port/deliveries.ts";
-import type { Store } from "../../store/port/store.ts";
-import type { AdminRequest, Handler } from "./admin-request.ts";
-import { Bars, type DayCounts } from "./bars.tsx";
+import { isoUtc } from "../../lib/time.ts";
+import type { Handler } from "./admin-request.ts";
+import { Bars } from "./bars.tsx";
 import { Age, type Fact, Facts, Link, Live } from "./components.tsx";
 import { SAMPLE_DELIVERIES } from "./deliveries/sample-log.tsx";
 import { SampleFigure } from "./samples.tsx";
 import { RESOURCE_NAMES } from "./shop-data/row-table.tsx";
 import { shopifyFacts } from "./shop-data/summary.tsx";
+import { readFigures, type ShopFigures } from "./shop-figures.ts";
 
 const TAB = "/overview";
-const DAYS = 30;
-
-/** What the page shows of a shop. Times in epoch milliseconds. */
-interface ShopFigures {
-  status: ShopStatus;
-  /** Host of the endpoint; null without one. */
-  endpoint: string | null;
-  keys: number;
-  waiting: { pending: number; retrying: number };
-  dead: number;
-  /** The dead deliveries that are no webhooks. */
-  deadStarts: number;
-  figures: AttemptFigures;
-  lastSuccess: number | null;
-  delivered: number;
-  days: DayCounts[];
-  rows: ResourceCounts;
-  lastWebhookAt: number | null;
-  alerts: readonly Alert[];
-  now: number;
-}
 
 export const showOverview: Handler = async ({ shop }, { store, now }) => {
   const shown = await readFigures(store, shop, now());
@@ -51,56 +27,6 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
   );
   return { title: "Overview", tab: TAB, content: live, live };
 };
-
-async function readFigures(store: Store, shop: AdminRequest["shop"], now: number): Promise<ShopFigures> {
-  const { deliveries } = store;
-  const firstDay = Math.floor(now / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS;
-  const [
-    status,
-    { url },
-    keys,
-    waiting,
-    dead,
-    deadStarts,
-    figures,
-    outcomes,
-    delivered,
-    counts,
-    rows,
-    lastWebhookAt,
-    alerts,
-  ] = await Promise.all([
-    shopStatus(store, shop, now),
-    store.webhooks.settings(shop.id),
-    store.keys.list(shop.id),
-    deliveries.countWaiting(shop.id),
-    deliveries.countDead(shop.id, 0),
-    deliveries.countDead(shop.id, 0, "trigger"),
-    deliveries.recentAttempts(shop.id, "webhook", now - DAY_MS),
-    deliveries.lastOutcomes(shop.id, "webhook"),
-    deliveries.countDelivered(shop.id, now - DAY_MS),
-    deliveries.countsByDay(shop.id, firstDay),
-    store.shops.rowCounts(shop.id),
-    store.inbox.lastReceivedAt(shop.id),
-    store.alerts.list(shop.id),
-  ]);
-  return {
-    status,
-    endpoint: url === null ? null : (URL.parse(url)?.host ?? url),
-    keys: keys.length,
-    waiting,
-    dead,
-    deadStarts,
-    figures,
-    lastSuccess: outcomes.succeededAt,
-    delivered,
-    days: daysOf(counts, firstDay),
-    rows,
-    lastWebhookAt,
-    alerts,
-    now,
-  };
-}
 
 /** Whether the shop has an endpoint, or had one in the last days. */
 function wasUsed({ endpoint, days }: ShopFigures): boolean {
@@ -134,17 +60,6 @@ function FirstSteps(shown: ShopFigures) {
       <SampleFigure id="overview-sample" sample={SAMPLE_DELIVERIES} />
     </>
   );
-}
-
-/** Sums the counts of both kinds for each of the days. */
-function daysOf(counts: readonly DayCount[], firstDay: number): DayCounts[] {
-  return Array.from({ length: DAYS }, (_, index) => {
-    const start = firstDay + index * DAY_MS;
-    const ofDay = counts.filter(({ day }) => day === start);
-    const sum = (outcome: DayCount["outcome"]) =>
-      ofDay.filter((each) => each.outcome === outcome).reduce((total, { attempts }) => total + attempts, 0);
-    return { day: isoUtc(start).slice(0, 10), delivered: sum("delivered"), retried: sum("retried"), dead: sum("dead") };
-  });
 }
 
 interface Verdict {
@@ -186,10 +101,11 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, 
       next: ["See the workflows", "/deliveries/workflows?status=dead"],
     };
   const waits = waiting.pending + waiting.retrying;
+  const atLeast = waiting.isPart ? "At least " : "";
   if (waits > 0)
     return {
       tone: waiting.retrying > 0 ? "warning" : "plain",
-      text: `${counted(waits, "delivery waits", "deliveries wait")} for an attempt.`,
+      text: `${atLeast}${counted(waits, "delivery waits", "deliveries wait")} for an attempt.`,
       next: ["See the delivery log", "/deliveries"],
     };
   if (endpoint === null && keys === 0)
@@ -225,8 +141,8 @@ function Stats({ endpoint, lastSuccess, figures, waiting, dead, now }: ShopFigur
     ],
     ["Succeeded, 24 hours", rate, isPart ? "of the newest 1,000 deliveries" : null],
     ["Time, median · 95 %", time, null],
-    ["Waiting", waiting.pending.toLocaleString("en"), null],
-    ["Retrying", <Count count={waiting.retrying} tone="retrying" />, null],
+    ["Waiting", waiting.pending.toLocaleString("en"), waiting.isPart ? "or more" : null],
+    ["Retrying", <Count count={waiting.retrying} tone="retrying" />, waiting.isPart ? "or more" : null],
     ["Dead", <Count count={dead} tone="dead" />, null],
   ];
   return (

@@ -212,8 +212,11 @@ export interface DeliveryLog extends DeliveryCounts {
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
-  /** Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`). */
-  countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
+  /**
+   * Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`).
+   * @param limit of both together, at which the count stops
+   */
+  countWaiting(shopId: number, limit?: number): Promise<{ pending: number; retrying: number }>;
   /** Counts dead deliveries queued since a time. @param kind default: both kinds */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
   /** Retries dead deliveries in steps. After an interruption the next call continues. @returns how many */

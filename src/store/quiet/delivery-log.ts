@@ -99,10 +99,12 @@ function deliveryReads(db: QuietDatabase): DeliveryReads {
 
     show: (shopId, id) => showDelivery(db, shopId, id),
 
-    async countWaiting(shopId) {
+    async countWaiting(shopId, limit) {
       const counts = await db.all<{ status: "pending" | "retrying"; n: number }>(
-        sql`SELECT status, count(*) AS n FROM deliveries
-          WHERE shop_id = ${shopId} AND claimable_at IS NOT NULL GROUP BY status`,
+        sql`SELECT status, count(*) AS n FROM (
+            SELECT status FROM deliveries WHERE shop_id = ${shopId} AND claimable_at IS NOT NULL
+            ${limit === undefined ? sql`` : sql`LIMIT ${limit}`}
+          ) AS waiting GROUP BY status`,
       );
       return { pending: 0, retrying: 0, ...Object.fromEntries(counts.map(({ status, n }) => [status, n])) };
     },
