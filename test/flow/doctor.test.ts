@@ -67,8 +67,9 @@ test("sds doctor finds nothing wrong with a healthy folder, before serve runs, w
   const program = await Program.withShop();
   expect(await failuresOf(program)).toEqual({});
   const port = String(freePort());
-  const server = await program.serve(["serve", "--port", port]);
-  expect(await failuresOf(program, { SDS_PORT: port })).toEqual({});
+  const metrics = { SDS_METRICS: `127.0.0.1:${freePort()}` };
+  const server = await program.serve(["serve", "--port", port], metrics);
+  expect(await failuresOf(program, { SDS_PORT: port, ...metrics })).toEqual({});
   const text = await program.run(["doctor"], { env: { SDS_PORT: port } });
   expect(text).toMatchObject({ status: 0, stderr: "" });
   expect(text.stdout).toMatch(new RegExp(`^ok {4}port +\`sds serve\` uses port ${port} of 127.0.0.1$`, "m"));
@@ -85,6 +86,7 @@ test("sds doctor tells another program on the port from its own serve", async ()
   const server = await (await Program.withShop()).serve();
   const theirs = await onlyFault("port", program, { SDS_PORT: new URL(server.url).port });
   expect(theirs).toStartWith("`sds serve` of other data uses port");
+  expect(await onlyFault("metrics port", program, { SDS_METRICS: `127.0.0.1:${port}` })).toContain("with SDS_METRICS");
   // A killed `serve` leaves its address behind, and another program may take the port.
   const own = await program.serve();
   await own.stop("SIGKILL");

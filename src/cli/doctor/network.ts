@@ -18,6 +18,7 @@ const SET_CLOCK = "let NTP set the clock of this machine, for instance with syst
 
 export const NETWORK_CHECKS: readonly Check[] = [
   { name: "port", run: checkPort },
+  { name: "metrics port", run: checkMetricsPort },
   { name: "private addresses", run: checkEgress },
 ];
 
@@ -29,17 +30,37 @@ export const REMOTE_CHECKS: readonly DataCheck[] = [
 
 async function checkPort({ config: { host, port }, opened, fetch }: Patient): Promise<Finding> {
   if (port === 0) return passed("serve takes any free port");
-  const name = `port ${port} of ${host}`;
-  const address = httpAddress(host, port);
-  if (!(await isListening(new URL(browsable(address)).hostname.replace(/^\[|\]$/g, ""), port)))
-    return passed(`${name} is free`);
   const serves = "checkup" in opened && opened.checkup.schema.isCurrent ? await opened.checkup.serves() : undefined;
   // `serve` may listen on another host than the settings say, because a flag names it.
   const isNoted = serves?.some((serve) => serve.address.endsWith(`:${port}`)) ?? true;
-  const isAnswering = await isSds(browsable(address), fetch);
+  const isSds = async (address: string) => (await readStart(`${address}/healthz`, fetch)) === '{"status":"ok"}';
+  return checkListener({ host, port, setting: "SDS_PORT", isNoted, isSds });
+}
+
+async function checkMetricsPort({ config: { metrics }, fetch }: Patient): Promise<Finding> {
+  if (metrics === null) return passed("SDS_METRICS is not set");
+  const isSds = async (address: string) => (await readStart(`${address}/metrics`, fetch)).includes("sds_build_info");
+  return checkListener({ ...metrics, setting: "SDS_METRICS", isNoted: true, isSds });
+}
+
+interface Listener {
+  host: string;
+  port: number;
+  setting: string;
+  /** Whether a `serve` on this database noted the port. */
+  isNoted: boolean;
+  isSds(address: string): Promise<boolean>;
+}
+
+/** Checks whether the port is free, or has the program that should have it. */
+async function checkListener({ host, port, setting, isNoted, isSds }: Listener): Promise<Finding> {
+  const name = `port ${port} of ${host}`;
+  const address = browsable(httpAddress(host, port));
+  if (!(await isListening(new URL(address).hostname.replace(/^\[|\]$/g, ""), port))) return passed(`${name} is free`);
+  const isAnswering = await isSds(address);
   if (isNoted && isAnswering) return passed(`\`sds serve\` uses ${name}`);
   const other = isAnswering ? "`sds serve` of other data" : "another program, or a `serve` that hangs,";
-  return failed(`${other} uses ${name}`, "stop that program, or choose another port with SDS_PORT or --port");
+  return failed(`${other} uses ${name}`, `stop that program, or choose another port with ${setting}`);
 }
 
 /** Whether a program accepts connections. Listening on the port instead could stop a `serve` that starts now. */
@@ -52,13 +73,15 @@ function isListening(host: string, port: number): Promise<boolean> {
   return promise.finally(() => socket.destroy());
 }
 
-async function isSds(address: string, fetch: Patient["fetch"]): Promise<boolean> {
+/** Reads the first bytes of an answer; "" without an answer. */
+async function readStart(url: string, fetch: Patient["fetch"]): Promise<string> {
   try {
-    const answer = await fetch(`${address}/healthz`, plainRequest("GET"));
-    return answer.ok && (await answer.text()).slice(0, 100) === '{"status":"ok"}';
+    const { body } = await fetch(url, plainRequest("GET"));
+    for await (const bytes of body ?? []) return Buffer.from(bytes).toString("latin1");
   } catch {
-    return false;
+    // Another program speaks another protocol there.
   }
+  return "";
 }
 
 function plainRequest(method: string): RequestInit {
