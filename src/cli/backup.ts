@@ -2,9 +2,10 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
-import { backupStore, checkBackup, restoreStore } from "../store/open-store.ts";
+import { bytesText, counted } from "../lib/text.ts";
+import { backupStore, checkBackup, checkedBackup, restoreStore } from "../store/open-store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { configOfFolder } from "./context.ts";
+import { configOf, configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { confirm } from "./stdin.ts";
@@ -14,9 +15,12 @@ export function addBackupCommands(program: SdsCommand): void {
   program
     .command("backup <file>")
     .description("write a checked copy of the database into a new file, also while `sds serve` runs")
+    .option("--verify", "only check a backup that exists: it needs neither the data folder nor the master key")
     .jsonOption()
     .examples('sds backup "backups/sds-$(date -u +%Y-%m-%dT%H%M%SZ).db"')
-    .action(backup);
+    .action((file: string, { verify = false, ...flags }: JsonFlag & { verify?: boolean }, command: Command) =>
+      verify ? verifyFile(file, flags, command) : backup(file, flags, command),
+    );
 
   program
     .command("restore <file>")
@@ -37,6 +41,13 @@ async function backup(file: string, { json }: JsonFlag, command: Command): Promi
   else printLine(printable(`${file}: ${bytes} bytes in ${seconds} s`));
   if (existsSync(masterKeyFile)) tell(`The master key is not in it. Keep a copy of ${masterKeyFile} in another place.`);
   else warn([`the master key is not in it, and ${masterKeyFile} is missing`]);
+}
+
+function verifyFile(file: string, { json }: JsonFlag, command: Command): void {
+  const { schema, shops, subscriptions, bytes } = checkedBackup({ folder: configOf(command).data, file });
+  const content = `${counted(shops, "shop", "shops")}, ${counted(subscriptions, "subscription", "subscriptions")}`;
+  if (json) printJson({ file, bytes, schema, shops, subscriptions });
+  else printLine(printable(`${file}: whole, ${bytesText(bytes)} of schema ${schema} with ${content}`));
 }
 
 async function restore(

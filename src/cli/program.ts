@@ -18,6 +18,7 @@ import { addInboxCommands } from "./inbox.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
 import { addManualCommand } from "./manual.ts";
+import { addMasterKeyCommands } from "./master-key.ts";
 import { addPlatformCommands } from "./platform.ts";
 import { CANNOT_WRITE, hasPrintedJson, printJson, printLine, safeMessage, tell, warn } from "./print.ts";
 import { addPullCommand } from "./pull/pull-command.ts";
@@ -128,6 +129,7 @@ export function buildProgram(): SdsCommand {
   program.commandsGroup("Backup:");
   addBackupCommands(program);
   addCopyCommand(program);
+  addMasterKeyCommands(program);
   program.commandsGroup("Help:");
   addDocsCommand(program);
   addCompletionCommands(program);

@@ -33,6 +33,7 @@ export const AUDITED = {
   "secret.shown": "Signing secret shown",
   "secret.rotated": "Signing secret rotated",
   "intake_secret.shown": "Intake secret shown",
+  "secrets.replaced": "All secrets replaced, because the master key was lost",
   "test.sent": "Test event sent",
   "delivery.resent": "Delivery sent again",
   "deliveries.resent": "Dead deliveries sent again",

@@ -76,7 +76,7 @@ export function messageOf(thrown: unknown): string {
 }
 
 /** Error codes of a listen on a host that is no address of this machine. */
-const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ERR_INVALID_ARG_TYPE"];
+const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ENXIO", "ERR_INVALID_ARG_TYPE"];
 
 /**
  * Returns the error of a server that cannot listen, with what to do.

@@ -5,12 +5,14 @@ import type { OpenedCheckup } from "./port/checkup.ts";
 import type { Store } from "./port/store.ts";
 import { loginReader, nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
 import { openPostgresCheckup } from "./postgres/checkup.ts";
-import { openPostgresSource } from "./postgres/copy-source.ts";
+import { openPostgresAlone, openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
+import type { LoneDatabase } from "./quiet/sealed-secrets.ts";
 import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
 import { findDamage, openSqliteCheckup } from "./sqlite/checkup.ts";
-import { openSqliteSource } from "./sqlite/copy-source.ts";
+import { type BackupContent, verifyBackup } from "./sqlite/copy-check.ts";
+import { openSqliteAlone, openSqliteSource } from "./sqlite/copy-source.ts";
 import { openSqliteTarget } from "./sqlite/copy-target.ts";
 import { type KeptDatabase, keptDatabases } from "./sqlite/data-files.ts";
 import { noData } from "./sqlite/database.ts";
@@ -77,6 +79,12 @@ export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void
   checkRestorable(request);
 }
 
+/** Reads a whole backup, without its master key. @throws SdsError `not_found`, `invalid`, `failed` */
+export function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): BackupContent {
+  checkRestorable(request);
+  return verifyBackup(request.file);
+}
+
 /**
  * Replaces the SQLite database by a copy, and keeps the old database.
  * @throws SdsError `failed` if the folder is in use or the copy needs another master key; else like checkBackup
@@ -94,6 +102,21 @@ export async function keptStores(folder: string): Promise<KeptDatabase[]> {
 export async function openCheckup(folder: string, server: Omit<ServerOptions, "file"> | null): Promise<OpenedCheckup> {
   if (server === null) return openSqliteCheckup(folder);
   return openPostgresCheckup(parseServerAddress(server.url, server.passwordFile), server.sleep);
+}
+
+export interface LoneOptions {
+  location: StoreLocation;
+  now: () => number;
+  random: (bytes: number) => Uint8Array;
+  sleep: (ms: number) => Promise<void>;
+}
+
+/** Opens a database that no other process uses, to change its master key. @throws SdsError `not_found`, `failed` */
+export function openAlone({ location, ...dependencies }: LoneOptions): Promise<LoneDatabase> {
+  const at = locationOf(location);
+  return "folder" in at
+    ? openSqliteAlone(at.folder, dependencies)
+    : openPostgresAlone({ address: at, ...dependencies });
 }
 
 type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;

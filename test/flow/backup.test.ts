@@ -414,3 +414,33 @@ test("a restore compares the master key in another folder", async () => {
   writeFileSync(join(keys, "key"), `${"0".repeat(64)}\n`);
   expect((await program.run(["restore", copy, "--yes"])).status).toBe(1);
 });
+
+test("a backup is verified without folder and key, and nothing is written", async () => {
+  const { program, copy, folder } = await changedSinceBackup();
+  const elsewhere = new Program();
+  const verify = (file: string) => elsewhere.run(["backup", "--verify", file]);
+  const bytes = statSync(copy).size;
+  expect(await elsewhere.json(["backup", "--verify", copy])).toEqual({
+    file: copy,
+    bytes,
+    schema: expect.any(Number),
+    shops: 1,
+    subscriptions: 0,
+  });
+  expect((await verify(copy)).stdout).toStartWith(`${copy}: whole, `);
+  expect([readdirSync(folder), existsSync(elsewhere.data)]).toEqual([["copy.db"], false]);
+
+  const cut = join(folder, "cut.db");
+  copyFileSync(copy, cut);
+  truncateSync(cut, bytes / 2);
+  expect(await verify(cut)).toMatchObject({ status: 2, stderr: expect.stringContaining("cut.db is damaged") });
+  writeFileSync(join(folder, "other"), "no database");
+  expect((await verify(join(folder, "other"))).stderr).toContain("is not a database");
+  const foreign = join(folder, "foreign.db");
+  const db = new Database(foreign);
+  db.run("CREATE TABLE t (a)");
+  db.close();
+  expect((await verify(foreign)).status).toBeGreaterThan(0);
+  expect((await verify(join(folder, "nothing"))).status).toBe(3);
+  expect(existsSync(program.data)).toBe(true);
+});

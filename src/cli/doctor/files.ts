@@ -81,9 +81,9 @@ async function checkDisk({ config: { data, database }, opened, freeBytes }: Pati
 
 async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patient): Promise<Finding> {
   const expected = "checkup" in opened ? opened.checkup.sealedWith : undefined;
-  const restore = `put the right key back into ${file} from the copy that you keep in another place`;
+  const restore = `put your copy of the right key into ${file}; if it is lost for good: sds master-key reset`;
   try {
-    const key = await readMasterKey(file);
+    const key = await readMasterKey(file, expected);
     const isCompared = expected !== undefined;
     if (key === undefined && isCompared)
       return failed(`the master key ${file} is missing, and stored secrets need it`, restore);

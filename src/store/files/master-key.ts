@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "./data-folder.ts";
@@ -25,20 +35,20 @@ export async function openMasterKey(
   expected: string | undefined,
   random: (bytes: number) => Uint8Array,
 ): Promise<MasterKey> {
-  let key = await readMasterKey(path);
+  let key = await readMasterKey(path, expected);
   if (key === undefined && expected === undefined) {
     makeKey(path, random);
-    key = await readMasterKey(path);
+    key = await readMasterKey(path, expected);
   } else if (expected === undefined) syncFolder(dirname(path));
   if (key === undefined)
     throw new SdsError(
       "failed",
-      `the master key ${path} is missing, and stored secrets need it: put it back from your backup`,
+      `the master key ${path} is missing, and stored secrets need it: put it back from your backup; ${LOST}`,
     );
   if (expected !== undefined && key.fingerprint !== expected) {
     throw new SdsError(
       "failed",
-      `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
+      `the master key ${path} is not the one that stored secrets were encrypted with: put that one back; ${LOST}`,
     );
   }
   // Removing drafts is safe: a process that still writes a draft finds this key and uses it.
@@ -46,11 +56,16 @@ export async function openMasterKey(
   return key;
 }
 
+/** What to do without the key. */
+const LOST = "if it is lost for good, `sds master-key reset` makes new secrets";
+
 /**
- * Reads the master key. @returns undefined if the file is missing. @throws SdsError `failed` if it is unreadable or not
- * a master key
+ * Reads the master key. While the key is changed, the file has two lines, the newest first.
+ * @param expected the fingerprint of the key to return, if the file has it; else the newest one
+ * @returns undefined if the file is missing
+ * @throws SdsError `failed` if it is unreadable or not a master key
  */
-export async function readMasterKey(path: string): Promise<MasterKey | undefined> {
+export async function readMasterKey(path: string, expected?: string): Promise<MasterKey | undefined> {
   let text: string;
   try {
     text = readFileSync(path, "utf8").trim();
@@ -66,24 +81,63 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
       `the master key ${path} is empty: put it back from your backup, or delete the file if the first start of sds ` +
         "in this folder was interrupted",
     );
-  if (!/^[0-9a-f]{64}$/.test(text))
+  const lines = text.split("\n");
+  if (lines.length > 2 || !lines.every((line) => /^[0-9a-f]{64}$/.test(line)))
     throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
-  const bytes = Uint8Array.fromHex(text);
+  const keys = await Promise.all(lines.map((line) => masterKeyOf(Uint8Array.fromHex(line))));
+  return keys.find(({ fingerprint }) => fingerprint === expected) ?? keys[0];
+}
+
+async function masterKeyOf(bytes: Uint8Array<ArrayBuffer>): Promise<MasterKey> {
   return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
+}
+
+function lineOf(bytes: Uint8Array): string {
+  return `${bytes.toHex()}\n`;
+}
+
+/** Makes a key that no file has yet. */
+export function newMasterKey(random: (bytes: number) => Uint8Array): Promise<MasterKey> {
+  return masterKeyOf(Uint8Array.from(random(KEY_BYTES)));
+}
+
+/** Replaces the file of the master key, whole or not at all. @param keys one, or two while the key is changed */
+export function replaceMasterKeys(
+  path: string,
+  keys: readonly MasterKey[],
+  random: (bytes: number) => Uint8Array,
+): void {
+  const draft = draftPath(path, random);
+  try {
+    writeDraft(draft, path, () => keys.map(({ bytes }) => lineOf(bytes)).join(""));
+    renameSync(draft, path);
+    syncFolder(dirname(path));
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot write the master key ${path}: ${reasonOf(thrown, dirname(path))}`, {
+      cause: thrown,
+    });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Writes and syncs a draft, which gets the owner of the file that it replaces, or of the folder. */
+function writeDraft(draft: string, path: string, text: () => string): void {
+  const file = openSync(draft, "wx", 0o600);
+  try {
+    giveToOwner(file, statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path)));
+    writeFileSync(file, text());
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Makes the key file, whole or not at all. If several processes make a key, the first key stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {
-    const file = openSync(draft, "wx", 0o600);
-    try {
-      giveToOwner(file, statSync(dirname(path)));
-      writeFileSync(file, `${random(KEY_BYTES).toHex()}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeDraft(draft, path, () => lineOf(random(KEY_BYTES)));
     try {
       publishDraft(draft, path);
     } catch (thrown) {

@@ -1,9 +1,10 @@
-import { createCipheriv } from "node:crypto";
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { SdsError } from "../../domain/error.ts";
 import type { Awaitable } from "../../lib/waits.ts";
-import { openMasterKey } from "./master-key.ts";
+import { type MasterKey, openMasterKey } from "./master-key.ts";
 
 const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 /**
  * Seals secrets with AES-256-GCM under the master key. Each secret is sealed for a purpose, which is the additional
@@ -17,6 +18,8 @@ export interface Vault {
   sealNow(secret: string, purpose: string): Uint8Array;
   /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
+  /** Like `open`, for a transaction. It blocks the event loop meanwhile. */
+  openNow(sealed: Uint8Array, purpose: string): string;
   /** Like `open`, but caches the last secret of each purpose: comparing the sealed bytes costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
@@ -54,7 +57,15 @@ export async function openVault(
   expected: string | undefined,
   random: (bytes: number) => Uint8Array,
 ): Promise<Vault> {
-  const { bytes, fingerprint } = await openMasterKey(path, expected, random);
+  return vaultWith(await openMasterKey(path, expected, random), path, random);
+}
+
+/** Makes the vault of a master key. @param path of the key's file, for messages */
+export async function vaultWith(
+  { bytes, fingerprint }: MasterKey,
+  path: string,
+  random: (bytes: number) => Uint8Array,
+): Promise<Vault> {
   const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
   const settings = (nonce: Uint8Array<ArrayBuffer>, purpose: string) => ({
     name: "AES-GCM",
@@ -73,9 +84,7 @@ export async function openVault(
       );
       return Buffer.from(secret).toString();
     } catch (thrown) {
-      throw new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, {
-        cause: thrown,
-      });
+      throw undecipherable(path, thrown);
     }
   }
 
@@ -92,6 +101,18 @@ export async function openVault(
       return Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
     },
     open,
+    openNow(sealed, purpose) {
+      const cipher = createDecipheriv("aes-256-gcm", bytes, sealed.subarray(0, NONCE_BYTES)).setAAD(
+        Buffer.from(purpose),
+      );
+      try {
+        cipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+        const text = cipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
+        return Buffer.concat([text, cipher.final()]).toString();
+      } catch (thrown) {
+        throw undecipherable(path, thrown);
+      }
+    },
     async openOften(sealed, purpose) {
       const last = opened.get(purpose);
       if (last !== undefined && Buffer.compare(last.sealed, sealed) === 0) return last.secret;
@@ -100,4 +121,8 @@ export async function openVault(
       return secret;
     },
   };
+}
+
+function undecipherable(path: string, cause: unknown): SdsError {
+  return new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, { cause });
 }

@@ -1,13 +1,16 @@
 import { type CopySide, otherSchema, unfinishedCopy } from "../copy/copy.ts";
 import { UNFINISHED_COPY } from "../copy/tables.ts";
+import type { LoneDatabase } from "../quiet/sealed-secrets.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { lockWriters, postgresSide } from "./copy-side.ts";
 import { openConnections } from "./database.ts";
 import { applyLeftOverBodies } from "./left-over-bodies.ts";
-import { beginLong } from "./long-transaction.ts";
+import { beginLong, serverInUse } from "./long-transaction.ts";
 import { checkVersion, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { isSomeNodeAlive } from "./nodes.ts";
 import { DEADLINE_MS, noData, UPGRADE_DEADLINE_MS } from "./postgres-store.ts";
+import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
 import { startError } from "./start-errors.ts";
 
@@ -33,6 +36,32 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
     return { ...postgresSide(tx, name), close: tx.close };
   } catch (thrown) {
     await tx.close();
+    throw thrown;
+  }
+}
+
+/**
+ * Opens a database that no node uses, to change its master key. A node that starts meanwhile is not ready, because
+ * `Store.check` compares the key.
+ * @throws SdsError `not_found` without data, `failed` if a node is alive
+ */
+export async function openPostgresAlone(options: CopySourceOptions): Promise<LoneDatabase> {
+  const { address, now, sleep } = options;
+  await prepare(options, false);
+  const { isPooled } = await checkServer(address, DEADLINE_MS, now);
+  const db = openConnections({
+    address,
+    connections: 1,
+    deadlineMs: UPGRADE_DEADLINE_MS,
+    waitMs: DEADLINE_MS,
+    isPooled,
+    sleep,
+  });
+  try {
+    if (await isSomeNodeAlive(db)) throw serverInUse(nameOf(address));
+    return { db: quietDatabase(db), sealedWith: await readMeta(db, "master_key"), close: () => db.close() };
+  } catch (thrown) {
+    await db.close();
     throw thrown;
   }
 }

@@ -138,6 +138,7 @@ function storeOf(
     async check() {
       await checkVersionStays(checks);
       await checkEpochStays(checks, epochs.epoch);
+      await checkKeyStays(checks, vault.fingerprint);
       await checkWrites(checks);
     },
     async checkpoint() {
@@ -168,4 +169,9 @@ async function checkWrites(checks: Database): Promise<void> {
        ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
     );
   });
+}
+
+async function checkKeyStays(db: Database, fingerprint: string): Promise<void> {
+  if ((await readMeta(db, "master_key")) === fingerprint) return;
+  throw new SdsError("unavailable", "The master key was changed: give this node the new file, and start it again.");
 }

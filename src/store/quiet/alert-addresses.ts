@@ -32,9 +32,8 @@ export function alertAddresses(
     },
 
     async addAddress(shopId, address, now) {
-      const token = random(32).toBase64({ alphabet: "base64url", omitPadding: true });
+      const { token, hash } = newAddressToken(random);
       const sealed = await vault.seal(token, addressPurpose(shopId));
-      const hash = new CryptoHasher("sha256").update(token).digest();
       let refused: AddressRefusal | undefined;
       // A transaction that returns false writes no entry of the audit list.
       await db.transaction(function* () {
@@ -68,6 +67,12 @@ export function alertAddresses(
       );
     },
   };
+}
+
+/** Makes the token of an address, with the hash that finds the address. */
+export function newAddressToken(random: (bytes: number) => Uint8Array): { token: string; hash: Uint8Array } {
+  const token = random(32).toBase64({ alphabet: "base64url", omitPadding: true });
+  return { token, hash: new CryptoHasher("sha256").update(token).digest() };
 }
 
 interface NewAddress {

@@ -26,7 +26,8 @@ const LOGGED_EVERY_MS = 86_400_000;
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
 /** Returns the purpose to seal a shop's tokens for (see `Vault`). */
-const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
+/** @returns the purpose to seal a shop's tokens for (see `Vault`) */
+export const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
 export function connectionStore(
   db: QuietDatabase,

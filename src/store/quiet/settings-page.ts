@@ -10,8 +10,8 @@ const MAX_WRONG_TOKENS = 5;
  */
 const WRONG_TOKENS_WITHIN_MS = 60_000;
 
-/** Returns the purpose to seal a session's notices for (see `Vault`). */
-const noticePurpose = (session: Uint8Array) => `notice of session ${session.toHex()}`;
+/** @returns the purpose to seal a session's notices for (see `Vault`) */
+export const noticePurpose = (session: Uint8Array) => `notice of session ${session.toHex()}`;
 
 export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPageStore {
   return {

@@ -21,7 +21,7 @@ export const idByDomain: SQL = sql`(SELECT id FROM shops WHERE domain = ${parame
   UNION ALL SELECT id FROM shops WHERE first_domain = ${parameter("text")} LIMIT 1)`;
 
 /** Returns the purpose to seal an intake secret for (see `Vault`). It stays when the shop is renamed. */
-const intakePurpose = (firstDomain: string) => `intake ${firstDomain}`;
+export const intakePurpose = (firstDomain: string) => `intake ${firstDomain}`;
 
 const removed = () => new SdsError("not_found", "the shop was removed");
 

@@ -22,7 +22,7 @@ interface NewSecret {
 
 const FIRST: NewSecret = { isFirst: true, overlapMs: 0 };
 
-const purpose = (shopId: number) => `webhook ${shopId}`;
+export const webhookPurpose = (shopId: number) => `webhook ${shopId}`;
 
 export function webhookStore(db: QuietDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
   const { sealFirst, ...secrets } = webhookSecrets(db, vault, random);
@@ -66,7 +66,7 @@ function webhookSecrets(
   random: (bytes: number) => Uint8Array,
 ): Omit<WebhookStore, "settings" | "set" | "clear"> & { sealFirst: (shopId: number) => Promise<Uint8Array | null> } {
   /** Seals a new secret before a transaction, because sealing is asynchronous. `addSecret` may drop it. */
-  const seal = (shopId: number) => vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
+  const seal = (shopId: number) => vault.seal(newSigningSecret(random), webhookPurpose(shopId));
 
   async function makeSecret(shopId: number, now: number, secret: NewSecret): Promise<void> {
     const sealed = await seal(shopId);
@@ -80,7 +80,7 @@ function webhookSecrets(
       sealed = await newestSecret(db, shopId);
     }
     if (sealed === null) throw new SdsError("not_found", "the shop was removed");
-    return vault.open(sealed, purpose(shopId));
+    return vault.open(sealed, webhookPurpose(shopId));
   }
 
   return {
@@ -96,14 +96,14 @@ function webhookSecrets(
         sql`SELECT sealed FROM webhook_secrets WHERE shop_id = ${shopId} AND version = ${version}`,
       );
       if (stored === undefined) throw new SdsError("failed", `the signing secret ${version} of the shop is missing`);
-      return vault.open(stored.sealed, purpose(shopId));
+      return vault.open(stored.sealed, webhookPurpose(shopId));
     },
 
     async secrets(shopId) {
       const stored = await db.all<StoredSecret>(
         sql`SELECT sealed FROM webhook_secrets WHERE shop_id = ${shopId} ORDER BY version DESC`,
       );
-      return Promise.all(stored.map(({ sealed }) => vault.open(sealed, purpose(shopId))));
+      return Promise.all(stored.map(({ sealed }) => vault.open(sealed, webhookPurpose(shopId))));
     },
 
     async overlapEndsAt(shopId) {
@@ -163,4 +163,9 @@ function* addSecret(
 function settingsOf(stored: StoredEndpoint | undefined): WebhookSettings {
   if (stored === undefined) return { url: null, topics: [] };
   return { url: stored.url, topics: JSON.parse(stored.topics) as Topic[] };
+}
+
+/** Returns a secret that signs webhooks. */
+export function newSigningSecret(random: (bytes: number) => Uint8Array): string {
+  return `whsec_${random(32).toBase64()}`;
 }

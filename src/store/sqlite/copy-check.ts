@@ -1,10 +1,13 @@
-import { Database } from "bun:sqlite";
-import { closeSync, fsyncSync, openSync, readSync } from "node:fs";
+import { constants, Database } from "bun:sqlite";
+import { closeSync, fsyncSync, openSync, readSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { invalid, messageOf, SdsError } from "../../domain/error.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 const HEADER = "SQLite format 3\0";
+const READ_ONLY = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
 const NO_HEADER = "\0".repeat(HEADER.length);
 
 /**
@@ -62,19 +65,55 @@ export function checkCopy(path: string, name: string, { compareSchema = false }:
   try {
     db = new Database(path, { readwrite: true, create: false, strict: true });
     db.run("PRAGMA journal_mode = DELETE");
-    const version = checkVersion(db, name);
-    if (version === 0) throw invalid(`${name} is empty: it is no backup`);
-    const difference = compareSchema ? findDifference(db, version) : undefined;
-    if (difference !== undefined) throw invalid(`${name} is no copy that sds made: it ${difference}`);
-    const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
-    if (problem !== "ok") throw new Error(problem);
-    return { sealedWith: sealedWith(db, version) };
+    return { sealedWith: sealedWith(db, checkContent(db, name, compareSchema)) };
   } catch (thrown) {
-    if (thrown instanceof SdsError) throw thrown;
-    throw invalid(`${name} is damaged: ${messageOf(thrown)}`, thrown);
+    throw damageOf(name, thrown);
   } finally {
     db?.close(true);
   }
+}
+
+/** What a backup holds. */
+export interface BackupContent {
+  schema: number;
+  shops: number;
+  subscriptions: number;
+  bytes: number;
+}
+
+/**
+ * Reads a whole backup, and writes nothing: also not beside it, so a read-only disk will do.
+ * @throws SdsError `invalid` for a damaged file, or one that is no backup; `failed` for one of a newer sds
+ */
+export function verifyBackup(file: string): BackupContent {
+  checkHeader(file);
+  let db: Database | undefined;
+  try {
+    // Nobody writes to a backup. With a lock, SQLite would want to write beside it.
+    db = new Database(`${pathToFileURL(resolve(file)).href}?immutable=1`, READ_ONLY);
+    const schema = checkContent(db, file, true);
+    const count = (table: string) => db?.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0;
+    return { schema, shops: count("shops"), subscriptions: count("subscriptions"), bytes: statSync(file).size };
+  } catch (thrown) {
+    throw damageOf(file, thrown);
+  } finally {
+    db?.close(true);
+  }
+}
+
+/** @returns the schema's version. @throws SdsError; Error for a damaged page */
+function checkContent(db: Database, name: string, compareSchema: boolean): number {
+  const version = checkVersion(db, name);
+  if (version === 0) throw invalid(`${name} is empty: it is no backup`);
+  const difference = compareSchema ? findDifference(db, version) : undefined;
+  if (difference !== undefined) throw invalid(`${name} is no copy that sds made: it ${difference}`);
+  const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
+  if (problem !== "ok") throw new Error(problem);
+  return version;
+}
+
+function damageOf(name: string, thrown: unknown): SdsError {
+  return thrown instanceof SdsError ? thrown : invalid(`${name} is damaged: ${messageOf(thrown)}`, thrown);
 }
 
 interface SchemaEntry {

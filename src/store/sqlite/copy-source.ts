@@ -3,11 +3,13 @@ import { existsSync } from "node:fs";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { type CopySide, unfinishedCopy } from "../copy/copy.ts";
 import { hasFolder } from "../files/data-folder.ts";
+import type { LoneDatabase } from "../quiet/sealed-secrets.ts";
 import { sqliteSide } from "./copy-side.ts";
 import { databasePath, hasDatabase, inUse, takeFolder, unfinishedPath } from "./data-files.ts";
-import { noData, openDatabase } from "./database.ts";
+import { noData, openDatabase, sealedWith } from "./database.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { isBusy } from "./lock-wait.ts";
+import { quietDatabase } from "./quiet-database.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
 
@@ -17,24 +19,32 @@ const BUSY_TIMEOUT_MS = 30_000;
  * @throws SdsError `not_found` without data, `failed` if another process uses it
  */
 export async function openSqliteSource(folder: string, upgrade: UpgradeOptions): Promise<CopySide> {
+  const { db, close } = openFolderAlone(folder, upgrade);
+  return { ...sqliteSide(db, folder), close };
+}
+
+/** Opens the database of a data folder to change its master key. See `openSqliteSource`. */
+export async function openSqliteAlone(folder: string, upgrade: UpgradeOptions): Promise<LoneDatabase> {
+  const { db, close } = openFolderAlone(folder, upgrade);
+  return { db: quietDatabase(db), sealedWith: sealedWith(db), close };
+}
+
+function openFolderAlone(folder: string, upgrade: UpgradeOptions): { db: Database; close: () => Promise<void> } {
   if (!hasFolder(folder) || !hasDatabase(folder)) throw noData(folder);
   const lock = takeFolder(folder);
-  let db: Database | undefined;
   try {
     const path = databasePath(folder);
     if (existsSync(unfinishedPath(path))) throw unfinishedCopy(folder);
     openDatabase(path, BUSY_TIMEOUT_MS, { ...upgrade, mustExist: true, upgradeAlone: true }).close(true);
-    const opened = openAlone(path, folder);
-    db = opened;
+    const db = openAlone(path, folder);
     return {
-      ...sqliteSide(opened, folder),
+      db,
       async close() {
-        opened.close(true);
+        db.close(true);
         lock.release();
       },
     };
   } catch (thrown) {
-    db?.close(true);
     lock.release();
     throw cannotUse(folder, thrown);
   }

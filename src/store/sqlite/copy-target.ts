@@ -36,7 +36,7 @@ export async function openSqliteTarget(
   options: UpgradeOptions,
 ): Promise<CopyTarget> {
   makeFolder(folder);
-  const key = await readMasterKey(join(folder, "master.key"));
+  const key = await readMasterKey(join(folder, "master.key"), sealedWith);
   if (key !== undefined && sealedWith !== undefined && key.fingerprint !== sealedWith)
     throw new SdsError(
       "failed",

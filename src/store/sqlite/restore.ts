@@ -177,7 +177,7 @@ function copyFile(from: string, to: string, owned: Stats): number {
 
 /** @returns whether the master key exists @throws SdsError `failed` if the copy has another key */
 async function checkMasterKey(path: string, sealedWith: string | undefined): Promise<boolean> {
-  const key = await readMasterKey(path);
+  const key = await readMasterKey(path, sealedWith);
   if (key === undefined || sealedWith === undefined || key.fingerprint === sealedWith) return key !== undefined;
   throw new SdsError(
     "failed",

@@ -1,0 +1,174 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { auditEntry, COMMAND_LINE } from "../../src/domain/audit.ts";
+import { masterKeyLoss, resetMasterKey, rotateMasterKey } from "../../src/store/master-key-change.ts";
+import type { Store } from "../../src/store/port/store.ts";
+import { addShop, failures, TOKENS } from "../conformance/fixtures.ts";
+import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { openStoreIn } from "../support/open-store.ts";
+import { hasPostgres } from "../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../support/postgres-store.ts";
+
+const ENTRY = auditEntry({ ...COMMAND_LINE, from: "root@vm" }, START, "secrets.replaced");
+const SIGN_IN = auditEntry(COMMAND_LINE, START, "session.begun");
+const SESSION = new Uint8Array(32).fill(7);
+
+/** Puts a secret into every table that has sealed ones. */
+async function fill(store: Store): Promise<void> {
+  const shop = await addShop(store);
+  await store.webhooks.secret(shop.id, START);
+  await store.connections.connect(shop.id, "token", TOKENS, [], START);
+  await store.alerts.addAddress(shop.id, "ana@example.com", START);
+  await store.sessions.addLink(shop.id, new Uint8Array(32).fill(6), START + 1_000);
+  await store.sessions.begin(new Uint8Array(32).fill(6), SESSION, SIGN_IN, START + 100_000);
+  await store.settingsPage.putNotice(SESSION, "/keys", "a new key", START + 100_000);
+}
+
+async function secretsOf(store: Store) {
+  const [shop] = await store.shops.list();
+  const id = shop?.id ?? 0;
+  return {
+    intake: (await store.shops.intakeSecret("alpha.myshopify.com"))?.secret,
+    signing: await store.webhooks.secrets(id),
+    tokens: await store.connections.tokens(id),
+    // The link of an e-mail has the token of its address.
+    notice: (await store.alerts.claimNotice(START, () => START))?.recipient,
+    page: await store.settingsPage.takeNotices(SESSION, "/keys", START),
+  };
+}
+
+function changeIn(folder: string) {
+  return {
+    location: { folder },
+    masterKeyFile: join(folder, "master.key"),
+    random: randomBytes,
+    now: () => START,
+    sleep: Bun.sleep,
+  };
+}
+
+/** Makes a data folder, with a copy of its files from before and after a rotation of its key. */
+async function rotated() {
+  const folder = temporaryFolder();
+  const store = await openStoreIn(folder);
+  await fill(store);
+  await store.close();
+  const before = temporaryFolder();
+  for (const name of ["sds.db", "master.key"]) copyFileSync(join(folder, name), join(before, name));
+  await rotateMasterKey(changeIn(folder));
+  return { before, after: folder };
+}
+
+async function opened(folder: string) {
+  const store = await openStoreIn(folder);
+  const secrets = await secretsOf(store);
+  await store.close();
+  return secrets;
+}
+
+describe("a new master key", () => {
+  test("opens every secret, and so does the file at each step before", async () => {
+    const { before, after } = await rotated();
+    const [old, next] = [before, after].map((folder) => readFileSync(join(folder, "master.key"), "utf8"));
+    expect(next).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(next).not.toBe(old as string);
+    // A kill leaves the file with both keys, and the database from before or after the transaction.
+    for (const folder of [before, after]) writeFileSync(join(folder, "master.key"), `${next}${old}`);
+    const expected = await opened(before);
+    expect(expected.page).toEqual(["a new key"]);
+    expect(await opened(after)).toEqual(expected);
+    await rotateMasterKey(changeIn(after));
+    expect(readFileSync(join(after, "master.key"), "utf8").split("\n")).toHaveLength(2);
+    expect({ ...(await opened(after)), page: expected.page }).toEqual(expected);
+  });
+
+  test("seals every column that has secrets", () => {
+    const folder = temporaryFolder();
+    return openStoreIn(folder).then(async (store) => {
+      await store.close();
+      const db = new Database(join(folder, "sds.db"), { readonly: true });
+      const tables = db.query<{ name: string }, []>(
+        `SELECT DISTINCT tables.name FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+         WHERE tables.type = 'table' AND columns.name IN ('sealed', 'intake_secret') ORDER BY 1`,
+      );
+      // src/store/quiet/sealed-secrets.ts has these.
+      expect(tables.all().map(({ name }) => name)).toEqual([
+        "admin_notices",
+        "alert_addresses",
+        "connections",
+        "shops",
+        "webhook_secrets",
+      ]);
+      db.close();
+    });
+  });
+
+  test("is refused while another process uses the folder, or without the present key", async () => {
+    const { after } = await rotated();
+    const store = await openStoreIn(after);
+    expect(await failures([rotateMasterKey(changeIn(after))])).toMatchObject([
+      { message: expect.stringContaining("is in use") },
+    ]);
+    await store.close();
+    writeFileSync(join(after, "master.key"), "0".repeat(64));
+    expect(await failures([rotateMasterKey(changeIn(after))])).toMatchObject([
+      { message: expect.stringContaining("is not the key of the stored secrets") },
+    ]);
+  });
+});
+
+describe("a lost master key", () => {
+  test("is replaced with new secrets, and the mirror stays", async () => {
+    const { after } = await rotated();
+    const former = await opened(after);
+    const path = join(after, "master.key");
+    expect(await failures([masterKeyLoss(changeIn(after))])).toMatchObject([{ code: "conflict" }]);
+    expect(await failures([resetMasterKey(changeIn(after), ENTRY)])).toMatchObject([{ code: "conflict" }]);
+    writeFileSync(path, "no key");
+    const lost = [{ domain: "alpha.myshopify.com", hasSigningSecret: true, isConnected: true }];
+    expect(await masterKeyLoss(changeIn(after))).toEqual(lost);
+    expect(await resetMasterKey(changeIn(after), ENTRY)).toEqual(lost);
+    const kept = readdirSync(after).find((name) => name.startsWith("master.key.before-reset")) ?? "";
+    expect(readFileSync(join(after, kept), "utf8")).toBe("no key");
+    const made = await opened(after);
+    expect(made.intake).toStartWith("intake_");
+    expect(made.intake).not.toBe(former.intake as string);
+    expect(made.signing).toHaveLength(former.signing.length);
+    expect(made.signing).not.toEqual(former.signing);
+    expect(made.tokens).toBeUndefined();
+    const store = await openStoreIn(after);
+    const [shop] = await store.shops.list();
+    expect(await store.audit.list(shop?.id ?? 0, {}, {}, 1)).toMatchObject([{ action: "secrets.replaced" }]);
+    await store.close();
+    rmSync(path);
+    await resetMasterKey(changeIn(after), ENTRY);
+    expect(existsSync(path)).toBe(true);
+  });
+});
+
+test.skipIf(!hasPostgres())(
+  "on PostgreSQL a live node refuses it, and one with the former key is not ready",
+  async () => {
+    const url = await databaseWithTables();
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    const store = await openStoreAt(url, { masterKeyFile });
+    await fill(store);
+    const change = { ...changeIn(""), location: { url, passwordFile: null }, masterKeyFile, now: Date.now };
+    const key = readFileSync(masterKeyFile, "utf8");
+    await store.nodes?.beat();
+    expect(await failures([rotateMasterKey(change)])).toMatchObject([{ message: expect.stringContaining("serve") }]);
+    await store.nodes?.leave();
+    expect(readFileSync(masterKeyFile, "utf8")).toBe(key);
+    await store.check();
+    await rotateMasterKey(change);
+    expect(await failures([store.check()])).toMatchObject([
+      { message: "The master key was changed: give this node the new file, and start it again." },
+    ]);
+    const secrets = await secretsOf(await openStoreAt(url, { masterKeyFile }));
+    expect(secrets).toMatchObject({ tokens: TOKENS, page: ["a new key"], signing: { length: 1 } });
+    const lone = { ...change, masterKeyFile: join(temporaryFolder(), "master.key") };
+    expect(await resetMasterKey(lone, ENTRY)).toMatchObject([{ isConnected: true }]);
+  },
+);
