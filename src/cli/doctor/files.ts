@@ -81,7 +81,7 @@ async function checkDisk({ config: { data, database }, opened, freeBytes }: Pati
 
 async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patient): Promise<Finding> {
   const expected = "checkup" in opened ? opened.checkup.sealedWith : undefined;
-  const restore = `put your copy of the right key into ${file}; if it is lost for good: sds master-key reset`;
+  const restore = `put the right key into ${file} from your copy; if it is lost for good: sds master-key reset`;
   try {
     const key = await readMasterKey(file, expected);
     const isCompared = expected !== undefined;
