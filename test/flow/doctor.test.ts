@@ -17,6 +17,7 @@ import { SQL } from "bun";
 import { NEEDED_SCOPES } from "../../src/domain/platform/connection.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
 import { canMount, mountDisk } from "../support/small-disk.ts";
@@ -75,6 +76,17 @@ test("sds doctor finds nothing wrong with a healthy folder, before serve runs, w
   expect(text.stdout).toMatch(new RegExp(`^ok {4}port +\`sds serve\` uses port ${port} of 127.0.0.1$`, "m"));
   await server.stop("SIGKILL");
   expect(await failuresOf(program)).toEqual({});
+});
+
+test("sds doctor compares the clock with the platform of a connected shop, and finds nothing wrong with it", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", {});
+  const program = await Program.withShop(platform.env);
+  await program.json(["shop", "connect", "alpha.myshopify.com", "--client-credentials"]);
+  expect(await failuresOf(program)).toEqual({});
+  const { stdout } = await program.run(["doctor"], { env: PORT });
+  const clocks = isSqlite ? "the platform" : "the database server and the platform";
+  expect(stdout).toMatch(new RegExp(`^ok {4}clock +as ${clocks}$`, "m"));
 });
 
 test("sds doctor tells another program on the port from its own serve", async () => {
