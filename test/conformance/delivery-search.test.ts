@@ -253,8 +253,9 @@ describe.each(engines())("$name: the counts of attempts", (engine) => {
     const all = { attempts: 20, succeeded: 15, medianMs: 10, percentile95Ms: 19, isPart: false };
     expect(await figures(START)).toEqual(all);
     expect(await figures(START + 20)).toEqual({ ...all, attempts: 1, succeeded: 0, medianMs: 20, percentile95Ms: 20 });
-    expect(await store.deliveries.countDelivered(shop.id, 0)).toBe(15);
-    expect(await store.deliveries.countDelivered(shop.id, START + 22)).toBe(5);
+    expect(await store.deliveries.countDelivered(shop.id, 0, 99)).toBe(15);
+    expect(await store.deliveries.countDelivered(shop.id, START + 22, 99)).toBe(5);
+    expect(await store.deliveries.countDelivered(shop.id, 0, 14)).toBe(14);
     await queueRewards(
       store,
       shop,

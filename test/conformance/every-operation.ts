@@ -303,5 +303,5 @@ async function searchLog({ deliveries }: Store, { id }: Shop): Promise<void> {
   await deliveries.countsByDay(id, START);
   await deliveries.lastOutcomes(id, "webhook");
   await deliveries.recentAttempts(id, "webhook", START);
-  await deliveries.countDelivered(id, START);
+  await deliveries.countDelivered(id, START, 9);
 }

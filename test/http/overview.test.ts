@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { ASKED_SCOPES } from "../../src/domain/platform/connection.ts";
 import { end, queueRewards } from "../conformance/delivery-fixtures.ts";
-import { TOKENS } from "../conformance/fixtures.ts";
+import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { subscription } from "../support/records.ts";
@@ -92,6 +92,14 @@ test("a trouble of the connection is the first thing that the page says, and the
   );
   await store.connections.uninstall(shop.id, START + 1);
   expect(verdictIn(await html(OVERVIEW))).toStartWith("The app was uninstalled on 2026-03-01.");
+});
+
+test("all is not well while a change from Shopify cannot be processed", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: [] }, START);
+  expect(verdictIn(await html(OVERVIEW))).toBe("All is well. 0 deliveries in the last 24 hours.");
+  await receiveFailed(store, shop);
+  expect(verdictIn(await html(OVERVIEW))).toBe("1 change from Shopify could not be processed. See why, and try again");
 });
 
 test("more than 10,000 waiting deliveries are not all counted, and the page says so", async () => {

@@ -12,7 +12,7 @@ import { SAMPLE_DELIVERIES } from "./deliveries/sample-log.tsx";
 import { SampleFigure } from "./samples.tsx";
 import { RESOURCE_NAMES } from "./shop-data/row-table.tsx";
 import { shopifyFacts } from "./shop-data/summary.tsx";
-import { readFigures, type ShopFigures } from "./shop-figures.ts";
+import { COUNTED, readFigures, type ShopFigures } from "./shop-figures.ts";
 
 const TAB = "/overview";
 
@@ -100,6 +100,12 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, 
       text: `${counted(deadStarts, "workflow was", "workflows were")} not started. Read why, then resend.`,
       next: ["See the workflows", "/deliveries/workflows?status=dead"],
     };
+  if (status.inbox.failed > 0)
+    return {
+      tone: "warning",
+      text: `${counted(status.inbox.failed, "change", "changes")} from Shopify could not be processed.`,
+      next: ["See why, and try again", "/data/inbox"],
+    };
   const waits = waiting.pending + waiting.retrying;
   const atLeast = waiting.isPart ? "At least " : "";
   if (waits > 0)
@@ -110,7 +116,8 @@ function verdictOf({ status, alerts, endpoint, keys, waiting, dead, deadStarts, 
     };
   if (endpoint === null && keys === 0)
     return { tone: "plain", text: "Nothing reads this shop's data yet. Begin with an API key or an endpoint." };
-  const sent = endpoint === null ? "" : ` ${counted(delivered, "delivery", "deliveries")} in the last 24 hours.`;
+  const many = delivered < COUNTED ? "" : "At least ";
+  const sent = endpoint === null ? "" : ` ${many}${counted(delivered, "delivery", "deliveries")} in the last 24 hours.`;
   return { tone: "good", text: `All is well.${sent}` };
 }
 

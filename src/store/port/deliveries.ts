@@ -167,8 +167,8 @@ export interface DeliveryCounts {
   lastOutcomes(shopId: number, kind: DeliveryKind): Promise<{ succeededAt: number | null; failedAt: number | null }>;
   /** Returns figures of the attempts that began at `since` or later, of the newest 1,000 deliveries. */
   recentAttempts(shopId: number, kind: DeliveryKind, since: number): Promise<AttemptFigures>;
-  /** Counts deliveries of both kinds that succeeded at `since` or later, and stops at 10,000. */
-  countDelivered(shopId: number, since: number): Promise<number>;
+  /** Counts deliveries of both kinds that succeeded at `since` or later, and stops at a limit. */
+  countDelivered(shopId: number, since: number, limit: number): Promise<number>;
 }
 
 /** Operations for the sender. */

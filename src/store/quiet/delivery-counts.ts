@@ -6,7 +6,6 @@ import { type QuietDatabase, sql } from "./quiet-database.ts";
 
 /** The newest deliveries whose attempts `recentAttempts` reads: some milliseconds. */
 const RECENT = 1_000;
-const MAX_COUNTED = 10_000;
 
 interface TimedAttempt {
   duration: number;
@@ -43,11 +42,11 @@ export function deliveryCounts(db: QuietDatabase): DeliveryCounts {
       return { ...figuresOf(attempts), isPart: beyond !== undefined && beyond.createdAt >= since };
     },
 
-    async countDelivered(shopId, since) {
+    async countDelivered(shopId, since, limit) {
       const counted = await db.get<{ n: number }>(
         sql`SELECT count(*) AS n FROM (
             SELECT 1 AS one FROM deliveries WHERE status = 'delivered' AND shop_id = ${shopId} AND ended_at >= ${since}
-            LIMIT ${MAX_COUNTED}
+            LIMIT ${limit}
           ) AS delivered`,
       );
       return counted?.n ?? 0;
