@@ -568,6 +568,9 @@ describe("workflow triggers", () => {
       expect(page).toContain("Shopify refuses the app's access.");
       expect(page).not.toMatch(/platform refuses|sds shop/);
     }
+    const details = await html(`/admin/deliveries/${claimed.id}`);
+    expect(details).toContain("Open the app in Shopify's admin. If that does not help, install it there again.");
+    expect(details).not.toContain("Correct what Shopify names");
   });
 
   test("have their own log, without webhooks", async () => {

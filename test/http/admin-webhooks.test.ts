@@ -255,3 +255,10 @@ describe("the signing secret", () => {
     expect(page.match(/<details name="code" open/g)).toHaveLength(1);
   });
 });
+
+test("the question whether to remove the endpoint leads back where none is set", async () => {
+  const { get, store, shop, html } = await signedIn();
+  expect((await get("/admin/webhooks/clear")).headers.get("location")).toBe("/admin/webhooks");
+  await store.webhooks.set(shop.id, { url: "https://hooks.example.com/x" }, START);
+  expect(await html("/admin/webhooks/clear")).toContain("<strong>https://hooks.example.com/x</strong>");
+});

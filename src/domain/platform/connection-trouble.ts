@@ -58,9 +58,13 @@ export function explainTrouble(trouble: string): TroubleText {
   return TEXTS[status] ?? REFUSED;
 }
 
-/** Explains an error of work with the platform to a merchant. @param error for operators, so it may have commands */
-export function explainError(error: string): string {
-  if (!error.includes("`")) return error.replaceAll(/\bthe platform\b/gi, "Shopify");
-  const { what, todo } = explainTrouble(error);
-  return `${what} ${todo}`;
+/**
+ * Explains an error of work with the platform to a merchant.
+ * @param error for operators, so it may have commands
+ * @returns an empty `todo` for an error that says all by itself
+ */
+export function explainError(error: string): TroubleText {
+  return error.includes("`")
+    ? explainTrouble(error)
+    : { what: error.replaceAll(/\bthe platform\b/gi, "Shopify"), todo: "" };
 }

@@ -182,10 +182,10 @@ function failureText(delivery: DeliveryDetails): string {
   return `${what}${last?.statusCode === null ? "," : ""} ${TIMES[count] ?? `${count} times`}.`;
 }
 
-/** What to change after a failed webhook. A workflow start has its reason in the platform's own words. */
+/** What to change after a failure. Shopify's own words say why it refused a workflow start. */
 function todoOf({ kind, lastStatusCode: statusCode, error }: DeliveryDetails): string {
-  const todo = kind === "webhook" ? explainFailure({ statusCode, error })?.todo : undefined;
-  return todo ?? "Correct what Shopify names here.";
+  const todo = kind === "webhook" ? explainFailure({ statusCode, error })?.todo : explainError(error ?? "").todo;
+  return todo || "Correct what Shopify names here.";
 }
 
 function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolean }) {
@@ -206,7 +206,7 @@ function AttemptItem({ attempt, isNewest }: { attempt: Attempt; isNewest: boolea
           </p>
         )}
         {error === null || error === httpError(statusCode ?? 0) ? null : (
-          <p class="error">{printable(explainError(error))}</p>
+          <p class="error">{printable(explainError(error).what)}</p>
         )}
         {answer === null ? null : <Answer text={answer} />}
       </details>

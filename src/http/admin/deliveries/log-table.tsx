@@ -146,6 +146,7 @@ function answerText(delivery: Delivery): string {
 /** Says how the last attempt failed. */
 export function failureOf({ kind, lastStatusCode: statusCode, error }: Delivery): string {
   const isAnswer = statusCode === null || error === httpError(statusCode);
-  const what = kind === "webhook" && isAnswer ? explainFailure({ statusCode, error })?.what : explainError(error ?? "");
+  const what =
+    kind === "webhook" && isAnswer ? explainFailure({ statusCode, error })?.what : explainError(error ?? "").what;
   return printable(what ?? "");
 }

@@ -209,5 +209,7 @@ function About({ subject }: { subject: string }) {
 }
 
 function reasonText({ error }: InboxEntry): string {
-  return error === null ? "It was not tried yet." : sentence(printable(explainError(error)));
+  if (error === null) return "It was not tried yet.";
+  const { what, todo } = explainError(error);
+  return `${sentence(printable(what))} ${todo}`;
 }

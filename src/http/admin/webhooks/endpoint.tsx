@@ -41,11 +41,12 @@ export const saveUrl: Handler = async (request, dependencies) => {
 
 export const askToClear: Handler = async ({ shop }, { store }) => {
   const { url } = await store.webhooks.settings(shop.id);
+  if (url === null) return { to: TAB };
   const content = (
     <Confirm id="clear-endpoint" action={`${TAB}/clear`} button="Remove the endpoint" back={TAB}>
       <p>
-        Remove the endpoint <strong>{printable(url ?? "(there is none)")}</strong>? From then on no webhook is queued,
-        and webhooks that are still waiting fail. The delivery log stays.
+        Remove the endpoint <strong>{printable(url)}</strong>? From then on no webhook is queued, and webhooks that are
+        still waiting fail. The delivery log stays.
       </p>
     </Confirm>
   );
