@@ -25,6 +25,7 @@ async function lookAtFields(looked: Look, page: Page, goto: Goto): Promise<void>
   for (const [key, label, type, options = ""] of [
     ["gift_note", "A note for the gift", "text"],
     ["weight", "Weight", "number"],
+    ["k".repeat(40), "l".repeat(80), "text"],
     ["is_gift", "Is a gift", "boolean"],
     ["until", "Until", "date"],
     ["box", "Size of the box, which subscribers choose in the portal", "choice", "small\nmedium\nas large as possible"],
