@@ -187,6 +187,7 @@ function openHttp(
   metrics?.addRoutes(routes.map(({ path }) => path));
   const server = createHttpApp(routes, createClients(config.trustedProxies), log, {
     unknown: respondUnknown,
+    needsAddress: config.logRequests,
     observers: [...(metrics ? [metrics.noteAnswer] : []), ...(config.logRequests ? [createRequestLog(log)] : [])],
   });
   return { server, authenticator, readiness, wrongKeys, steadyTime };

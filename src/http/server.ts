@@ -24,7 +24,7 @@ export interface AnsweredRequest {
   /** Milliseconds until the answer was made. Its body may still be sent. */
   tookMs: number;
   context: RouteContext;
-  /** The client's address; empty for a request that this process makes itself. */
+  /** The client's address; empty if the server was not asked for it, or if this process makes the request itself. */
   address: () => string;
 }
 
@@ -32,6 +32,8 @@ interface HttpOptions {
   unknown?: Unknown;
   /** Called after each answer. */
   observers?: readonly ((answered: AnsweredRequest) => void)[];
+  /** Whether an observer reads the client's address. To ask Bun for it takes some microseconds. */
+  needsAddress?: boolean;
 }
 
 /** The parts of a path at the placeholders of its route, decoded. */
@@ -46,7 +48,7 @@ export function createHttpApp(
   table: readonly Route[],
   clients: Clients,
   log: Log,
-  { unknown = () => respondNotFound(), observers = [] }: HttpOptions = {},
+  { unknown = () => respondNotFound(), observers = [], needsAddress = false }: HttpOptions = {},
 ) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
@@ -64,7 +66,7 @@ export function createHttpApp(
     const context = contextOf(request, found === matched ? parameters : {}, clients, server);
     if (observers.length === 0) return answer(found, request, context);
     const facts = { route: found?.path ?? OTHER_ROUTE, method: request.method, context };
-    const address = addressOf(request, clients, server);
+    const address = needsAddress ? addressOf(request, clients, server) : () => "";
     return observed(observers, { ...facts, address }, () => answer(found, request, context));
   }
 
