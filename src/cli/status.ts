@@ -18,6 +18,8 @@ import { printJson, printLine, printTable } from "./print.ts";
 /** Longer than the 2 s that a node waits for a locked database before it answers. */
 const READY_TIMEOUT_MS = 5_000;
 const SHOPS_AT_ONCE = 10;
+/** How many shops are shown without `--all`. */
+const SHOWN_SHOPS = 10;
 
 export function addStatusCommand(program: SdsCommand): void {
   program
@@ -26,14 +28,15 @@ export function addStatusCommand(program: SdsCommand): void {
       "show whether `sds serve` runs and is ready, and what waits or failed in each shop; " +
         "exit status 1 if it is not ready",
     )
+    .option("--all", `show all shops, not only the ${SHOWN_SHOPS} that need somebody most`)
     .jsonOption()
     .examples("sds status")
-    .action(async ({ json }: JsonFlag, command: Command) => {
+    .action(async ({ all = false, json }: JsonFlag & { all?: boolean }, command: Command) => {
       const { database, data } = configOf(command);
       const engine = database === null ? "sqlite" : "postgres";
-      const { problem, shops, cluster, figures } = await withStore(command, readStatus);
+      const { problem, shops, totals, cluster, figures } = await withStore(command, (store) => readStatus(store, all));
       const files = database === null ? { kept: await keptStores(data) } : {};
-      const service = { serving: problem === null, version, engine, database: databaseEntry(figures), shops };
+      const service = { serving: problem === null, version, engine, database: databaseEntry(figures), totals, shops };
       if (json) printJson({ ...service, ...files, ...cluster });
       else print(service, cluster, files.kept ?? []);
       const obsolete = shops.flatMap(({ warnings }) => warnings).find(({ isFailure }) => isFailure);
@@ -43,7 +46,7 @@ export function addStatusCommand(program: SdsCommand): void {
 }
 
 /** @returns `problem`: why no `serve` answers, else null; `cluster`: null with SQLite */
-async function readStatus(store: Store) {
+async function readStatus(store: Store, isWhole: boolean) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =
     cluster === null
@@ -51,10 +54,12 @@ async function readStatus(store: Store) {
       : await findClusterProblem(store, cluster.nodes);
   const slots = createSlots(SHOPS_AT_ONCE);
   const listed = await store.shops.list();
-  const shops = await Promise.all(listed.map((shop) => slots.run(() => workOf(store, shop))));
+  const chosen = isWhole || listed.length <= SHOWN_SHOPS ? listed : await store.shops.neediest(SHOWN_SHOPS);
+  const shops = await Promise.all(chosen.map((shop) => slots.run(() => workOf(store, shop))));
   return {
     problem,
     shops,
+    totals: await totalsOf(store, listed.length),
     figures: await store.figures(),
     cluster: cluster === null ? null : { nodes: cluster.nodes.map(nodeEntry), handOvers: cluster.handOvers },
   };
@@ -96,6 +101,19 @@ function reasonIn(body: string): string {
   } catch {
     return "it is not sds";
   }
+}
+
+/** Sums up all shops, in a number of statements that does not grow with them. */
+async function totalsOf(store: Store, shops: number) {
+  const { deliveries, inbox, refusedShops, reconciledAt } = await store.totals.read(Date.now());
+  return {
+    shops,
+    ...deliveries,
+    inboxWaiting: inbox.waiting,
+    inboxFailed: inbox.failed,
+    refusedShops,
+    oldestReconciledAt: isoUtcOrNull(reconciledAt),
+  };
 }
 
 /** Counts a shop's waiting and failed work, and reads what its operator has to know about the platform. */
@@ -147,15 +165,26 @@ function databaseText({ bytes, walBytes, lastBackupAt }: ReturnType<typeof datab
   return `database: ${bytesText(bytes)}, its log ${bytesText(walBytes)}, last backup ${lastBackupAt ?? "unknown"}`;
 }
 
+function totalsText({ shops, pending, retrying, dead, ...totals }: Status["totals"]): string {
+  return [
+    `all ${counted(shops, "shop", "shops")} (\`sds status --all\`): ${pending} pending`,
+    `${retrying} retrying`,
+    `${dead} dead`,
+    `inbox ${totals.inboxWaiting} waiting, ${totals.inboxFailed} failed`,
+    `${totals.refusedShops} refused by the platform`,
+    `oldest reconciliation ${totals.oldestReconciledAt ?? "never"}`,
+  ].join(", ");
+}
+
 type Status = Awaited<ReturnType<typeof readStatus>>;
 type Kept = Awaited<ReturnType<typeof keptStores>>;
-type Service = Pick<Status, "shops"> & {
+type Service = Pick<Status, "shops" | "totals"> & {
   serving: boolean;
   engine: string;
   database: ReturnType<typeof databaseEntry>;
 };
 
-function print({ serving, engine, database, shops }: Service, cluster: Status["cluster"], kept: Kept): void {
+function print({ serving, engine, database, shops, totals }: Service, cluster: Status["cluster"], kept: Kept): void {
   const name = engine === "sqlite" ? "SQLite" : "PostgreSQL";
   printLine(`sds ${version} on ${name}: ${serving ? "serving" : "not serving"}`);
   printLine(databaseText(database));
@@ -169,6 +198,7 @@ function print({ serving, engine, database, shops }: Service, cluster: Status["c
       "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
       RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
     });
+  if (shops.length < totals.shops) printLine(totalsText(totals));
   for (const { domain, trouble, troubleSince, warnings, uninstalledAt, load } of shops) {
     if (load !== null) printLine(`${domain}: ${load}`);
     if (uninstalledAt !== null) printLine(`${domain} uninstalled the app at ${uninstalledAt}`);

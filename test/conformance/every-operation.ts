@@ -61,6 +61,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     shops.list(),
     shops.find(shop.domain),
     shops.byId(shop.id),
+    shops.neediest(10),
     shops.owning("key_none"),
     shops.settings(shop.id),
     shops.intakeSecret(shop.domain),

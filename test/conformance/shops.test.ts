@@ -5,7 +5,7 @@ import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines, storeWithShop, storeWithTwoShops } from "./engines.ts";
-import { addShop, apiKey, commit, failures, removeShop, TOKENS } from "./fixtures.ts";
+import { addShop, apiKey, commit, failures, receipt, removeShop, TOKENS } from "./fixtures.ts";
 
 const DEFAULTS = { planFixed: false, retryDays: [1, 3, 5], creditTitle: "Loyalty credit", triggers: [] };
 const removed = { name: "SdsError", code: "not_found" };
@@ -48,6 +48,17 @@ describe.each(engines())("$name: shops", (engine) => {
     expect(await store.shops.owning("cad_pk_alone")).toEqual(other);
     expect(await store.shops.owning("cad_pk_shared")).toBeUndefined();
     expect(await store.shops.owning("key_unknown")).toBeUndefined();
+  });
+
+  test("that need somebody most come first: refused ones, then dead deliveries, then waiting work", async () => {
+    const { store, shop, other } = await storeWithTwoShops(engine);
+    const [waiting, refused] = [await addShop(store, "waiting"), await addShop(store, "refused")];
+    await deadDelivery(store, other);
+    await store.inbox.receive([receipt(waiting, "w")], START);
+    await store.connections.connect(refused.id, "token", TOKENS, [], START);
+    await store.connections.setTrouble(refused.id, "401", START);
+    expect(await store.shops.neediest(9)).toEqual([refused, other, waiting, shop]);
+    expect(await store.shops.neediest(1)).toEqual([refused]);
   });
 
   test("have a domain each", async () => {

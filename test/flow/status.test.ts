@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
+import { sampleEvent } from "../../src/domain/events/sample.ts";
+import type { Shop } from "../../src/domain/shop.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
@@ -39,6 +42,16 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
     version: expect.any(String),
     engine: ENGINE,
     database: { bytes: expect.any(Number), walBytes: ENGINE === "sqlite" ? 0 : null, lastBackupAt: null },
+    totals: {
+      shops: 1,
+      pending: 0,
+      retrying: 0,
+      dead: 0,
+      inboxWaiting: 0,
+      inboxFailed: 0,
+      refusedShops: 0,
+      oldestReconciledAt: null,
+    },
     shops: [shop],
     ...WORDS.nodes,
   });
@@ -81,4 +94,31 @@ test("sds status shows another version of the platform, and fails if it lacks a 
   const failed = await program.run(["status", "--json"]);
   expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining(`sds: ${field}`) });
   expect(JSON.parse(failed.stdout)).toMatchObject({ serving: true });
+});
+
+test("sds status shows the ten shops that need somebody most, and sums up all; --all shows each", async () => {
+  const program = await Program.withShop();
+  const store = await program.openStore();
+  for (let n = 10; n < 22; n += 1)
+    await store.shops.add({ domain: `shop-${n}.myshopify.com`, plan: "pro", currency: "USD" }, Date.now());
+  const [waiting, dead] = await Promise.all(
+    ["shop-21", "shop-20"].map((name) => store.shops.find(`${name}.myshopify.com`)),
+  );
+  await deadDelivery(store, dead as Shop);
+  await store.webhooks.secret((waiting as Shop).id, Date.now());
+  await store.deliveries.queueTest(waiting as Shop, sampleEvent("order.charged"), Date.now());
+  await store.close();
+  type Status = { shops: { domain: string }[]; totals: object };
+  const shown = JSON.parse((await program.run(["status", "--json"])).stdout) as Status;
+  expect(shown.shops.map(({ domain }) => domain).slice(0, 3)).toEqual([
+    "shop-20.myshopify.com",
+    "shop-21.myshopify.com",
+    "alpha.myshopify.com",
+  ]);
+  expect(shown.shops).toHaveLength(10);
+  expect(shown.totals).toMatchObject({ shops: 13, dead: 1, pending: 1 });
+  const { stdout } = await program.run(["status"]);
+  expect(stdout).toContain("all 13 shops (`sds status --all`): 1 pending, 0 retrying, 1 dead, inbox 0 waiting");
+  const all = JSON.parse((await program.run(["status", "--all", "--json"])).stdout) as Status;
+  expect(all.shops).toHaveLength(13);
 });

@@ -29,6 +29,11 @@ export interface ShopStore {
   /** @param domain the shop's, or the one with which it was added */
   find(domain: string): Promise<Shop | undefined>;
   byId(id: number): Promise<Shop | undefined>;
+  /**
+   * Returns the shops that need somebody most: those that the platform refuses, or that need a newer `sds`, then those
+   * with dead deliveries and failed items, then those with most waiting work.
+   */
+  neediest(limit: number): Promise<Shop[]>;
   /** Finds the only shop that has an API key or a delivery with this id, or a key with this fingerprint. */
   owning(idOrFingerprint: string): Promise<Shop | undefined>;
   /**

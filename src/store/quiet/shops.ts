@@ -102,6 +102,8 @@ export function shopStore(
 
     owning: (id) => owning(db, id),
 
+    neediest: (limit) => neediest(db, limit),
+
     async rowCounts(shopId) {
       const counts = await db.get<ResourceCounts>(
         sql`SELECT customer_count AS customers, subscription_count AS subscriptions, order_count AS orders
@@ -208,4 +210,22 @@ async function owning(db: QuietDatabase, id: string): Promise<Shop | undefined> 
       LIMIT 2`,
   );
   return others.length === 0 ? owner : undefined;
+}
+
+async function neediest(db: QuietDatabase, limit: number): Promise<Shop[]> {
+  const waiting = either(db, { sqlite: sql`deliveries INDEXED BY deliveries_due`, postgres: sql`deliveries` });
+  return db.all<Shop>(
+    sql`SELECT ${COLUMNS} FROM shops
+      LEFT JOIN (SELECT shop_id, count(*) AS due FROM ${waiting} WHERE claimable_at IS NOT NULL GROUP BY shop_id)
+        AS waiting ON waiting.shop_id = id
+      LEFT JOIN (SELECT shop_id, count(*) AS dead FROM deliveries WHERE status = 'dead' GROUP BY shop_id)
+        AS died ON died.shop_id = id
+      LEFT JOIN (SELECT shop_id, count(*) AS items, sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END) AS failed
+        FROM inbox GROUP BY shop_id) AS received ON received.shop_id = id
+      WHERE ${IS_SERVED}
+      ORDER BY CASE WHEN id IN (SELECT shop_id FROM connections WHERE trouble IS NOT NULL)
+          OR id IN (SELECT shop_id FROM platform_warnings WHERE kind LIKE 'operation %') THEN 0 ELSE 1 END,
+        coalesce(dead, 0) + coalesce(failed, 0) DESC, coalesce(due, 0) + coalesce(items, 0) DESC, domain
+      LIMIT ${limit}`,
+  );
 }
