@@ -124,6 +124,17 @@ test("the listener answers nothing but GET /metrics", async () => {
   expect((await fetch(`${address}/metrics`)).status).toBe(404);
 });
 
+test("a stop says that the program is not ready, and ends the listener", async () => {
+  const { app, value } = await monitored();
+  let ready: number | undefined;
+  app.store.sessions.forgetAddress = async () => {
+    ready = await value("sds_ready");
+  };
+  await app.stop();
+  expect(ready).toBe(0);
+  expect(await value("sds_ready").catch(() => "closed")).toBe("closed");
+});
+
 test("a taken port ends the start, and the message names it", async () => {
   const { app } = await monitored();
   const { port } = new URL(app.metricsUrl() ?? "");
