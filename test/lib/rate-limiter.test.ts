@@ -15,7 +15,7 @@ function limiter() {
   const reserve = (cost: number, priority = 0) => limits.reserve(cost, priority);
   /** Reserves points and gives them back at once. */
   const spend = async (cost: number, status?: ThrottleStatus) => (await reserve(cost))(status);
-  return { clock, waits, reserve, spend };
+  return { clock, waits, reserve, spend, available: limits.available };
 }
 
 const FULL = { maximumAvailable: 1000, currentlyAvailable: 1000, restoreRate: 50 };
@@ -40,6 +40,18 @@ test.each([
   await spend(0, status);
   await spend(cost);
   expect(waits).toEqual(expected);
+});
+
+test("the points that are available come back with time, and leave out what is reserved", async () => {
+  const { clock, reserve, spend, available } = limiter();
+  expect(available()).toBeUndefined();
+  await spend(0, FEW);
+  expect(available()).toBe(40);
+  clock.ms += 1_000;
+  await reserve(10);
+  expect(available()).toBe(80);
+  clock.ms += 60_000;
+  expect(available()).toBe(990);
 });
 
 test("points come back with time, up to the maximum", async () => {
