@@ -223,7 +223,7 @@ function readDuration(name: string, text: string): number {
 
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
 
-/** At least a day, so that the log still shows why somebody complains. */
+/** At least a day, so that the log still has the delivery about which somebody complains. */
 function readRetention(name: string, text: string): number {
   const retentionMs = parseDuration(text);
   if (retentionMs !== undefined && retentionMs >= DAY_MS && retentionMs <= MAX_RETENTION_MS) return retentionMs;

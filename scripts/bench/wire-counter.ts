@@ -1,6 +1,6 @@
 import { createConnection, createServer, type Socket } from "node:net";
 
-/** How much programs sent to a PostgreSQL server. */
+/** The traffic from programs to a PostgreSQL server. */
 export interface Said {
   statements: number;
   /** Statements share a round trip if the client sends them without waiting for an answer. */

@@ -14,7 +14,7 @@ export interface RouteContext {
   client: () => string;
   /** Whether the client's connection is https, also behind trusted proxies. */
   isSecure: () => boolean;
-  /** The domain of the shop that the request is about. The handler notes it for the log, when it is proved. */
+  /** The domain of the request's shop, for the log. Handlers set it after they have checked the request. */
   shop?: string;
 }
 

@@ -152,7 +152,7 @@ test("sds doctor sums up faults of shops: dead endpoints, expired tokens, missin
   await store.connections.connect(alpha.id, "token", tokens, ["read_customers"], Date.now() - 4 * hour);
   await store.connections.connect(beta.id, "refresh", tokens, NEEDED_SCOPES, Date.now());
   await store.webhooks.set(alpha.id, { url: `https://127.0.0.1:${freePort()}/in?token=sesame` }, Date.now());
-  // Nothing listens there, so the platform does not answer either.
+  // Nothing listens at the address of the platform, so its check fails too.
   const env = { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_PLATFORM_URL: `http://127.0.0.1:${freePort()}/{shop}` };
   const failures = await failuresOf(program, env);
   expect(Object.fromEntries(Object.values(failures).map(({ check, detail }) => [check, detail]))).toEqual({

@@ -25,7 +25,7 @@ function contractWebhooks({ remote }: ConnectedShop): Webhook[] {
   return remote.outgoing.filter(({ topic }) => topic.startsWith("subscription_contracts/"));
 }
 
-/** Waits until the inbox is empty. @returns how often items were attempted at most */
+/** Waits until the inbox is empty. @returns the largest number of attempts of an item */
 async function settled(all: ConnectedShop): Promise<number> {
   let attempts = 0;
   for (let items = await all.inbox(); items.length > 0; items = await all.inbox()) {

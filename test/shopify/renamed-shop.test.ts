@@ -7,7 +7,7 @@ const NEW = "renamed.myshopify.com";
 
 type Connected = Awaited<ReturnType<typeof connected>>;
 
-/** Gives the shop of the stand-in another domain. Its webhooks name the new domain. */
+/** Changes the domain of the shop at the stand-in. Its webhooks name the new domain. */
 function renameAtPlatform({ platform, remote }: Connected, { redirects = false } = {}): void {
   platform.renameShop(DOMAIN, NEW);
   if (redirects) remote.movedTo = NEW;

@@ -10,7 +10,7 @@ const ANSWER_MS = 3_000;
 /** The most endpoints that are tried: with ten at once, this takes at most twice the time of an answer. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
-/** The platform writes its time in whole seconds, and refuses or expires tokens by it. */
+/** The platform writes its time in whole seconds. By that time it refuses tokens. */
 const PLATFORM_CLOCK_MS = 10_000;
 /** Nodes compare leases with their own clock. */
 const SERVER_CLOCK_MS = 2_000;
@@ -52,7 +52,7 @@ interface Listener {
   isSds(address: string): Promise<boolean>;
 }
 
-/** Checks whether the port is free, or has the program that should have it. */
+/** Checks whether the port is free, or is used by the right program. */
 async function checkListener({ host, port, setting, isNoted, isSds }: Listener): Promise<Finding> {
   const name = `port ${port} of ${host}`;
   const address = browsable(httpAddress(host, port));

@@ -43,7 +43,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** A search for the shop of a checkpoint lets other work run after this many shops. */
+/** After this many shops, the search for the shop of a checkpoint pauses, so that other work can run. */
 const SHOPS_IN_A_TURN = 500;
 
 export function createCheckpoints({ epoch, formerEpochs, shopIds, now }: Dependencies): Checkpoints {

@@ -62,9 +62,9 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
- * Returns the redaction of one person. Rewards have any fields of their sender, and the inbox has whole payloads of the
- * platform. So the redaction finds personal data by field names, by the person's known data, and by such data in the
- * same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
+ * Returns the redaction of one person. A reward has whatever fields its sender chose, and the inbox has whole payloads
+ * of the platform. So the redaction finds personal data by field names, by the person's known data, and by such data in
+ * the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(

@@ -73,7 +73,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
   };
 }
 
-/** Waits for points until the signal aborts. Later points are released. @throws the signal's reason */
+/** Waits for points until the signal aborts. Points that come after that are released. @throws the signal's reason */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

@@ -118,7 +118,7 @@ function* insertions(text: string, anchor: string, addition: string): Generator<
     yield text.slice(0, at + anchor.length) + addition + text.slice(at + anchor.length);
 }
 
-/** Adds the scopes that the file does not ask for. */
+/** Adds those of the scopes that the file lacks. */
 function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes }: Report): void {
   const section = asObject(appFile.content["access_scopes"]);
   const asked = section?.["scopes"];

@@ -16,7 +16,7 @@ import type { InstallationReader } from "./installation.ts";
 /** The result of opening the embedded page with a valid ID token. */
 export type Opening =
   | { shop: Shop }
-  /** The exchange takes long, and goes on. */
+  /** The exchange takes long, and is still under way. */
   | { waits: "connecting" }
   /** The data of an earlier installation is being deleted. */
   | { waits: "removal" }

@@ -70,8 +70,8 @@ export interface AlertAddressStore {
 }
 
 /**
- * What fails in shops, and who is told of it. The transactions that record an attempt, or a trouble of a connection,
- * also keep the alerts. Times in epoch milliseconds.
+ * What fails in shops, and who is told of it. Transactions that record an attempt, or a trouble of a connection, also
+ * write the alerts. Times in epoch milliseconds.
  */
 export interface AlertStore extends AlertAddressStore {
   /** Returns what fails now, the most serious first. */

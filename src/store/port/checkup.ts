@@ -27,7 +27,7 @@ export interface ShopCheckup {
   grantedScopes(): Promise<GrantedScopes[]>;
   /** Accepted shops whose mirror is complete only up to a time, or earlier. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
-  /** Some endpoints, those that fail first, and how many there are. */
+  /** The number of endpoints, and the URLs of some: failing ones come first. */
   endpoints(): Promise<{ count: number; urls: string[] }>;
 }
 

@@ -19,7 +19,7 @@ export async function contractReads(
   return storedReads(rows);
 }
 
-/** Stores readings in their order, in the transaction of their records. @param before the stored readings */
+/** Stores readings in the given order, in the transaction that stores the records. @param before the stored readings */
 export async function noteReads(
   tx: Queries,
   shopId: number,

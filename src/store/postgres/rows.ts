@@ -190,7 +190,7 @@ export function joinedTexts(texts: readonly string[]): string {
   return texts.join("\n");
 }
 
-/** Returns SQL that splits a parameter of `joinedTexts`, made of one text or more. @param parameter its number */
+/** Returns SQL that splits a parameter into the texts that `joinedTexts` joined. @param parameter its number */
 export function splitTexts(parameter: number): string {
   return `string_to_array($${parameter}::text, E'\\n')`;
 }

@@ -81,7 +81,7 @@ export async function searchDeliveries(
       return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
     }),
   );
-  // Nothing beyond the nearest end of a scan is shown: another range may have more there.
+  // Each scan ends somewhere. Shows nothing beyond the nearest of these ends: the range that ended there may have more.
   const end = parts
     .flat()
     .flatMap((part) => part.end ?? [])

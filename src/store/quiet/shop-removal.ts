@@ -28,7 +28,7 @@ interface LargeTable {
   key: string;
   /** The largest column. */
   text: string;
-  /** SQL condition of rows that stay until the last step: the platform webhook that requested this removal. */
+  /** SQL condition of rows that stay until the last step, such as the platform webhook that requested this removal. */
   isKept?: (shopId: number) => SQL;
 }
 

@@ -34,7 +34,7 @@ export interface OpenOptions extends UpgradeOptions {
    * Whether to upgrade only while no other process has the database open: an older `serve` cannot use a newer schema.
    */
   upgradeAlone?: boolean;
-  /** Whether such an upgrade keeps a copy of the older database. Default: true. */
+  /** Whether an upgrade with `upgradeAlone` keeps a copy of the older database. Default: true. */
   upgradeCopy?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface OpenOptions extends UpgradeOptions {
  * SQLite 3.54 plans with the bound value. So it prepares the statement again for each new value. This takes 12 µs of a
  * page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
  * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
- *   that another or a newer program wrote. The file stays unchanged.
+ *   that a different program or a newer version of this one wrote. The file stays unchanged.
  */
 export function openDatabase(
   path: string,

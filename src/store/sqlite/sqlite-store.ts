@@ -70,7 +70,7 @@ function fingerprintIn(db: Database): StoredFingerprint {
   };
 }
 
-/** Returns the epochs. The first process that opens a new or restored database makes its epoch. */
+/** Returns the epochs. The first process that opens a new or restored database makes the epoch of the database. */
 function epochsOf(db: Database, random: SqliteOptions["random"]): Pick<Store, "epoch" | "formerEpochs"> {
   const stored = db.query<{ value: string }, [string]>("SELECT value FROM meta WHERE name = ?");
   if (stored.get("epoch") === null)

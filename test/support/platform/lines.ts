@@ -21,7 +21,7 @@ export function lineRow(input: LineInput, key: number, currency: string): LineRo
   return { key, title, variantTitle, quantity, price, discounted, variant, product, sellingPlan };
 }
 
-/** Makes the lines that replace others. A line keeps its key if its variant stays. */
+/** Makes the new lines of an object, which replace its former lines. A line keeps its key if its variant stays. */
 export function replaceLines(before: readonly LineRow[], inputs: readonly LineInput[], currency: string): LineRow[] {
   const free = [...before];
   let lastKey = before.reduce((last, { key }) => Math.max(last, key), -1);

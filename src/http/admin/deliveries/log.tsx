@@ -22,7 +22,7 @@ const COUNTED = 99;
 export const LOG_OF: Record<DeliveryKind, AdminTab> = { webhook: "/deliveries", trigger: "/deliveries/workflows" };
 const NAMES: Record<DeliveryKind, string> = { webhook: "Deliveries", trigger: "Workflow starts" };
 
-/** Makes the handler of the log of webhooks, or of started workflows: their attempts are deliveries too. */
+/** Makes the handler of one of two logs: webhooks, or started workflows. Both are stored as deliveries. */
 export function showLog(kind: DeliveryKind): Handler {
   const tab = LOG_OF[kind];
   return async ({ shop, query }, { store, now, steadyTime, keepDeliveredMs }) => {
