@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { nextTurn } from "../../../src/lib/waits.ts";
+import type { Database } from "../../../src/store/postgres/database.ts";
+import type { TransactionQueries } from "../../../src/store/postgres/transaction.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { eventually, LIMIT_MS } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
@@ -24,10 +26,23 @@ async function behindProxy(options = {}) {
   return { url, proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
 }
 
+/** Uses this many connections at the same time, so that none has to be opened later. */
+async function useAtOnce(db: Database, count: number): Promise<void> {
+  const all = Promise.withResolvers<void>();
+  let inside = 0;
+  const wait = async (tx: TransactionQueries) => {
+    await tx.get("SELECT 1 AS one");
+    inside += 1;
+    if (inside === count) all.resolve();
+    await all.promise;
+  };
+  await Promise.all(Array.from({ length: count }, () => db.transaction(wait)));
+}
+
 describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows everything", () => {
   test("fails operations under way after the deadline, and then works on new connections", async () => {
     const { proxy, db } = await behindProxy();
-    await Promise.all([1, 2, 3, 4].map((n) => db.get("SELECT $1::bigint", [n])));
+    await useAtOnce(db, 4);
     proxy.isSwallowing = true;
     let late: unknown;
     const failed = await failures([
