@@ -172,3 +172,31 @@ test.skipIf(!hasPostgres())(
     expect(await resetMasterKey(lone, ENTRY)).toMatchObject([{ isConnected: true }]);
   },
 );
+
+test.skipIf(!hasPostgres())("on PostgreSQL two changes of the key exclude each other", async () => {
+  const url = await databaseWithTables();
+  const masterKeyFile = join(temporaryFolder(), "master.key");
+  const store = await openStoreAt(url, { masterKeyFile });
+  await fill(store);
+  const location = { url, passwordFile: null };
+  const change = { ...changeIn(""), location, masterKeyFile, now: Date.now };
+  const module = join(import.meta.dir, "../../src/store/master-key-change.ts");
+  const script = `
+    import { rotateMasterKey } from ${JSON.stringify(module)};
+    const random = (bytes) => crypto.getRandomValues(new Uint8Array(bytes));
+    const change = ${JSON.stringify({ location, masterKeyFile })};
+    await rotateMasterKey({ ...change, random, now: Date.now, sleep: Bun.sleep }).catch((thrown) => {
+      console.log(thrown.message);
+      process.exit(1);
+    });`;
+  const outputs: string[] = [];
+  // Another process runs while this one has read the key, and not yet written the file.
+  const random = (bytes: number) => {
+    if (outputs.length === 0)
+      outputs.push(Bun.spawnSync([process.execPath, "--eval", script], { timeout: 60_000 }).stdout.toString());
+    return randomBytes(bytes);
+  };
+  await rotateMasterKey({ ...change, random });
+  expect(outputs).toEqual([expect.stringContaining("is in use")]);
+  expect(await secretsOf(await openStoreAt(url, { masterKeyFile }))).toMatchObject({ tokens: TOKENS });
+});

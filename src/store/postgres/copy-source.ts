@@ -41,14 +41,15 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
 }
 
 /**
- * Opens a database that no node uses, to change its master key. A node that starts meanwhile is not ready, because
- * `Store.check` compares the key.
- * @throws SdsError `not_found` without data, `failed` if a node is alive
+ * Opens a database that no node uses, to change its master key. Until `close` no node starts to work, and no other
+ * change of the key begins: it would replace the file in which this change has its keys.
+ * @throws SdsError `not_found` without data, `failed` if a node is alive or another process changes the key
  */
 export async function openPostgresAlone(options: CopySourceOptions): Promise<LoneDatabase> {
   const { address, now, sleep } = options;
   await prepare(options, false);
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
+  const lock = await beginLong(address, "ISOLATION LEVEL READ COMMITTED");
   const db = openConnections({
     address,
     connections: 1,
@@ -57,11 +58,15 @@ export async function openPostgresAlone(options: CopySourceOptions): Promise<Lon
     isPooled,
     sleep,
   });
+  const close = async () => {
+    await Promise.all([db.close(), lock.close()]);
+  };
   try {
-    if (await isSomeNodeAlive(db)) throw serverInUse(nameOf(address));
-    return { db: quietDatabase(db), sealedWith: await readMeta(db, "master_key"), close: () => db.close() };
+    await lock.all("LOCK TABLE nodes IN EXCLUSIVE MODE");
+    if (await isSomeNodeAlive(lock)) throw serverInUse(nameOf(address));
+    return { db: quietDatabase(db), sealedWith: await readMeta(db, "master_key"), close };
   } catch (thrown) {
-    await db.close();
+    await close();
     throw thrown;
   }
 }
