@@ -1,7 +1,9 @@
+import { SdsError } from "../../domain/error.ts";
 import { PARTITIONS, partitionOf } from "../../domain/shop.ts";
 import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
 import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";
+import { readMeta } from "./migrate.ts";
 
 /** SQL of the database's clock in epoch milliseconds. */
 const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -51,8 +53,23 @@ export async function listLocations({ all }: Pick<Queries, "all">): Promise<Node
   return live.map(({ address }) => parseLocation(address));
 }
 
-/** @param beats connections for heartbeats only, so that a heartbeat never waits @param id of this node */
-export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
+/**
+ * Refuses a node whose master key is not that of the database: it cannot open secrets, and would seal others with a key
+ * that nobody has. @throws SdsError `unavailable`
+ */
+export async function checkKeyStays(queries: Queries, fingerprint: string): Promise<void> {
+  if ((await readMeta(queries, "master_key")) === fingerprint) return;
+  throw new SdsError("unavailable", "The master key was changed: give this node the new file, and start it again.");
+}
+
+interface OwnNode {
+  id: string;
+  /** Fingerprint of its master key. */
+  fingerprint: string;
+}
+
+/** @param beats connections for heartbeats only, so that a heartbeat never waits */
+export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id, fingerprint }: OwnNode): NodeStore {
   let described = { location: "", version: "" };
 
   return {
@@ -63,6 +80,8 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
     },
 
     async beat() {
+      // A statement of its own: a lock on `meta` beside one on `nodes` could deadlock with an upgrade.
+      await checkKeyStays(beats, fingerprint);
       const alive = await beats.all<{ id: string }>(
         `WITH own AS (
            INSERT INTO nodes (id, address, version, started_at, heartbeat_at)

@@ -19,7 +19,7 @@ import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { mirrorStore } from "./mirror.ts";
-import { nodeStore } from "./nodes.ts";
+import { checkKeyStays, nodeStore } from "./nodes.ts";
 import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
@@ -132,7 +132,7 @@ function storeOf(
     pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db))),
     inbox: { ...inboxQueues(db), ...inboxItems },
     audited: (shopId, entry) => auditedStores(resources, shopId, entry),
-    nodes: nodeStore({ beats, db }, node),
+    nodes: nodeStore({ beats, db }, { id: node, fingerprint: vault.fingerprint }),
     ...epochs,
     figures: () => figuresOf(db),
     async check() {
@@ -169,9 +169,4 @@ async function checkWrites(checks: Database): Promise<void> {
        ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
     );
   });
-}
-
-async function checkKeyStays(db: Database, fingerprint: string): Promise<void> {
-  if ((await readMeta(db, "master_key")) === fingerprint) return;
-  throw new SdsError("unavailable", "The master key was changed: give this node the new file, and start it again.");
 }
