@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from "node:fs";
 import type { AuditEntry } from "../domain/audit.ts";
 import { SdsError } from "../domain/error.ts";
-import { newMasterKey, readMasterKey, replaceMasterKeys } from "./files/master-key.ts";
+import { newMasterKey, readMasterKey, readMasterKeyFile, replaceMasterKeys } from "./files/master-key.ts";
 import { vaultWith } from "./files/vault.ts";
 import { type LoneOptions, openAlone } from "./open-store.ts";
 import {
@@ -48,7 +48,8 @@ export function masterKeyLoss(change: KeyChange): Promise<LostSecrets[]> {
  * Makes a new master key in place of a lost one, and new secrets. A file that has another key is kept beside it.
  * @param entry goes into the audit list of each shop
  * @returns what was replaced
- * @throws SdsError `conflict` if the master key is there; `failed` if another process uses the database
+ * @throws SdsError `conflict` if the master key is there; `failed` if its file is unreadable, or another process uses
+ *   the database
  */
 export async function resetMasterKey(change: KeyChange, entry: AuditEntry): Promise<LostSecrets[]> {
   const { masterKeyFile: path, random, now } = change;
@@ -65,7 +66,8 @@ export async function resetMasterKey(change: KeyChange, entry: AuditEntry): Prom
 
 async function checkLost(path: string, sealedWith: string | undefined): Promise<void> {
   if (sealedWith === undefined) throw new SdsError("conflict", "there are no secrets yet, so no master key is needed");
-  // A file that is no key is as good as none.
+  // An unreadable file may be the key, so this throws. A file that is no key is as good as none.
+  readMasterKeyFile(path);
   const key = await readMasterKey(path, sealedWith).catch(() => undefined);
   if (key?.fingerprint === sealedWith)
     throw new SdsError("conflict", `${path} is the key of the stored secrets: \`sds master-key rotate\` changes it`);

@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { auditEntry, COMMAND_LINE } from "../../src/domain/audit.ts";
 import { masterKeyLoss, resetMasterKey, rotateMasterKey } from "../../src/store/master-key-change.ts";
@@ -126,6 +135,14 @@ describe("a lost master key", () => {
     const path = join(after, "master.key");
     expect(await failures([masterKeyLoss(changeIn(after))])).toMatchObject([{ code: "conflict" }]);
     expect(await failures([resetMasterKey(changeIn(after), ENTRY)])).toMatchObject([{ code: "conflict" }]);
+    // Root reads every file, so a folder stands in for another user's file.
+    renameSync(path, `${path}.elsewhere`);
+    mkdirSync(path);
+    const unreadable = [{ message: expect.stringContaining("cannot read the master key") }];
+    expect(await failures([masterKeyLoss(changeIn(after))])).toMatchObject(unreadable);
+    expect(await failures([resetMasterKey(changeIn(after), ENTRY)])).toMatchObject(unreadable);
+    rmSync(path, { recursive: true });
+    renameSync(`${path}.elsewhere`, path);
     writeFileSync(path, "no key");
     const lost = [{ domain: "alpha.myshopify.com", hasSigningSecret: true, isConnected: true }];
     expect(await masterKeyLoss(changeIn(after))).toEqual(lost);

@@ -66,13 +66,8 @@ const LOST = "if it is lost for good, `sds master-key reset` makes new secrets";
  * @throws SdsError `failed` if it is unreadable or not a master key
  */
 export async function readMasterKey(path: string, expected?: string): Promise<MasterKey | undefined> {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8").trim();
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
-  }
+  const text = readMasterKeyFile(path);
+  if (text === undefined) return undefined;
   // Without hard links, a killed process can leave an empty file. This makes no new key in its place, because a used
   // key may have been lost.
   if (text === "")
@@ -86,6 +81,16 @@ export async function readMasterKey(path: string, expected?: string): Promise<Ma
     throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
   const keys = await Promise.all(lines.map((line) => masterKeyOf(Uint8Array.fromHex(line))));
   return keys.find(({ fingerprint }) => fingerprint === expected) ?? keys[0];
+}
+
+/** @returns undefined if the file is missing @throws SdsError `failed` if it is unreadable, such as another user's */
+export function readMasterKeyFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
 }
 
 async function masterKeyOf(bytes: Uint8Array<ArrayBuffer>): Promise<MasterKey> {
