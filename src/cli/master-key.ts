@@ -48,9 +48,8 @@ async function rotate({ yes = false, json }: KeyChangeFlags, command: Command): 
   await confirm(`this changes the master key in ${change.masterKeyFile}, and backups before it need the old one`, yes);
   await rotateMasterKey(change);
   if (json) return printJson({ rotatedAt: isoUtc(Date.now()) });
-  tell(`${change.masterKeyFile} is a new key. Keep a copy of it in another place.`);
+  tellNewKey(change);
   tell("Backups that were made before need the former key: keep that one with them.");
-  if (change.isServer) tell("Copy the file to every node before you start it.");
 }
 
 async function reset({ yes = false, json }: KeyChangeFlags, command: Command): Promise<void> {
@@ -60,8 +59,14 @@ async function reset({ yes = false, json }: KeyChangeFlags, command: Command): P
   await confirm(`this makes a new master key and new secrets for ${counted(lost.length, "shop", "shops")}`, yes);
   const replaced = await resetMasterKey(change, auditEntry(operator(), Date.now(), "secrets.replaced"));
   if (json) return printJson({ rotatedAt: isoUtc(Date.now()), shops: replaced });
-  tell(`${change.masterKeyFile} is a new key. Keep a copy of it in another place. To do now:`);
+  tellNewKey(change);
+  if (replaced.length > 0) tell("To do now:");
   for (const shop of replaced) tell(`  ${shop.domain}: ${remedyText(shop)}`);
+}
+
+function tellNewKey({ masterKeyFile, isServer }: KeyChange & { isServer: boolean }): void {
+  tell(`${masterKeyFile} is a new key. Keep a copy of it in another place.`);
+  if (isServer) tell("Copy the file to every node before you start it.");
 }
 
 /** What a reset takes from a shop. */

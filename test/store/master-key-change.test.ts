@@ -3,11 +3,13 @@ import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -112,6 +114,20 @@ describe("a new master key", () => {
       ]);
       db.close();
     });
+  });
+
+  test("takes the place of a file behind a symbolic link", async () => {
+    const { after } = await rotated();
+    const path = join(after, "master.key");
+    const target = join(temporaryFolder(), "key");
+    copyFileSync(path, target);
+    rmSync(path);
+    symlinkSync(target, path);
+    const former = readFileSync(target, "utf8");
+    await rotateMasterKey(changeIn(after));
+    expect(lstatSync(path).isSymbolicLink()).toBe(true);
+    expect(readFileSync(target, "utf8")).not.toBe(former);
+    expect(await opened(after)).toMatchObject({ tokens: TOKENS });
   });
 
   test("is refused while another process uses the folder, or without the present key", async () => {

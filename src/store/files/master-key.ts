@@ -4,6 +4,7 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -83,7 +84,7 @@ export async function readMasterKey(path: string, expected?: string): Promise<Ma
   return keys.find(({ fingerprint }) => fingerprint === expected) ?? keys[0];
 }
 
-/** @returns undefined if the file is missing @throws SdsError `failed` if it is unreadable, such as another user's */
+/** @returns undefined if the file is missing @throws SdsError `failed` for an unreadable file */
 export function readMasterKeyFile(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8").trim();
@@ -106,12 +107,16 @@ export function newMasterKey(random: (bytes: number) => Uint8Array): Promise<Mas
   return masterKeyOf(Uint8Array.from(random(KEY_BYTES)));
 }
 
-/** Replaces the file of the master key, whole or not at all. @param keys one, or two while the key is changed */
+/**
+ * Replaces the file of the master key, whole or not at all. A symbolic link stays.
+ * @param keys one, or two while the key is changed
+ */
 export function replaceMasterKeys(
-  path: string,
+  file: string,
   keys: readonly MasterKey[],
   random: (bytes: number) => Uint8Array,
 ): void {
+  const path = existsSync(file) ? realpathSync(file) : file;
   const draft = draftPath(path, random);
   try {
     writeDraft(draft, path, () => keys.map(({ bytes }) => lineOf(bytes)).join(""));
