@@ -189,7 +189,7 @@ test("a missing or different master key is refused, because it could not open th
   writeFileSync(key, `${"0".repeat(64)}\n`);
   await refuses(open(folder), "is not the one that stored secrets were encrypted with");
   writeFileSync(key, "short");
-  await refuses(open(folder), "it should hold 64 hexadecimal digits");
+  await refuses(open(folder), "it should hold 64 hexadecimal digits; put it back from your backup; if it is lost");
   writeFileSync(key, kept);
   await (await open(folder)).close();
 });

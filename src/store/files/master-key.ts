@@ -79,7 +79,10 @@ export async function readMasterKey(path: string, expected?: string): Promise<Ma
     );
   const lines = text.split("\n");
   if (lines.length > 2 || !lines.every((line) => /^[0-9a-f]{64}$/.test(line)))
-    throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
+    throw new SdsError(
+      "failed",
+      `${path} is not a master key: it should hold 64 hexadecimal digits; put it back from your backup; ${LOST}`,
+    );
   const keys = await Promise.all(lines.map((line) => masterKeyOf(Uint8Array.fromHex(line))));
   return keys.find(({ fingerprint }) => fingerprint === expected) ?? keys[0];
 }
