@@ -10,6 +10,7 @@ interface Exception {
 export const SQLITE_ONLY: readonly Exception[] = [
   { file: "backup", reason: "backup and restore are for files; PostgreSQL has its own tools" },
   { file: "backup-script", reason: "backup and restore are for files" },
+  { file: "backups-elsewhere", reason: "backup and restore are for files" },
   { file: "copy", reason: "it uses both engines anyway" },
   { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
