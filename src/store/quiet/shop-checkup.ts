@@ -1,6 +1,7 @@
 import type { SQL } from "drizzle-orm";
 import type { FaultyShops, ShopCheckup } from "../port/checkup.ts";
 import { type QuietDatabase, sql } from "./quiet-database.ts";
+import { coveredUntil, JOIN_SYNCS } from "./syncs.ts";
 
 const isOurs = sql`shops.removal_started_at IS NULL`;
 
@@ -47,15 +48,11 @@ export function shopCheckup(db: QuietDatabase): ShopCheckup {
       return groups.map((group) => ({ ...group, scopes: group.scopes.split(",").filter((scope) => scope !== "") }));
     },
 
-    // A future time was noted before the clock was set back.
     unreconciled: (until, now) =>
       faulty(
-        sql`SELECT domain, NULL AS reason FROM connections JOIN shops ON shops.id = connections.shop_id
-          LEFT JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
-          LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+        sql`SELECT domain, NULL AS reason FROM connections JOIN shops ON shops.id = connections.shop_id ${JOIN_SYNCS}
           WHERE trouble IS NULL AND connected_at <= ${until} AND ${isOurs}
-            AND CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
-              WHEN loads.last_started_at <= ${now} THEN loads.last_started_at ELSE 0 END <= ${until}`,
+            AND ${coveredUntil(now)} <= ${until}`,
       ),
 
     async endpoints() {

@@ -1,3 +1,4 @@
+import type { SQL } from "drizzle-orm";
 import type { LoadProgress } from "../../domain/platform/load-progress.ts";
 import type { SyncRun } from "../../domain/platform/sync.ts";
 import type { ConnectedShop } from "../port/connections.ts";
@@ -56,16 +57,26 @@ export function syncStore(db: QuietDatabase): SyncStore {
   };
 }
 
+/** SQL that joins the syncs of connected shops: `loads` and `changes`. */
+export const JOIN_SYNCS = sql`
+  LEFT JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
+  LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'`;
+
+/**
+ * SQL of the time up to which a mirror is complete, beside JOIN_SYNCS; 0 if it is unknown. A future time was noted
+ * before the clock was set back, so it does not count.
+ */
+export function coveredUntil(now: number): SQL {
+  return sql`CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
+    WHEN loads.last_started_at <= ${now} THEN loads.last_started_at ELSE 0 END`;
+}
+
 async function unreconciled(db: QuietDatabase, until: number, now: number): Promise<ConnectedShop[]> {
   return db.all<ConnectedShop>(
     sql`SELECT "shopId", "connectedAt" FROM (
         SELECT connections.shop_id AS "shopId", connected_at AS "connectedAt",
-          CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
-            WHEN loads.last_started_at <= ${now} THEN loads.last_started_at
-            ELSE 0 END AS covered
-        FROM connections
-        JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
-        LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+          ${coveredUntil(now)} AS covered
+        FROM connections ${JOIN_SYNCS}
         WHERE loads.last_ended_at IS NOT NULL) AS shops
       WHERE covered <= ${until} OR ("connectedAt" > covered AND "connectedAt" <= ${now})
       ORDER BY covered, "shopId"`,

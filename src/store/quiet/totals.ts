@@ -2,6 +2,7 @@ import { type SQL, sql as template } from "drizzle-orm";
 import { nextTurn } from "../../lib/waits.ts";
 import type { Totals, TotalsStore } from "../port/totals.ts";
 import { either, type QuietDatabase, type StatementValue, sql } from "./quiet-database.ts";
+import { coveredUntil, JOIN_SYNCS } from "./syncs.ts";
 
 /** Rows of a slice. On SQLite, a slice blocks the program. */
 const SLICE = 500;
@@ -70,15 +71,11 @@ async function countWaiting(db: QuietDatabase) {
 
 async function readConnections(db: QuietDatabase, now: number): Promise<Pick<Totals, "refusedShops" | "reconciledAt">> {
   const totals = { refusedShops: 0, reconciledAt: null as number | null };
-  // A future time was noted before the clock was set back.
   const connections: IndexWalk = {
     from: sql`(
       SELECT connections.shop_id, connected_at, trouble IS NOT NULL AS refused,
-        CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at
-          WHEN loads.last_started_at <= ${now} THEN loads.last_started_at ELSE 0 END AS covered
-      FROM connections JOIN shops ON shops.id = connections.shop_id AND removal_started_at IS NULL
-      LEFT JOIN syncs AS loads ON loads.shop_id = connections.shop_id AND loads.kind = 'full'
-      LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'
+        ${coveredUntil(now)} AS covered
+      FROM connections JOIN shops ON shops.id = connections.shop_id AND removal_started_at IS NULL ${JOIN_SYNCS}
     ) AS connected`,
     condition: sql`true`,
     columns: ["shop_id"],
