@@ -95,7 +95,7 @@ async function measureScrapes(shop: shops.Shop, name: string): Promise<void> {
   table.addRemark(`${name}: beside ${WALKERS} walkers (${(await stop()).toLocaleString("en")} pages)`, beside);
 }
 
-/** Starts each server anew for each round: two processes of the same program differ by a tenth. */
+/** Starts both servers again for each round, because two processes of one program can differ by a tenth. */
 async function measureReads(shop: shops.Shop): Promise<void> {
   const paths = shops.randomPages(shop, 50);
   const times: Record<"on" | "off", number[]> = { on: [], off: [] };

@@ -2,6 +2,8 @@ import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { $ } from "bun";
+import { manualPage } from "../../src/cli/manual.ts";
+import { buildProgram } from "../../src/cli/program.ts";
 import { unitFor } from "../../src/cli/systemd.ts";
 
 interface DebianPackage {
@@ -29,7 +31,7 @@ export async function programFiles(now: Date): Promise<Record<string, string>> {
   const sds = async (...args: string[]) => await $`bun ${MAIN} ${args}`.quiet().text();
   const guide = await Bun.file("src/docs/operating.md").text();
   return {
-    "sds.1": (await sds("man")).replace(/^\.Dd .*$/m, `.Dd ${manualDate(now)}`),
+    "sds.1": `${manualPage(buildProgram(), now)}\n`,
     "sds.bash": await sds("completions", "bash"),
     _sds: await sds("completions", "zsh"),
     "sds.fish": await sds("completions", "fish"),
@@ -38,11 +40,7 @@ export async function programFiles(now: Date): Promise<Record<string, string>> {
   };
 }
 
-function manualDate(now: Date): string {
-  return now.toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" });
-}
-
-/** Returns the indented example of a guide that contains a text. @throws Error if there is none */
+/** Returns the indented example that contains a text. @throws Error if the guide has no such example */
 function exampleWith(guide: string, text: string): string {
   const example = (guide.match(/(?:^ {4}.*\n|^\n(?= {4}))+/gm) ?? []).find((block) => block.includes(text));
   if (example === undefined) throw new Error(`src/docs/operating.md has no example with ${text}`);

@@ -7,7 +7,7 @@ import type { Store } from "../store/port/store.ts";
 /** The most bytes of a body in a command. Linux allows 128 KiB for each argument. */
 const MAX_BODY_BYTES = 100_000;
 
-/** A command that sends a webhook, or why there is none. */
+/** A command that sends a webhook, or the reason why no command can be made. */
 type DeliveryCommand = { topic: string } & ({ command: string } | { refused: "no endpoint" | "too large" });
 
 /**

@@ -13,7 +13,7 @@ export function addManualCommand(program: SdsCommand): void {
 }
 
 /** Writes the manual page from the tree of commands, in mdoc(7). `mandoc` warns of a page without a date. */
-function manualPage(program: Command, now: Date): string {
+export function manualPage(program: Command, now: Date): string {
   const commands = leavesOf(program);
   return [
     `.Dd ${now.toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" })}`,

@@ -37,7 +37,7 @@ export interface AlertTeller {
 
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 4 * 3_600_000;
-/** A notice that could not be sent for so long is given up: it would describe yesterday. */
+/** A notice is given up if it could not be sent for a day: what it says would be old. */
 const GIVEN_UP_AFTER_MS = 86_400_000;
 
 /**

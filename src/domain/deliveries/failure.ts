@@ -11,7 +11,7 @@ const READ_LOG = "Look at your program's log of this time.";
 const BEHIND_PROXY = "A proxy answered because your program did not. Check that your program runs.";
 const WRONG_PATH = "Your server has nothing at this path. Correct the path of the address.";
 
-const TODO_OF_STATUS: Record<number, string> = {
+const REMEDY_OF_STATUS: Record<number, string> = {
   400: `Your program did not accept the body. ${READ_LOG}`,
   401: "Your program refused the signature, or asks for a password. Check that it has the current signing secret.",
   403: "A firewall, a password or your program refused the request. Let it through, and check the signing secret.",
@@ -34,7 +34,7 @@ const OPEN_SERVER = "Check that the server is running, and that its firewall acc
 const PUBLIC_CERTIFICATE = "Install a certificate of a public authority, with its whole chain.";
 
 /** Parts of stored errors (docs/webhooks.md, "Retries"). The first match counts. */
-const TODO_OF_ERROR: readonly [part: string, todo: string][] = [
+const REMEDY_OF_ERROR: readonly [part: string, todo: string][] = [
   ["has no endpoint", "Enter the address of your endpoint."],
   ["is not allowed", "Enter a public address that begins with https:// and uses port 443 or a port from 1024 up."],
   ["did not answer within", "Answer with a 2xx status first, and do the work afterwards."],
@@ -65,12 +65,12 @@ export function explainFailure({ statusCode, error }: Pick<Outcome, "statusCode"
   const what = error
     .replace(/^Could not/, "We could not")
     .replace(/\bthe endpoint/i, (found) => (found.startsWith("T") ? "Your endpoint" : "your endpoint"));
-  const known = TODO_OF_ERROR.find(([part]) => error.includes(part));
+  const known = REMEDY_OF_ERROR.find(([part]) => error.includes(part));
   return { what, todo: known?.[1] ?? OPEN_SERVER };
 }
 
 function todoOfStatus(status: number): string {
-  const known = TODO_OF_STATUS[status];
+  const known = REMEDY_OF_STATUS[status];
   if (known !== undefined) return known;
   if (status >= 300 && status < 400)
     return "It redirects to another address, and we follow no redirect. Enter the address to which it redirects.";

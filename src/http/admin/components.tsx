@@ -51,7 +51,7 @@ export function Form({ action, children, ...attributes }: FormProps) {
 
 interface SearchFormProps {
   id: string;
-  /** What it searches, for screen readers. */
+  /** Tells screen readers what the form searches. */
   label: string;
   action: string;
   children: ComponentChildren;

@@ -55,7 +55,7 @@ export interface SearchField {
 }
 
 interface FiltersProps {
-  /** What it searches, for screen readers. */
+  /** Tells screen readers what the form searches. */
   label: string;
   tab: string;
   search: Search<string>;

@@ -3,7 +3,7 @@ import { UNFINISHED_COPY } from "../copy/tables.ts";
 import type { LoneDatabase } from "../quiet/sealed-secrets.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { lockWriters, postgresSide } from "./copy-side.ts";
-import { openConnections } from "./database.ts";
+import { type Database, openConnections } from "./database.ts";
 import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { beginLong, serverInUse } from "./long-transaction.ts";
 import { checkVersion, migrate, readMeta } from "./migrate.ts";
@@ -46,18 +46,10 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
  * @throws SdsError `not_found` without data, `failed` if a node is alive or another process changes the key
  */
 export async function openPostgresAlone(options: CopySourceOptions): Promise<LoneDatabase> {
-  const { address, now, sleep } = options;
+  const { address } = options;
   await prepare(options, false);
-  const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   const lock = await beginLong(address, "ISOLATION LEVEL READ COMMITTED");
-  const db = openConnections({
-    address,
-    connections: 1,
-    deadlineMs: UPGRADE_DEADLINE_MS,
-    waitMs: DEADLINE_MS,
-    isPooled,
-    sleep,
-  });
+  const db = await openForLongWork(options);
   const close = async () => {
     await Promise.all([db.close(), lock.close()]);
   };
@@ -84,10 +76,10 @@ export async function prepare(options: CopySourceOptions, isTarget: boolean): Pr
   }
 }
 
-async function prepareUsable({ address, now, random, sleep }: CopySourceOptions, isTarget: boolean): Promise<void> {
-  const name = nameOf(address);
+/** Opens one connection, for statements that may take as long as an upgrade. */
+async function openForLongWork({ address, now, sleep }: CopySourceOptions): Promise<Database> {
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
-  const db = openConnections({
+  return openConnections({
     address,
     connections: 1,
     deadlineMs: UPGRADE_DEADLINE_MS,
@@ -95,6 +87,12 @@ async function prepareUsable({ address, now, random, sleep }: CopySourceOptions,
     isPooled,
     sleep,
   });
+}
+
+async function prepareUsable(options: CopySourceOptions, isTarget: boolean): Promise<void> {
+  const { address, now, random } = options;
+  const name = nameOf(address);
+  const db = await openForLongWork(options);
   try {
     const version = await checkVersion(db, name);
     if (!isTarget && version === 0) throw noData(name);

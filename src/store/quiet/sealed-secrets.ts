@@ -11,7 +11,7 @@ import { newSigningSecret, webhookPurpose } from "./webhooks.ts";
 /** A database that no other process uses until `close`. */
 export interface LoneDatabase {
   db: QuietDatabase;
-  /** The fingerprint of the master key of the stored secrets; undefined if there are none. */
+  /** The fingerprint of the master key that sealed the secrets; undefined for a database without secrets. */
   sealedWith: string | undefined;
   close(): Promise<void>;
 }
