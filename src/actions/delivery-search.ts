@@ -11,9 +11,12 @@ const CONTRACTS_OF_CUSTOMER = 20;
 /** The number of a gid. */
 const NUMBER = /^[1-9][0-9]{0,19}$/;
 
-/** Fields of rows of the mirror, as the API serves them. */
-interface FoundRow {
+/** A row of the mirror, with the fields by which its deliveries are found. */
+export interface FoundRow {
+  resource: Resource;
+  id: string;
   shopifyId: string | null;
+  customerId: string | null;
   contractId: string;
   cycleNumber: number;
 }
@@ -29,49 +32,56 @@ function subjectText(typed: string): string {
 }
 
 /**
- * Finds the subjects that a typed text names: a gid, an internal id, or a number, also as `#1042`. A number may be of a
- * contract, an order and a customer at once. Deliveries about a customer are those about their
- * newest contracts too.
+ * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. A number may be of a
+ * contract, an order and a customer at once.
+ */
+export async function findRows(pages: PageStore, shop: MirroredShop, typed: string): Promise<FoundRow[]> {
+  const text = subjectText(typed);
+  const found = await Promise.all(
+    RESOURCES.map((resource) => {
+      const name = namedRow(resource, NUMBER.test(text) ? gidOfNumber(resource, text) : text, shop.firstDomain);
+      return name === undefined ? undefined : findRow(pages, shop.id, resource, name);
+    }),
+  );
+  return found.flatMap((row) => row ?? []);
+}
+
+/**
+ * Finds the subjects of the rows that a typed text names (`findRows`). A contract's gid and number are subjects even
+ * without a row: test events name such contracts.
  * @returns an empty list if the text names nothing
  */
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
   const text = subjectText(typed);
-  const isNumber = NUMBER.test(text);
-  const named = (resource: Resource) =>
-    namedRow(resource, isNumber ? gidOfNumber(resource, text) : text, shop.firstDomain);
-  const [contract, customer, order] = [named("subscriptions"), named("customers"), named("orders")];
-  const isContractGid = contract !== undefined && !text.startsWith("sub_");
-  const found = await Promise.all([
-    isContractGid ? [{ subject: numberOf(text) }] : contractSubject(pages, shop.id, contract),
-    customer === undefined ? [] : subjectsOfCustomer(pages, shop.id, customer.id ?? ""),
-    order === undefined ? [] : subjectOfOrder(pages, shop.id, order),
-  ]);
+  const isContract = NUMBER.test(text) || (isRowName("subscriptions", text) && !text.startsWith("sub_"));
+  const rows = (await findRows(pages, shop, typed)).filter((row) => !isContract || row.resource !== "subscriptions");
+  return [...(isContract ? [{ subject: numberOf(text) }] : []), ...(await subjectsOf(pages, shop.id, rows))];
+}
+
+/** Returns the subjects of the deliveries about these rows: for a customer also those about the newest contracts. */
+export async function subjectsOf(
+  pages: PageStore,
+  shopId: number,
+  rows: readonly FoundRow[],
+): Promise<SubjectSearch[]> {
+  const found = await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)));
   return found.flat();
 }
 
-async function contractSubject(
-  pages: PageStore,
-  shopId: number,
-  name: NamedRow | undefined,
-): Promise<{ subject: string }[]> {
-  const row = name === undefined ? undefined : await findRow(pages, shopId, "subscriptions", name);
-  return row?.shopifyId == null ? [] : [{ subject: numberOf(row.shopifyId) }];
-}
-
-async function subjectsOfCustomer(pages: PageStore, shopId: number, id: string): Promise<SubjectSearch[]> {
-  const row = await findRow(pages, shopId, "customers", { id });
-  if (row?.shopifyId == null) return [];
+async function subjectsOfRow(pages: PageStore, shopId: number, row: FoundRow): Promise<SubjectSearch[]> {
+  const { resource, id, shopifyId } = row;
+  if (resource === "orders") {
+    const contract = await findRow(pages, shopId, "subscriptions", { id: row.contractId });
+    const order = { gid: shopifyId, cycle: row.cycleNumber };
+    return contract?.shopifyId == null ? [] : [{ subject: numberOf(contract.shopifyId), order }];
+  }
+  if (shopifyId === null) return [];
+  if (resource === "subscriptions") return [{ subject: numberOf(shopifyId) }];
   const page = await pages.listFiltered(shopId, "subscriptions", { customerId: id }, CONTRACTS_OF_CUSTOMER, null);
-  const contracts = JSON.parse(`[${new TextDecoder().decode(page?.rows)}]`) as FoundRow[];
-  const numbers = contracts.map(({ shopifyId }) => numberOf(shopifyId ?? ""));
-  return [...customerSubjects(id, row.shopifyId), ...numbers].map((subject) => ({ subject }));
-}
-
-async function subjectOfOrder(pages: PageStore, shopId: number, name: NamedRow): Promise<SubjectSearch[]> {
-  const row = await findRow(pages, shopId, "orders", name);
-  if (row === undefined) return [];
-  const [contract] = await contractSubject(pages, shopId, { id: row.contractId });
-  return contract === undefined ? [] : [{ ...contract, order: { gid: row.shopifyId, cycle: row.cycleNumber } }];
+  const contracts = JSON.parse(`[${new TextDecoder().decode(page?.rows)}]`) as { shopifyId: string }[];
+  return [...customerSubjects(id, shopifyId), ...contracts.map((contract) => numberOf(contract.shopifyId))].map(
+    (subject) => ({ subject }),
+  );
 }
 
 async function findRow(
@@ -81,5 +91,5 @@ async function findRow(
   name: NamedRow,
 ): Promise<FoundRow | undefined> {
   const row = await pages.find(shopId, resource, name);
-  return row === undefined ? undefined : (JSON.parse(row.json) as FoundRow);
+  return row === undefined ? undefined : { resource, ...(JSON.parse(row.json) as Omit<FoundRow, "resource">) };
 }

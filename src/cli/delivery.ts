@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { findDelivery, retryDeadDeliveries, retryDelivery, retryResultText } from "../actions/delivery.ts";
+import { type DecisionCode, type DeliveryDecision, explainDeliveries } from "../actions/delivery-decisions.ts";
 import { findSubjects } from "../actions/delivery-search.ts";
 import {
   DELIVERY_KINDS,
@@ -14,7 +15,7 @@ import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull, spanText } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
-import { operator, withShop } from "./context.ts";
+import { configOf, operator, withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION, parseSince, timeParser } from "./options.ts";
 import { printFields, printJson, printLine, printList, printTable, tell } from "./print.ts";
 
@@ -59,6 +60,16 @@ export function addDeliveryCommands(program: SdsCommand): void {
     .action(show);
 
   delivery
+    .command("why <id>")
+    .description(
+      "tell why something was sent or not about a contract, an order or a customer, oldest first. " +
+        "Entries are removed with delivered ones (SDS_KEEP_DELIVERED)",
+    )
+    .shopAndJsonOptions()
+    .examples("sds delivery why gid://shopify/SubscriptionContract/5003", "sds delivery why 5003")
+    .action(why);
+
+  delivery
     .command("retry [id]")
     .description("send one delivery again now, or with --dead all dead ones")
     .option("--dead", "all dead deliveries; without --yes, only count them")
@@ -98,6 +109,36 @@ async function show(id: string, { json }: JsonFlag, command: Command): Promise<v
     printJson({ ...listEntry(delivery), body: delivery.body, signature, history: delivery.history.map(attemptEntry) });
   else printDelivery(delivery, signature);
 }
+
+async function why(id: string, { json }: JsonFlag, command: Command): Promise<void> {
+  const since = Date.now() - configOf(command).keepDeliveredMs;
+  const decisions = await withShop(command, (store, shop) => explainDeliveries(store, shop, id, since));
+  if (json) return printJson(decisions.map(({ at, ...rest }) => ({ at: isoUtcOrNull(at), ...rest })));
+  // Lines, not a table: a terminal would cut the sentences of a table.
+  for (const each of decisions) printLine(escapeControls(decisionLine(each)));
+}
+
+function decisionLine({ at, topic, decision, delivery, error }: DeliveryDecision): string {
+  const text = error === null ? DECISION_TEXTS[decision] : `${DECISION_TEXTS[decision]}: ${error}`;
+  const about = topic === null ? text : `${topic}: ${text}`;
+  return `${isoUtcOrNull(at) ?? "earlier".padEnd(24)}  ${about}${delivery === null ? "" : ` (${delivery})`}`;
+}
+
+/** What a decision means, for people. */
+const DECISION_TEXTS: Record<DecisionCode, string> = {
+  pending: "waits for its first attempt",
+  retrying: "will be tried again",
+  delivered: "delivered",
+  dead: "dead",
+  plan_without_access: "not sent: the shop's plan had no access",
+  no_endpoint: "not sent: the shop had no endpoint",
+  topic_not_chosen: "not sent: the shop had not chosen the topic",
+  quiet: "not sent: it came with a quiet import, or happened before the shop was connected",
+  no_topic: "it changed, but no topic tells of this change",
+  redacted: "the customer's personal data was removed",
+  pruned: "its last change is older than the stored entries (SDS_KEEP_DELIVERED)",
+  nothing_changed: "its last change. Later records changed nothing, were older, or did not come",
+};
 
 async function retry(id: string | undefined, options: DeliveryRetryFlags, command: Command): Promise<void> {
   if ((id === undefined) !== (options.dead === true)) throw invalid("name one delivery by its id, or use --dead");

@@ -24,6 +24,7 @@ const SETTINGS: Record<string, readonly string[]> = {
   pull: ["SDS_KEY_FILE"],
   backup: ["SDS_DATA", "SDS_MASTER_KEY_FILE"],
   restore: ["SDS_DATA", "SDS_MASTER_KEY_FILE"],
+  "delivery why": [...STORE, "SDS_KEEP_DELIVERED"],
   sync: [...STORE, ...PLATFORM],
   status: [...STORE, "SDS_HOST", "SDS_PORT"],
   "shop connect": [...STORE, ...PLATFORM],

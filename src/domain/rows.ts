@@ -62,3 +62,9 @@ export interface CustomFieldsRow {
 }
 
 export type Row = CustomerRow | SubscriptionRow | OrderRow | OccurrenceRow;
+
+export type RewardRow = OccurrenceRow & { record: RewardRecord };
+
+export function isReward(row: Row): row is RewardRow {
+  return row.kind === "occurrence" && row.record.type === "reward";
+}

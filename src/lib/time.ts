@@ -37,6 +37,11 @@ export function startOfDay(ms: number): number {
   return ms - (ms % DAY_MS);
 }
 
+/** Returns the days between 1970 and a time, in UTC. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;

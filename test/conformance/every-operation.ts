@@ -153,7 +153,9 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.dataRequests.forgetAnswered(START);
   await store.fields.valuesOf(shop.id, subscriptionId(shop.domain, gid.contract(1)));
   await store.people.export(shop, gid.customer(1));
-  await store.people.isRedacted(shop.id, customerId(shop.domain, gid.customer(1)));
+  await store.history.unsentEvents(shop.id, [{ subject: "1" }], START);
+  await store.history.redactedAt(shop.id, customerId(shop.domain, gid.customer(1)));
+  for (const resource of RESOURCES) await store.history.lastChange(shop.id, resource, "none", START);
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);

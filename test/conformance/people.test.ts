@@ -105,14 +105,4 @@ describe.each(engines())("$name: what is stored about a person", (engine) => {
     expect(await store.people.export(other, gid.customer(1))).toBeUndefined();
     expect(await store.people.export({ ...shop, id: other.id }, gid.customer(1))).toBeUndefined();
   });
-
-  test("tells a redacted customer of the shop from others", async () => {
-    const { store, shop, other } = await storeWithTwoShops(engine);
-    for (const each of [shop, other]) await commit(store, each, [customer(1), customer(2)]);
-    await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START, contacts: {} }]);
-    const id = (each: typeof shop, n: number) => customerId(each.domain, gid.customer(n));
-    expect(await store.people.isRedacted(shop.id, id(shop, 1))).toBe(true);
-    expect(await store.people.isRedacted(shop.id, id(shop, 2))).toBe(false);
-    expect(await store.people.isRedacted(other.id, id(other, 1))).toBe(false);
-  });
 });

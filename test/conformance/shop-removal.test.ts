@@ -9,6 +9,7 @@ import type { Store } from "../../src/store/port/store.ts";
 import { OPERATOR, signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
+import { applySearched } from "../support/searched.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
 import { claim, dueShopIds, failed, LEASE, record, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithShop, type TestStore } from "./engines.ts";
@@ -36,6 +37,7 @@ async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), fieldValue(1, "note", "x")]);
+  await applySearched(store.mirror, [{ shop, records: [subscription(2)], eventsSince: START + 1 }], START);
   const reads = [{ contract: gid.contract(1), beganAt: START, updatedAt: START, orders: new Map() }];
   const dataRequests = [dataRequest("1", gid.customer(1), START)];
   await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START, []);

@@ -56,6 +56,29 @@ describe("delivery", () => {
     expect(receiver.received).toHaveLength(3);
   });
 
+  test("why tells what was sent and what was not, and ends with 2 for no id, with 3 for an unknown one", async () => {
+    const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
+    receiver.answer = () => new Response("no", { status: 500 });
+    const server = await program.serve();
+    await post(server.url, subscription(1));
+    const [dead] = await eventually(async () => {
+      const found = await entries("--status", "dead");
+      return found.length === 1 && found;
+    });
+    await program.run(["webhook", "clear"]);
+    await post(server.url, subscription(1, { status: "PAUSED" }));
+    expect(await program.json(["delivery", "why", gid.contract(1)])).toMatchObject([
+      { topic: "subscription.created", decision: "dead", delivery: dead?.id, error: dead?.error },
+      { topic: "subscription.updated", decision: "no_endpoint", delivery: null, error: null },
+      { topic: null, decision: "nothing_changed", delivery: null },
+    ]);
+    const { stdout } = await program.run(["delivery", "why", "1"]);
+    expect(stdout).toContain(`subscription.created: dead: The endpoint responded with HTTP 500. (${dead?.id})\n`);
+    expect(stdout).toContain("subscription.updated: not sent: the shop had no endpoint\n");
+    expect((await program.run(["delivery", "why", gid.contract(9)])).status).toBe(3);
+    expect((await program.run(["delivery", "why", "contract-1"])).status).toBe(2);
+  });
+
   test("retry --dead counts first, and retries only with --yes", async () => {
     const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
     receiver.answer = () => new Response(null, { status: 500 });

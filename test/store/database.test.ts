@@ -145,6 +145,7 @@ test("no table takes a row of a shop that is being removed, except large tables,
     "staged_orders",
     "subscription_fields",
     "subscriptions",
+    "unsent_events",
   ]);
 });
 
@@ -252,5 +253,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0015_queues_and_connections.sql 383685d3de9a588b",
     "0016_renewals_and_installation.sql 6860da04b2e461bc",
     "0017_audit_and_alerts.sql a4ecd5617a34fe8c",
+    "0018_unsent_events.sql e929ccf746ec92a1",
   ]);
 });

@@ -24,6 +24,7 @@ const TABLES = {
   data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test", "redacted"] },
   delivery_counts: { order: ["shop_id", "kind", "day", "outcome"], flags: [] },
+  unsent_events: { order: ["shop_id", "day", "subject", "topic", "cycle"], flags: [] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },

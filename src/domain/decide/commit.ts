@@ -1,4 +1,4 @@
-import { deliveriesOf, type EventTargets, type NewDelivery } from "../deliveries/event-queue.ts";
+import { type EventTargets, type NewDelivery, queueEvents, type UnsentEvent } from "../deliveries/event-queue.ts";
 import type { FieldDefinition } from "../fields/definition.ts";
 import type { DataRequest } from "../people/data-request.ts";
 import { type Redaction, redact, redactionOf, type StoredText } from "../people/redaction.ts";
@@ -7,7 +7,7 @@ import type { MirrorRecord, RedactionRecord } from "../records/platform-records.
 import type { RewardRecord } from "../records/record-schemas.ts";
 import type { Refusal } from "../records/refusal.ts";
 import type { Resource } from "../resources.ts";
-import type { CustomFieldsRow, OccurrenceRow, Row } from "../rows.ts";
+import { type CustomFieldsRow, isReward, type RewardRow, type Row } from "../rows.ts";
 import type { MirroredShop } from "../shop.ts";
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
@@ -96,6 +96,8 @@ export interface ShopChanges {
   /** The change count before `spanNumber`; null if the span is not new. */
   countBeforeSpan: number | null;
   deliveries: NewDelivery[];
+  /** The events without a delivery. */
+  unsent: UnsentEvent[];
   /** Numbers of the inbox items that leave the inbox. */
   inboxNumbers: number[];
   /** Readings of contracts to note, in order. */
@@ -168,6 +170,7 @@ class ShopDraft {
   private readonly now: number;
   private readonly newId: () => string;
   private readonly deliveries: NewDelivery[] = [];
+  private readonly unsent: UnsentEvent[] = [];
   private readonly rewards: RewardRow[] = [];
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
@@ -188,7 +191,7 @@ class ShopDraft {
   apply({ records, source, inboxNumbers = [], reads = [], dataRequests = [], ...more }: Submission): CommitResult {
     const outdated = refuseOutdated(reads, this.lastReads);
     if (outdated !== undefined) return { refused: { index: 0, ...outdated } };
-    const lists = [this.deliveries, this.rewards, this.redactions];
+    const lists = [this.deliveries, this.unsent, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
     let [changed, leftOut] = [0, 0];
     for (const [index, given] of records.entries()) {
@@ -221,10 +224,10 @@ class ShopDraft {
       if (isReward(row)) this.rewards.push(row);
     }
     for (const fields of decision.customFields ?? []) this.snapshot.putFields(fields);
-    const events = decision.events.filter(({ at = this.now }) => at >= eventsSince);
-    if (events.length > 0 && eventsSince !== Number.POSITIVE_INFINITY) {
-      this.deliveries.push(...deliveriesOf(events, this.shop, this.state, this.now, this.newId));
-    }
+    const { now, newId } = this;
+    const queued = queueEvents(decision.events, this.shop, this.state, { now, since: eventsSince, newId });
+    this.deliveries.push(...queued.deliveries);
+    this.unsent.push(...queued.unsent);
     return decision;
   }
 
@@ -260,6 +263,7 @@ class ShopDraft {
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
+      unsent: this.unsent,
       inboxNumbers: [...this.inboxNumbers],
       reads: this.reads,
       dataRequests: this.dataRequests,
@@ -290,10 +294,4 @@ class ShopDraft {
       .map((before) => ({ before, after: redact(before, this.redactions) }))
       .filter(({ before, after }) => after !== before);
   }
-}
-
-type RewardRow = OccurrenceRow & { record: RewardRecord };
-
-function isReward(row: Row): row is RewardRow {
-  return row.kind === "occurrence" && row.record.type === "reward";
 }

@@ -156,6 +156,10 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     number: "shop_id day attempts last_at",
     text: "kind outcome",
   }),
+  table("unsent_events", "shop_id day subject topic cycle", {
+    number: "shop_id day cycle at",
+    text: "subject topic reason",
+  }),
   table("connections", "shop_id", {
     number: "shop_id expires_at connected_at events_since renewing_until trouble_since",
     text: "kind scopes renewing trouble",

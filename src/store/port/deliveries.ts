@@ -224,8 +224,8 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /**
-   * Removes deliveries that succeeded before a time, in steps, and the counts of days before `countsBefore`. After an
-   * interruption the next call continues.
+   * Removes deliveries that succeeded before a time and events without a delivery of the days before it, in steps, and
+   * the counts of days before `countsBefore`. After an interruption the next call continues.
    */
   prune(before: number, countsBefore: number): Promise<void>;
 }

@@ -16,6 +16,4 @@ export interface PersonExport {
 export interface PersonStore {
   /** Exports a person's data. @returns undefined for an unknown customer */
   export(shop: MirroredShop, gid: string): Promise<PersonExport | undefined>;
-  /** Whether personal data of a customer was removed. @param id internal */
-  isRedacted(shopId: number, id: string): Promise<boolean>;
 }

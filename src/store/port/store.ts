@@ -12,6 +12,7 @@ import type { NodeStore } from "./nodes.ts";
 import type { OrderStageStore } from "./order-stages.ts";
 import type { PageStore } from "./pages.ts";
 import type { PersonStore } from "./people.ts";
+import type { RowHistoryStore } from "./row-history.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SettingsPageStore } from "./settings-page.ts";
 import type { ShopStore } from "./shops.ts";
@@ -78,6 +79,7 @@ export interface Store {
   syncs: SyncStore;
   orderStages: OrderStageStore;
   people: PersonStore;
+  history: RowHistoryStore;
   dataRequests: DataRequestStore;
   sessions: SessionStore;
   fields: FieldStore;

@@ -8,6 +8,7 @@ import queuesAndConnections from "./migrations/0007_queues_and_connections.sql" 
 import renewalsAndInstallation from "./migrations/0008_renewals_and_installation.sql" with { type: "text" };
 import auditAndAlerts from "./migrations/0009_audit_and_alerts.sql" with { type: "text" };
 import dueWork from "./migrations/0010_due_work.sql" with { type: "text" };
+import unsentEvents from "./migrations/0011_unsent_events.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly string[] = [
   renewalsAndInstallation,
   auditAndAlerts,
   dueWork,
+  unsentEvents,
 ];

@@ -6,11 +6,12 @@ import {
   type Submission,
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
-import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
+import type { NewDelivery, UnsentEvent } from "../../domain/deliveries/event-queue.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { StoredText } from "../../domain/people/redaction.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
+import { dayOf } from "../../lib/time.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { contractsRead } from "../engine/contract-reads.ts";
 import { stateOf } from "../engine/mirrored-rows.ts";
@@ -180,6 +181,7 @@ async function write(
     ...changes.flatMap(({ shop: { id }, ...change }) => [
       writeFields(tx, id, change),
       insertDeliveries(tx, id, change.deliveries, now),
+      insertUnsent(tx, id, change.unsent, now),
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
@@ -224,6 +226,24 @@ async function insertDeliveries(
         secretVersion,
         isRedacted,
       ]),
+    ],
+  );
+}
+
+/** Notes events of a shop without a delivery in the caller's transaction: the last one of each topic and renewal. */
+async function insertUnsent(tx: Queries, shopId: number, events: readonly UnsentEvent[], now: number): Promise<void> {
+  if (events.length === 0) return;
+  // One statement cannot write a row twice.
+  const last = new Map(events.map((event) => [`${event.subject} ${event.topic} ${event.cycle}`, event]));
+  await tx.run(
+    `INSERT INTO unsent_events (shop_id, day, at, subject, topic, cycle, reason)
+     SELECT $1::bigint, $2::bigint, $3::bigint, * FROM unnest($4::text[], $5::text[], $6::bigint[], $7::text[])
+     ON CONFLICT (shop_id, day, subject, topic, cycle) DO UPDATE SET at = excluded.at, reason = excluded.reason`,
+    [
+      shopId,
+      dayOf(now),
+      now,
+      ...columnArrays([...last.values()], ({ subject, topic, cycle, reason }) => [subject, topic, cycle, reason]),
     ],
   );
 }

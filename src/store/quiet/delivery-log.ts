@@ -1,8 +1,10 @@
+import { sql as template } from "drizzle-orm";
 import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
 import { type NewDelivery, webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subjectOf } from "../../domain/deliveries/subject.ts";
 import { SdsError } from "../../domain/error.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
+import { dayOf } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import { type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
@@ -66,6 +68,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
             WHERE shop_id = ${shopId} AND kind IN ('webhook', 'trigger') AND day < ${countsBefore}`,
         );
         while ((await db.transaction(() => pruneSome(db, shopId, before))) > 0) await nextTurn();
+        while ((await pruneSomeUnsent(db, shopId, before)) > 0) await nextTurn();
       }
     },
   };
@@ -223,6 +226,17 @@ function* pruneSome(db: QuietDatabase, shopId: number, before: number): Transact
   yield* tx.run(sql`DELETE FROM attempts WHERE shop_id = ${shopId} AND delivery IN (SELECT number FROM ${numbers})`);
   return yield* tx.run(
     sql`DELETE FROM deliveries WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numbers})`,
+  );
+}
+
+/** Removes some events of days that ended before a time. @returns the number of removed events */
+async function pruneSomeUnsent(db: QuietDatabase, shopId: number, before: number): Promise<number> {
+  const key = template.raw("day, subject, topic, cycle");
+  return db.run(
+    sql`DELETE FROM unsent_events WHERE shop_id = ${shopId} AND (${key}) IN (
+        SELECT ${key} FROM unsent_events WHERE shop_id = ${shopId} AND day < ${dayOf(before)}
+        ORDER BY ${key} LIMIT ${ROWS_PER_STEP}
+      )`,
   );
 }
 

@@ -41,13 +41,6 @@ export function personStore(db: QuietDatabase): PersonStore {
         texts.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
         return personExport(gid, texts);
       }),
-
-    async isRedacted(shopId, id) {
-      const row = await db.get(
-        sql`SELECT 1 AS one FROM customers WHERE shop_id = ${shopId} AND id = ${id} AND redacted_at IS NOT NULL`,
-      );
-      return row !== undefined;
-    },
   };
 }
 

@@ -12,6 +12,7 @@ import { keyStore } from "./keys.ts";
 import { orderStageStore } from "./order-stages.ts";
 import { personStore } from "./people.ts";
 import type { QuietDatabase } from "./quiet-database.ts";
+import { rowHistoryStore } from "./row-history.ts";
 import { sessionStore } from "./sessions.ts";
 import { settingsPageStore } from "./settings-page.ts";
 import { shopRemoval } from "./shop-removal.ts";
@@ -42,6 +43,7 @@ export function quietStores({ db, slow, vault, random }: QuietResources) {
     syncs: syncStore(db),
     orderStages: orderStageStore(db),
     people: personStore(slow),
+    history: rowHistoryStore(slow),
     dataRequests: dataRequestStore(db),
     sessions: sessionStore(db),
     fields: fieldStore(db),

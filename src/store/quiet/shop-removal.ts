@@ -60,6 +60,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
     { name: "deliveries", key: "number", text: "body" },
     // Comes after the deliveries: while they exist, attempts are recorded and counted.
     { name: "delivery_counts", key: "kind, day, outcome", text: "''" },
+    { name: "unsent_events", key: "day, subject, topic, cycle", text: "''" },
     { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
     { name: "staged_orders", key: "stage, gid", text: "json" },
     { name: "orders", key: dated("billed_at"), text: "json" },

@@ -17,6 +17,7 @@ import exchangeRates from "./migrations/0014_exchange_rates.sql" with { type: "t
 import queuesAndConnections from "./migrations/0015_queues_and_connections.sql" with { type: "text" };
 import renewalsAndInstallation from "./migrations/0016_renewals_and_installation.sql" with { type: "text" };
 import auditAndAlerts from "./migrations/0017_audit_and_alerts.sql" with { type: "text" };
+import unsentEvents from "./migrations/0018_unsent_events.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -54,4 +55,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: queuesAndConnections },
   { sql: renewalsAndInstallation },
   { sql: auditAndAlerts },
+  { sql: unsentEvents },
 ];

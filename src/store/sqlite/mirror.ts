@@ -8,6 +8,7 @@ import {
 } from "../../domain/decide/commit.ts";
 import { keysOf, needsFields } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
+import { dayOf } from "../../lib/time.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { contractsRead } from "../engine/contract-reads.ts";
 import { type StoredState, stateOf } from "../engine/mirrored-rows.ts";
@@ -103,6 +104,8 @@ export function createCommitWriter(
     if (more.countBeforeSpan !== null) statements.noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
     for (const { id, kind, topic, isTest, body, secretVersion, isRedacted = false } of deliveries)
       statements.insertDelivery.run(id, shop.id, kind, topic, isTest, body, secretVersion, isRedacted, now, now, now);
+    for (const { subject, topic, cycle, reason } of more.unsent)
+      statements.insertUnsent.run(shop.id, dayOf(now), subject, topic, cycle, now, reason);
     for (const number of inboxNumbers) statements.removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);
     for (const { id, customer, requestedAt, dueAt } of more.dataRequests)
@@ -145,6 +148,10 @@ function statementsOf(db: Database) {
          (id, shop_id, kind, topic, test, body, secret_version, redacted, status, next_attempt_at, claimable_at,
           created_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
+    ),
+    insertUnsent: db.prepare(
+      `INSERT OR REPLACE INTO unsent_events (shop_id, day, subject, topic, cycle, at, reason)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
     insertDataRequest: db.prepare(
       "INSERT OR IGNORE INTO data_requests (shop_id, id, customer, requested_at, due_at) VALUES (?, ?, ?, ?, ?)",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { DeliveryKind } from "../../../src/domain/deliveries/delivery.ts";
-import { deliveriesOf, type EventTargets, webhookDelivery } from "../../../src/domain/deliveries/event-queue.ts";
+import { type EventTargets, queueEvents, webhookDelivery } from "../../../src/domain/deliveries/event-queue.ts";
 import type { Event } from "../../../src/domain/events/event.ts";
 import { START } from "../../support/app.ts";
 import { gid } from "../../support/records.ts";
@@ -23,8 +23,9 @@ const ALL: EventTargets = {
   triggers: ["subscription-created"],
   isConnected: true,
 };
+const queueAs = (id: string) => ({ now: START, since: 0, newId: () => id });
 const kinds = (targets: Partial<EventTargets>) =>
-  deliveriesOf([event], shop, { ...ALL, ...targets }, START, () => "whd_1").map(({ kind }) => kind);
+  queueEvents([event], shop, { ...ALL, ...targets }, queueAs("whd_1")).deliveries.map(({ kind }) => kind);
 
 test.each<[string, Partial<EventTargets>, DeliveryKind[]]>([
   ["a shop with all targets", {}, ["webhook", "trigger"]],
@@ -40,7 +41,7 @@ test.each<[string, Partial<EventTargets>, DeliveryKind[]]>([
 });
 
 test("a queued webhook has its final body and the version of its secret", () => {
-  expect(deliveriesOf([event], shop, { ...ALL, triggers: [] }, START, () => "whd_7")).toEqual([
+  expect(queueEvents([event], shop, { ...ALL, triggers: [] }, queueAs("whd_7")).deliveries).toEqual([
     {
       id: "whd_7",
       kind: "webhook",
@@ -54,7 +55,7 @@ test("a queued webhook has its final body and the version of its secret", () => 
 });
 
 test("a trigger has no signature, and the customer's number in its payload", () => {
-  expect(deliveriesOf([event], shop, { ...ALL, topics: [] }, START, () => "whd_9")).toMatchObject([
+  expect(queueEvents([event], shop, { ...ALL, topics: [] }, queueAs("whd_9")).deliveries).toMatchObject([
     { kind: "trigger", topic: "subscription-created", secretVersion: 0, isTest: false },
   ]);
 });

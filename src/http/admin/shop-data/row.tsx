@@ -53,7 +53,7 @@ export const showRow: Handler = async (request, { store, now }) => {
   const row = JSON.parse(found.json) as ResourceRows[Resource];
   if (resource === "customers" || withFields)
     await noteInAudit(store, request, now(), "person.shown", { subject: row.shopifyId });
-  const isRedacted = resource === "customers" && (await store.people.isRedacted(shop.id, id));
+  const isRedacted = resource === "customers" && (await store.history.redactedAt(shop.id, id)) !== undefined;
   const { title, facts: shown, filter } = facts({ row, shop, isRedacted });
   const content = (
     <div class="columns">

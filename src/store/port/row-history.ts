@@ -1,0 +1,20 @@
+import type { UnsentEvent } from "../../domain/deliveries/event-queue.ts";
+import type { SubjectSearch } from "../../domain/deliveries/subject.ts";
+import type { Resource } from "../../domain/resources.ts";
+
+/** What is stored about the past of rows in addition to deliveries. Times in epoch milliseconds. */
+export interface RowHistoryStore {
+  /** Returns the events of these subjects since a time for which no delivery was queued, oldest first. */
+  unsentEvents(shopId: number, subjects: readonly SubjectSearch[], since: number): Promise<TimedUnsentEvent[]>;
+  /**
+   * Returns when a row changed last, up to SPAN_MS too early.
+   * @returns undefined without such a row, and if it did not change since `since`
+   */
+  lastChange(shopId: number, resource: Resource, id: string, since: number): Promise<number | undefined>;
+  /** Returns when personal data of a customer was removed last; undefined if none was. @param id internal */
+  redactedAt(shopId: number, id: string): Promise<number | undefined>;
+}
+
+export interface TimedUnsentEvent extends UnsentEvent {
+  at: number;
+}

@@ -1,0 +1,14 @@
+-- Events for which no delivery was queued, and why: the last one of each day, subject, topic and cycle.
+CREATE TABLE unsent_events (
+  shop_id INTEGER NOT NULL,
+  -- Days since 1970 in UTC. It comes first in the key, so that old events are removed as a range.
+  day INTEGER NOT NULL,
+  -- As in `deliveries_of_subject`.
+  subject TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  -- Which renewal of the contract; 0 for a checkout, -1 for events that name no order.
+  cycle INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (shop_id, day, subject, topic, cycle)
+) STRICT, WITHOUT ROWID;
