@@ -184,7 +184,7 @@ function openHttp(
     docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });
-  metrics?.addRoutes(routes.map(({ path }) => path));
+  metrics?.addRoutes(routes);
   const server = createHttpApp(routes, createClients(config.trustedProxies), log, {
     unknown: respondUnknown,
     needsAddress: config.logRequests,

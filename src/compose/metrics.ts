@@ -1,7 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { DELIVERY_KINDS, type DeliveryKind } from "../domain/deliveries/delivery.ts";
-import { ANSWER_STATUSES } from "../http/respond.ts";
-import { type AnsweredRequest, OTHER_ROUTE } from "../http/server.ts";
+import { FAILURE_STATUSES } from "../http/respond.ts";
+import type { Route } from "../http/routes.ts";
+import { type AnsweredRequest, labelOf } from "../http/server.ts";
 import type { Figures } from "./figures.ts";
 
 const OUTCOMES = ["delivered", "failed"] as const;
@@ -25,8 +26,8 @@ export interface MetricsSource {
 }
 
 /**
- * Creates the metrics of docs/operating.md. Counters have all their labels from the start: `rate` misses the first
- * increase of a series that begins with it. No label tells a shop, a host, a path or a person.
+ * Creates the metrics of docs/operating.md. Counters that an alert reads have all their labels from the start: `rate`
+ * misses the first increase of a series that begins with it. No label tells a shop, a host, a path or a person.
  */
 export function createMetrics(source: MetricsSource) {
   const { version, engine } = source;
@@ -143,12 +144,13 @@ function requestMetrics(registers: Registry[]) {
     registers,
   });
   return {
-    /** Notes the paths of the table of routes. */
-    addRoutes(paths: readonly string[]): void {
-      for (const route of [...paths, OTHER_ROUTE]) {
-        for (const status of ANSWER_STATUSES) requests.inc({ route, status }, 0);
-        durations.zero({ route });
-      }
+    /**
+     * Begins the counters of failed requests of each route at 0: an alert must see the first failure. Other series
+     * begin with the first request, because most routes are seldom asked for.
+     */
+    addRoutes(routes: readonly Route[]): void {
+      for (const route of new Set([undefined, ...routes].map(labelOf)))
+        for (const status of FAILURE_STATUSES) requests.inc({ route, status }, 0);
     },
     noteAnswer({ route, response: { status }, tookMs }: AnsweredRequest): void {
       requests.inc({ route, status });

@@ -23,8 +23,8 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
-/** All statuses of answers, for metrics. */
-export const ANSWER_STATUSES = [...new Set([200, 201, 202, 302, 303, 304, 422, ...Object.values(STATUS)])].sort();
+/** The statuses of requests that failed here. */
+export const FAILURE_STATUSES = [...new Set(Object.values(STATUS))].filter((status) => status >= 500);
 
 const COMMON_HEADERS = {
   "Content-Type": "application/json",

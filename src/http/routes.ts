@@ -30,6 +30,8 @@ export interface Route {
    * digits and `_`. The others stand for any part of a path; their handler must check that part.
    */
   path: string;
+  /** The name of the route for metrics and the log, where several paths share one; by default the path. */
+  label?: string;
   /** A request with another method gets 405, with these methods in `Allow`. */
   methods: Partial<Record<Method, RouteHandler>>;
 }
@@ -71,7 +73,11 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
   return [
     ...RESOURCES.flatMap((resource) => [
       { path: `/api/v1/${resource}`, methods: { GET: list(resource) } },
-      ...ROW_PATHS.map((path) => ({ path: `/api/v1/${resource}/${path}`, methods: { GET: row(resource) } })),
+      ...ROW_PATHS.map((path) => ({
+        path: `/api/v1/${resource}/${path}`,
+        label: `/api/v1/${resource}/:row`,
+        methods: { GET: row(resource) },
+      })),
     ]),
     { path: "/api/v1/shop", methods: { GET: shop } },
     // Below /api, a wrong method gets 405 even if the path is unknown (docs/api.md, Errors).

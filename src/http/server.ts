@@ -13,11 +13,11 @@ const IDLE_TIMEOUT_S = 30;
 type Unknown = (request: Request) => Response;
 
 /** The route of all paths that the table does not have. */
-export const OTHER_ROUTE = "other";
+const OTHER_ROUTE = "other";
 
 /** A request with its answer, for metrics and the log. */
 export interface AnsweredRequest {
-  /** A path of the table of routes, or `OTHER_ROUTE`. */
+  /** A label of the table of routes, or `OTHER_ROUTE`. */
   route: string;
   method: string;
   response: Response;
@@ -65,7 +65,7 @@ export function createHttpApp(
     const found = routeWithId(table, matched, request, parameters);
     const context = contextOf(request, found === matched ? parameters : {}, clients, server);
     if (observers.length === 0) return answer(found, request, context);
-    const facts = { route: found?.path ?? OTHER_ROUTE, method: request.method, context };
+    const facts = { route: labelOf(found), method: request.method, context };
     const address = needsAddress ? addressOf(request, clients, server) : () => "";
     return observed(observers, { ...facts, address }, () => answer(found, request, context));
   }
@@ -110,6 +110,11 @@ export function createHttpApp(
     app.route(method, "/*", ({ request }) => serve(undefined, request, {}), { parse: "none" });
   }
   return app;
+}
+
+/** Returns the name of a route for metrics and the log. @param route undefined for unknown paths */
+export function labelOf(route: Route | undefined): string {
+  return route === undefined ? OTHER_ROUTE : (route.label ?? route.path);
 }
 
 /** Answers, and then tells the observers. */

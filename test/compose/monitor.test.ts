@@ -89,17 +89,31 @@ test("requests are counted by the pattern of their route", async () => {
   const headers = { Authorization: `Bearer ${key}` };
   const count = (route: string, status: number) =>
     value(`sds_http_requests_total{route="${route}",status="${status}"}`);
-  expect(await count("/api/v1/subscriptions/:row", 404)).toBe(0);
   await fetch(`${address}/api/v1/subscriptions/sub_1`, { headers });
   await fetch(`${address}/api/v1/subscriptions/gid%3A%2F%2Fshopify%2FSubscriptionContract%2F1`, { headers });
+  await fetch(`${address}/api/v1/subscriptions/gid://shopify/SubscriptionContract/1`, { headers });
+  await fetch(`${address}/docs/operating.md`);
   await fetch(`${address}/api/v1/orders`, { method: "POST", headers });
   await fetch(`${address}/admin/deliveries/not.an.id`);
   await fetch(`${address}/../etc/passwd?q=1`);
   await fetch(`${address}/metrics`);
-  expect(await count("/api/v1/subscriptions/:row", 404)).toBe(2);
+  expect(await count("/api/v1/subscriptions/:row", 404)).toBe(3);
+  expect(await count("/docs/*", 200)).toBe(1);
   expect(await count("/api/v1/orders", 405)).toBe(1);
   expect(await count("other", 404)).toBe(3);
-  expect(await value('sds_http_request_duration_seconds_count{route="/api/v1/subscriptions/:row"}')).toBe(2);
+  expect(await value('sds_http_request_duration_seconds_count{route="/api/v1/subscriptions/:row"}')).toBe(3);
+});
+
+test("failed requests of each route are counted from 0, and other series begin with a request", async () => {
+  const { app, address } = await monitored();
+  const { text, value } = await scrape(app);
+  for (const route of ["/intake", "/api/v1/orders/:row", "/admin/keys/:id/revoke", "/docs/*", "other"])
+    for (const status of [500, 503])
+      expect(value(`sds_http_requests_total{route="${route}",status="${status}"}`)).toBe(0);
+  expect(text).not.toContain('status="200"');
+  expect(text.length).toBeLessThan(25_000);
+  await fetch(`${address}/healthz`);
+  expect((await scrape(app)).text.length - text.length).toBeLessThan(1_500);
 });
 
 test("no label names a shop, a path, a host or a person", async () => {

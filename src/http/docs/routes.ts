@@ -91,8 +91,9 @@ function cached(path: string, headers: Record<string, string>, content: () => Aw
   });
 }
 
+/** Makes a route. All of them share a label: nobody asks which page of the documentation is slow. */
 function readOnly(path: string, handler: RouteHandler): Route {
-  return { path, methods: { GET: handler, HEAD: handler } };
+  return { path, label: "/docs/*", methods: { GET: handler, HEAD: handler } };
 }
 
 /** Returns the npm package of src/client, which only the built executable has. */
