@@ -19,6 +19,8 @@ export interface ConnectionOptions {
  * transaction and releases its locks. So other nodes respond within a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
+/** The limit for a transaction that is retried: on a busy machine, a node may not get a processor for half a second. */
+const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
@@ -74,4 +76,10 @@ function silenceMsOf(deadlineMs: number): number {
 export function beginText(deadlineMs: number): string {
   const settings = Object.entries(neededSettings(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
   return ["BEGIN", ...settings].join("; ");
+}
+
+/** Returns the statement that doubles a transaction's limit of idle time, for each time it ran into the limit. */
+export function longerIdleText(idleEnds: number): string {
+  const idleMs = Math.min(MAX_IDLE_MS * 2 ** idleEnds, MAX_RETRIED_IDLE_MS);
+  return `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`;
 }

@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
-import { beginText, type ConnectionOptions, connect } from "./connect.ts";
+import { beginText, type ConnectionOptions, connect, longerIdleText } from "./connect.ts";
 import { createConnectionPool } from "./connection-pool.ts";
 import { createDeadline } from "./deadline.ts";
 import {
@@ -64,20 +64,25 @@ export function openConnections(options: DatabaseOptions): Database {
 
   async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = () => false): Promise<T> {
     let last: Transaction<T> | undefined;
+    let idleEnds = 0;
     const run = () => {
       last = undefined;
+      const begun = idleEnds === 0 ? begin : `${begin}; ${longerIdleText(idleEnds)}`;
       return connections.use(
         async (connection, heard) => {
           // A connection that is not reserved would reconnect by itself, outside of the transaction.
           const reserved = await connection.reserve();
-          last = createTransaction(reserved, begin, work, heard);
+          last = createTransaction(reserved, begun, work, heard);
           return last.result().finally(() => reserved.release());
         },
         () => last?.abandon(),
       );
     };
     const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead());
-    return connections.retry(run, (thrown) => isUndone(thrown) || isSafe(thrown));
+    return connections.retry(run, (thrown) => {
+      if (wasIdleTooLong(thrown)) idleEnds += 1;
+      return isUndone(thrown) || isSafe(thrown);
+    });
   }
 
   function one<T>(text: string, ask: (queries: Queries) => Promise<T>): Promise<T> {

@@ -187,6 +187,22 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
   });
 });
 
+describe.skipIf(!hasPostgres())("a machine that is so busy that each transaction is idle for too long", () => {
+  test("gets more idle time for a transaction that is run again", async () => {
+    const url = await emptyDatabase();
+    const db = await openTable(url);
+    let runs = 0;
+    await db.transaction(async (tx) => {
+      runs += 1;
+      await note(tx, runs);
+      // Longer than the first limit, shorter than the second one.
+      Bun.sleepSync(700);
+      await note(tx, runs);
+    });
+    expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
+  });
+});
+
 describe.skipIf(!hasPostgres())("a server that only reads", () => {
   async function readOnly(isSo: boolean, url: string) {
     const name = new URL(url).pathname.slice(1);
