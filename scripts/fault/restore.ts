@@ -1,7 +1,7 @@
 /**
  * Kills `sds restore` and the first `sds shop add` at random moments, and at each call that changes a file. After each
  * kill the folder must be usable. After a restore it has the old rows or the new ones. After a first start it has one
- * master key and at most one shop. Restores are killed in a usual folder, and where the database is behind a link.
+ * master key and at most one shop. Restores are killed in a usual folder, and in a folder whose database is a link.
  */
 import {
   existsSync,

@@ -129,7 +129,7 @@ export function sinceText(text: string, since: number): string {
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
-/** Changes settings. @throws SdsError `not_found`; `plan_required` for a merchant's triggers that the plan lacks */
+/** Changes settings. @throws SdsError `not_found`; `plan_required` if a merchant switches on triggers without access */
 export async function changeShop(
   store: Pick<Store, "shops" | "audited">,
   { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },

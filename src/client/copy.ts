@@ -121,7 +121,8 @@ async function bringUpToDate<Row>(
   }
 
   if (state === undefined || state.cursor !== null) {
-    // Checks the checkpoint before the cursor is used. Only a checkpoint's refusal tells a restore from a wrong shop.
+    // Checks the checkpoint before the cursor is used. Only the refusal of a checkpoint shows whether the database was
+    // restored or the shop is the wrong one.
     if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
     // Rows can change during the walk. So this keeps the first page's checkpoint, which is older than all these

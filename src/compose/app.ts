@@ -217,7 +217,7 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
   return {
     async start() {
       refuseStopped();
-      // First, so that a wrong setting ends the start before anybody is served.
+      // The metrics listen first. So a wrong setting makes the start fail before anybody is served.
       monitor?.listen();
       listen(program);
       reserve.start();

@@ -17,7 +17,7 @@ export interface MetricsSource {
   engine: "sqlite" | "postgres";
   /** Whether the program can take work. */
   isReady: () => boolean;
-  /** The platform's points of the shop that has the fewest; undefined before the platform's first answer. */
+  /** The lowest number of platform points that a shop has left; undefined before the platform's first answer. */
   fewestPoints: () => number | undefined;
   /** The last figures of the database; undefined before the first reading. */
   figures: () => Figures | undefined;

@@ -24,7 +24,7 @@ interface Dependencies {
 interface Keys {
   /** For X-Service-Signature. */
   own: CryptoKey;
-  /** For webhook-signature; undefined if the secret has no such key. */
+  /** The key for the header webhook-signature; undefined if the secret does not contain one. */
   standard: Uint8Array | undefined;
 }
 

@@ -29,7 +29,7 @@ export async function findUnreachable(
     const { host, isAddress, port, url: parsed } = checked.endpoint;
     const tls = parsed.protocol === "https:" ? { tlsHost: host } : {};
     const connection = await connect({ host, isAddress, port, addresses: checked.addresses, ...tls }, signal);
-    // The connection asks this before the first byte of a request, and sends nothing after `true`.
+    // The connection calls this before it sends the first byte of a request. After `true` it sends nothing.
     const cancel = () => {
       isConnected = true;
       return true;

@@ -151,7 +151,8 @@ async function makeTurn(state: SenderState): Promise<void> {
     }
     failureLog.report();
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // After a late claim no attempt begins. Only attempts under way take their new claim: their results need its lease.
+    // After a late claim no attempt begins. Only attempts under way take the new claim, because their results need the
+    // lease of that claim.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;

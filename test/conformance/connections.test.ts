@@ -190,7 +190,7 @@ test.each(engines())("$name: an uninstallation ends the connection, and is kept 
 describe.each(engines())("$name: a shop that is connected again after an uninstallation", (engine) => {
   const HOUR_MS = 3_600_000;
 
-  /** A shop that was loaded and uninstalled the app. */
+  /** A shop that was loaded, and then uninstalled the app. */
   async function uninstalled() {
     const { store, shop, other } = await storeWithTwoShops(engine);
     const { connections, syncs } = store;

@@ -6,7 +6,8 @@ import { codeOf } from "../../src/domain/error.ts";
 const KIB = 1024;
 
 /**
- * Reads an answer. @returns `result`: its status or an error code; `early`: whether the connection was still open then
+ * Reads an answer.
+ * @returns `result`: its status or an error code; `early`: whether the answer was complete while the connection was open
  */
 function readAll(chunks: Iterable<Buffer>): { result: number | string; early: boolean } {
   const reader = createAnswerReader();

@@ -101,7 +101,7 @@ test("an overlap ends by itself", async () => {
   await program.serve();
   const { id } = await program.json<{ id: string }>(["webhook", "test"]);
   let { secret } = sending;
-  // On a busy machine, a short overlap can end before the attempt during it begins. Then a longer one is tried.
+  // On a busy machine, a short overlap can end before the attempt begins. Then a longer overlap is tried.
   for (let seconds = 3; ; seconds *= 2) {
     const { stdout, stderr } = await program.run([...ROTATE, "--overlap", `${seconds}s`, "--yes"]);
     const text =

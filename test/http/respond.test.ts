@@ -36,7 +36,7 @@ test.each(["failed", "internal"] as const)(
 
 test.each<[StoreErrorReason, string]>([
   ["busy", "warn"],
-  // The log has one error for the outage, and no error for each request.
+  // The log has one error for the whole outage, not one for each request.
   ["lost", "debug"],
 ])("a database that is %s is 503, and the request is in the log as %s", async (reason, level) => {
   const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));

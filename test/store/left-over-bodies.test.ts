@@ -90,7 +90,7 @@ async function openBeside({ options }: Unfinished, nth: number): Promise<string 
   return child.signalCode ?? status;
 }
 
-/** Expects all records of the bodies, each once. */
+/** Expects that each record of the bodies was applied exactly once. */
 async function expectApplied({ rows }: Unfinished): Promise<void> {
   const names = new Map<unknown, string[]>();
   for (const { shop_id, json } of await rows("customers")) {

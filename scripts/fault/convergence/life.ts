@@ -171,7 +171,7 @@ export class Life {
     await eventually(() => !this.all.test.app.processor.working);
   }
 
-  /** Does what the jobs of `serve` do about the platform. */
+  /** Does the work of those jobs of `serve` that read the platform. */
   private async reconcile(): Promise<void> {
     const { app, clock } = this.all.test;
     this.reconciledAt = this.now();

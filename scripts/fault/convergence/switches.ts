@@ -10,7 +10,7 @@ export interface Switch {
   begin?: (life: Life) => void;
   /** Called before each change. */
   step?: (life: Life) => Promise<void> | void;
-  /** Called when all faults end, and the platform's data stay as they are. */
+  /** Called after all faults have ended, when the platform's data no longer change. */
   end?: (life: Life) => Promise<void> | void;
 }
 

@@ -105,7 +105,7 @@ export interface ShopChanges {
   dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
-  /** Numbers of stored deliveries that name a redacted person. Their answers are removed. */
+  /** Numbers of the stored deliveries that name a redacted person. The answers to these deliveries are removed. */
   redactedDeliveries: number[];
 }
 

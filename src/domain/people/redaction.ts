@@ -101,7 +101,7 @@ const OWN_FIELDS = {
  */
 const MAX_PEOPLE = 100;
 
-/** Returns a function that completes the known data of a person by the data that a text has. */
+/** Returns a function that adds the data in a text to what is known about a person. */
 function createPersonReader(before: Profile | undefined, contacts: Contacts): (value: JsonObject) => KnownPerson {
   const known: Record<string, string | null | undefined> = { ...before, phone: contacts.phone };
   const unknown = Object.entries(OWN_FIELDS).filter(([name]) => known[name] == null);

@@ -8,7 +8,7 @@ import type { Store } from "../../store/port/store.ts";
 import type { DayCounts } from "./bars.tsx";
 
 const DAYS = 30;
-/** The most waiting or delivered deliveries that are counted: with 100,000, each view took a tenth of a second. */
+/** Waiting and delivered deliveries are counted up to this number: with 100,000, each view took a tenth of a second. */
 export const COUNTED = 10_000;
 
 /** What the overview shows of a shop. Times in epoch milliseconds. */

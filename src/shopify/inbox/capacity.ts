@@ -30,7 +30,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
-  /** By shop: how many subjects in a row the platform could not answer completely. */
+  /** By shop: the number of consecutive subjects for which the platform's answer was incomplete. */
   const incomplete = new Map<number, number>();
 
   function noteFailure(shopId: number, isRefused = false): void {

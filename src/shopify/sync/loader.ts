@@ -75,7 +75,7 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
 
 /**
  * Writes a page of contracts to the mirror, and skips contracts with bad data.
- * @throws PlatformError if the platform refuses all of several contracts: the cause is then not in the contracts
+ * @throws PlatformError if the platform refuses several contracts and each of them: then no contract is the cause
  */
 export async function loadContracts(
   loader: Loader,

@@ -66,7 +66,7 @@ export function createShopRuns({ shops, membership, clock, log }: ShopRunService
     }
   }
 
-  /** Whether a run failed a short time ago. A shop that was connected again since need not wait. */
+  /** Whether a run failed a short time ago. A shop that was connected again after the failure does not wait. */
   function mustRest({ shopId, connectedAt }: ConnectedShop): boolean {
     const rest = rests.get(shopId);
     return rest !== undefined && rest.connectedAt === connectedAt && clock() < rest.until;

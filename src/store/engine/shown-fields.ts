@@ -5,8 +5,8 @@ import type { PageStore, RowForm, Snapshot } from "../port/pages.ts";
 export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | undefined>;
 
 /**
- * Takes the values of archived fields out of pages. It reads the keys of these fields after the rows. If a field is
- * archived in between, the page is newer than its change count. It is never older.
+ * Removes the values of archived fields from pages. Reads the keys of these fields after the rows: if a field is
+ * archived between the two reads, the page is newer than its change count, but never older.
  */
 export function withoutArchivedFields(pages: PageStore, hiddenKeys: HiddenKeys): PageStore {
   /** Takes the archived fields out of a found value. @param without removes the fields with these keys from a value */

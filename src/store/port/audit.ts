@@ -6,7 +6,7 @@ export interface NumberedEntry extends AuditEntry {
 }
 
 export interface AuditFilter {
-  /** The begin of the name of who did it. */
+  /** The beginning of the actor's name. */
   who?: string | undefined;
   action?: AuditedAction | undefined;
   /** Epoch milliseconds; `to` is exclusive. */

@@ -102,8 +102,8 @@ export interface ConnectionStore {
   warn(shopId: number, kind: WarningKind, text: string, now: number): Promise<boolean>;
   endWarning(shopId: number, kind: WarningKind): Promise<void>;
   /**
-   * The warnings of a shop, the oldest first. They end when the shop is connected again, and all but a new domain's
-   * when it is disconnected.
+   * The warnings of a shop, the oldest first. All end when the shop is connected again. When it is disconnected, all
+   * end except the warning about a new domain.
    */
   warnings(shopId: number): Promise<ConnectionWarning[]>;
   /** The id of the shop that has a warning about this new domain; undefined without one. */

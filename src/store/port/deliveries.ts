@@ -70,7 +70,7 @@ export interface Claim {
   lease: string;
 }
 
-/** The deliveries of one kind of a shop. A slow queue does not delay the shop's other queue. */
+/** A shop's deliveries of one kind. A slow queue does not delay the shop's other queue. */
 export interface SendQueue {
   shopId: number;
   kind: DeliveryKind;
@@ -178,9 +178,9 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes deliveries due now that a clock planned while it was ahead: attempts after `latest`, leases that end after
-   * `latest`, and first attempts after `now`. Works in steps: after an interruption the next call continues.
-   * @param latest a correct clock cannot have planned a later time
+   * Makes due now the deliveries that a clock planned while it was ahead: attempts after `latest`, leases that end
+   * after `latest`, and first attempts after `now`. Works in steps: after an interruption the next call continues.
+   * @param latest the latest time that a correct clock can have planned
    * @returns the number of deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;

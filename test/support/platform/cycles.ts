@@ -56,7 +56,7 @@ export function cycleOf(contract: ContractRow, index: number): Cycle {
   };
 }
 
-/** The first cycle that is billed at a time or later. */
+/** The first cycle that is billed at the given time or later. */
 export function firstBilledFrom(contract: ContractRow, time: number): number {
   const longestDays = { DAY: 1, WEEK: 7, MONTH: 31, YEAR: 366 }[contract.interval];
   const lengthMs = longestDays * contract.intervalCount * DAY_MS;

@@ -70,7 +70,7 @@ export class StandIn {
   /** Called for each request. Returns the fault of the request. */
   fault: (info: FaultInfo) => Fault = () => undefined;
   webhooksTo: string | undefined;
-  /** The versions of the API that answers and webhooks name. */
+  /** The API versions that are named in answers and in webhooks. */
   versions = { answers: API_VERSION, webhooks: API_VERSION };
   /** Fields that the platform's version of the API does not have, such as `Order.name`. */
   removedFields: ReadonlySet<string> = new Set();

@@ -22,9 +22,9 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 export interface LogSearch extends Search<Field> {
   /** What the fields say, without the refused ones. */
   filter: Omit<DeliveryFilter, "limit">;
-  /** Where the page begins or ends. The newest page has neither. */
+  /** Where the page begins or ends. For the newest page, neither field is set. */
   place: Pick<DeliveryFilter, "before" | "after">;
-  /** The deliveries on screen, newest first, where the script asks for their present state. */
+  /** The deliveries on screen, newest first. Empty unless the script asks for their present state. */
   onScreen: string[];
 }
 
