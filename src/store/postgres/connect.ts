@@ -12,6 +12,8 @@ export interface ConnectionOptions {
    * prepares no statements, and each transaction sets its own limits.
    */
   isPooled: boolean;
+  /** Name of the connection at the server; default: `sds`. */
+  name?: string;
 }
 
 /**
@@ -41,9 +43,10 @@ export function neededSettings(deadlineMs: number): Record<string, string> {
 }
 
 /** Returns the settings of a connection. */
-export function connectionSettings({ address, deadlineMs }: ConnectionOptions): Record<string, string> {
+export function connectionSettings(options: ConnectionOptions): Record<string, string> {
+  const { address, deadlineMs, name = "sds" } = options;
   const keepalive = address.socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(silenceMsOf(deadlineMs)) };
-  return { application_name: "sds", ...neededSettings(deadlineMs), ...keepalive };
+  return { application_name: name, ...neededSettings(deadlineMs), ...keepalive };
 }
 
 /** Makes a pool of the driver for one connection. The first statement opens the connection. */
@@ -72,9 +75,10 @@ function silenceMsOf(deadlineMs: number): number {
   return Math.min(deadlineMs, LONGEST_SILENCE_MS);
 }
 
-/** Returns the statements that begin a transaction behind a pooler, with its settings. */
-export function beginText(deadlineMs: number): string {
-  const settings = Object.entries(neededSettings(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
+/** Returns the statements that begin a transaction behind a pooler, with the connection's name and its settings. */
+export function beginText(deadlineMs: number, name: string): string {
+  const needed = { application_name: name, ...neededSettings(deadlineMs) };
+  const settings = Object.entries(needed).map(([setting, value]) => `SET LOCAL ${setting} = '${value}'`);
   return ["BEGIN", ...settings].join("; ");
 }
 

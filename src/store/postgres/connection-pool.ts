@@ -3,41 +3,47 @@ import { StoreError } from "../port/store-error.ts";
 
 const CLOSE_SECONDS = 2;
 
-interface PoolWaiter {
-  resolve: (connection: SQL) => void;
-  timer: Timer;
+/** A pool of the driver with one connection. */
+export interface PooledConnection {
+  sql: SQL;
+  /** Its name at the server. */
+  name: string;
 }
 
+interface PoolWaiter {
+  isWrite: boolean;
+  resolve: (connection: PooledConnection) => void;
+  reject: (reason: StoreError) => void;
+}
+
+/** The connections that writes leave to reads. */
+const ONLY_FOR_READS = 3;
+
 /**
- * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand.
- * @param connect opens a pool of the driver with one connection. @param count the most connections
+ * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand. Writes use
+ * some connections less than reads, so that reads go on if all writes wait for something.
+ * @param count the most connections
  */
-export function createConnectionPool(connect: () => SQL, count: number) {
+export function createConnectionPool(connect: () => PooledConnection, count: number) {
   /** Last in, first out, so that few connections open. */
-  const idle: SQL[] = [];
-  const open = new Set<SQL>();
+  const idle: PooledConnection[] = [];
+  const open = new Set<PooledConnection>();
   const waiting: PoolWaiter[] = [];
   let free = count;
+  let freeForWrites = count > 2 * ONLY_FOR_READS ? count - ONLY_FOR_READS : count;
 
-  function next(): SQL {
+  const isFree = (isWrite: boolean) => free > 0 && (!isWrite || freeForWrites > 0);
+
+  function next(isWrite: boolean): PooledConnection {
+    free -= 1;
+    if (isWrite) freeForWrites -= 1;
     const connection = idle.pop() ?? connect();
     open.add(connection);
     return connection;
   }
 
-  function wait(waitMs: number): Promise<SQL> {
-    const { promise, resolve, reject } = Promise.withResolvers<SQL>();
-    const giveUp = () => {
-      waiting.splice(waiting.indexOf(mine), 1);
-      reject(new StoreError("busy", new Error("all connections to the database are in use")));
-    };
-    const mine = { resolve, timer: setTimeout(giveUp, waitMs) };
-    waiting.push(mine);
-    return promise;
-  }
-
   /** Closes a connection at once, with its running statement. */
-  function discard(connection: SQL): void {
+  function discard(connection: PooledConnection): void {
     if (open.delete(connection)) void close(connection, 0);
   }
 
@@ -48,22 +54,25 @@ export function createConnectionPool(connect: () => SQL, count: number) {
      * Takes a connection until `giveBack`. Callers are served in the order of their calls.
      * @throws StoreError `busy` if no connection is free in time
      */
-    async take(waitMs: number): Promise<SQL> {
-      if (free === 0) return wait(waitMs);
-      free -= 1;
-      return next();
+    async take(waitMs: number, isWrite: boolean): Promise<PooledConnection> {
+      return isFree(isWrite) ? next(isWrite) : waitIn(waiting, waitMs, isWrite);
     },
 
     /** Call this once after each `take`. */
-    giveBack(connection: SQL): void {
+    giveBack(connection: PooledConnection, isWrite: boolean): void {
       if (open.has(connection)) idle.push(connection);
-      const first = waiting.shift();
-      if (first === undefined) {
-        free += 1;
-        return;
+      free += 1;
+      if (isWrite) freeForWrites += 1;
+      const first = waiting.findIndex((waiter) => isFree(waiter.isWrite));
+      for (const waiter of first === -1 ? [] : waiting.splice(first, 1)) waiter.resolve(next(waiter.isWrite));
+    },
+
+    /** Refuses all writes that wait for a connection. */
+    refuseWaitingWrites(reason: StoreError): void {
+      for (const waiter of waiting.filter(({ isWrite }) => isWrite)) {
+        waiting.splice(waiting.indexOf(waiter), 1);
+        waiter.reject(reason);
       }
-      clearTimeout(first.timer);
-      first.resolve(next());
     },
 
     /** Closes idle connections. */
@@ -79,6 +88,17 @@ export function createConnectionPool(connect: () => SQL, count: number) {
   };
 }
 
-async function close(connection: SQL, seconds: number): Promise<void> {
-  await connection.close({ timeout: seconds }).catch(() => undefined);
+function waitIn(waiting: PoolWaiter[], waitMs: number, isWrite: boolean): Promise<PooledConnection> {
+  const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>();
+  const waiter = { isWrite, resolve, reject };
+  waiting.push(waiter);
+  const timer = setTimeout(() => {
+    waiting.splice(waiting.indexOf(waiter), 1);
+    reject(new StoreError("busy", new Error("all connections to the database are in use")));
+  }, waitMs);
+  return promise.finally(() => clearTimeout(timer));
+}
+
+async function close({ sql }: PooledConnection, seconds: number): Promise<void> {
+  await sql.close({ timeout: seconds }).catch(() => undefined);
 }

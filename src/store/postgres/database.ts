@@ -1,7 +1,6 @@
-import type { SQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 import { beginText, type ConnectionOptions, connect, longerIdleText } from "./connect.ts";
-import { createConnectionPool } from "./connection-pool.ts";
+import { createConnectionPool, type PooledConnection } from "./connection-pool.ts";
 import { createDeadline } from "./deadline.ts";
 import {
   isConnectionLost,
@@ -12,7 +11,8 @@ import {
   storeErrorOf,
   wasIdleTooLong,
 } from "./errors.ts";
-import { type Queries, queriesOf, send } from "./queries.ts";
+import { type Parameter, type Queries, queriesOf, send } from "./queries.ts";
+import { createStandbyWaits, standbyMissing } from "./standby-waits.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
 export { columnArrays, type Parameter, pipeline, type Queries } from "./queries.ts";
@@ -29,6 +29,11 @@ export interface Database extends Queries {
 }
 
 export interface DatabaseOptions extends ConnectionOptions {
+  /**
+   * The connections get this name and a number. No other process may use the name. Without a name, commits that wait
+   * for a standby are not cancelled on the server.
+   */
+  name?: string;
   /** Maximum of connections. */
   connections: number;
   /** How long an operation waits for a free connection, or for an unreachable server. */
@@ -50,6 +55,8 @@ const LONGEST_PAUSE_MS = 500;
  * read-only, which may last hours.
  */
 const DISCARD_PAUSE_MS = 1_000;
+/** Time limit of the question what commits wait for. */
+const VISIT_DEADLINE_MS = 2_000;
 /** Matches statements that certainly only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
 
@@ -59,26 +66,37 @@ const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
  */
 export function openConnections(options: DatabaseOptions): Database {
   const { deadlineMs, isPooled } = options;
-  const begin = isPooled ? beginText(deadlineMs) : "BEGIN";
   const connections = createConnections(options);
+  const readingTexts = new Map<string, boolean>();
 
-  async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = () => false): Promise<T> {
+  /** Whether a statement certainly only reads. Its text is a constant of the program. */
+  function isReading(text: string): boolean {
+    const isKnown = readingTexts.get(text);
+    if (isKnown !== undefined) return isKnown;
+    const isRead = READS.test(text);
+    readingTexts.set(text, isRead);
+    return isRead;
+  }
+
+  async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = false): Promise<T> {
     let last: Transaction<T> | undefined;
     let idleEnds = 0;
     const run = () => {
       last = undefined;
-      const begun = idleEnds === 0 ? begin : `${begin}; ${longerIdleText(idleEnds)}`;
       return connections.use(
-        async (connection, heard) => {
+        !isRead,
+        async ({ sql, name }, heard) => {
           // A connection that is not reserved would reconnect by itself, outside of the transaction.
-          const reserved = await connection.reserve();
+          const reserved = await sql.reserve();
+          const begin = isPooled ? beginText(deadlineMs, name) : "BEGIN";
+          const begun = idleEnds === 0 ? begin : `${begin}; ${longerIdleText(idleEnds)}`;
           last = createTransaction(reserved, begun, work, heard);
           return last.result().finally(() => reserved.release());
         },
         () => last?.abandon(),
       );
     };
-    const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead());
+    const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead);
     return connections.retry(run, (thrown) => {
       if (wasIdleTooLong(thrown)) idleEnds += 1;
       return isUndone(thrown) || isSafe(thrown);
@@ -86,11 +104,11 @@ export function openConnections(options: DatabaseOptions): Database {
   }
 
   function one<T>(text: string, ask: (queries: Queries) => Promise<T>): Promise<T> {
-    const isRead = () => READS.test(text);
+    const isRead = isReading(text);
     if (isPooled) return transaction(ask, isRead);
     return connections.retry(
-      () => connections.use((connection) => ask(queriesOf((_, parameters) => send(connection, text, parameters)))),
-      (thrown) => isUndone(thrown) || (isConnectionLost(thrown) && isRead()),
+      () => connections.use(!isRead, ({ sql }) => ask(queriesOf((_, parameters) => send(sql, text, parameters)))),
+      (thrown) => isUndone(thrown) || (isConnectionLost(thrown) && isRead),
     );
   }
 
@@ -108,61 +126,113 @@ function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }
 
-function createConnections(options: DatabaseOptions) {
-  const { deadlineMs, waitMs, sleep } = options;
-  const pool = createConnectionPool(() => connect(options), options.connections);
-  let isClosed = false;
+/** Returns a function that closes idle connections: they use the same broken network, or lead to a replaced server. */
+function notTooOften(discardIdle: () => void): () => void {
   let discardedAt = Number.NEGATIVE_INFINITY;
-
-  /** Closes idle connections: they use the same broken network, or lead to a server that was replaced. */
-  function discardIdle(): void {
+  return () => {
     const now = performance.now();
     if (now - discardedAt < DISCARD_PAUSE_MS) return;
     discardedAt = now;
-    pool.discardIdle();
+    discardIdle();
+  };
+}
+
+function createConnections(options: DatabaseOptions) {
+  const { deadlineMs, waitMs, name } = options;
+  let opened = 0;
+  const pool = createConnectionPool(open, options.connections);
+  const standbyWaits = createStandbyWaits(
+    (text, parameters) => askOnce(options, text, parameters),
+    () => pool.refuseWaitingWrites(standbyMissing()),
+  );
+  let isClosed = false;
+  const discardIdle = notTooOften(pool.discardIdle);
+
+  function open(): PooledConnection {
+    opened += 1;
+    const ownName = name === undefined ? "sds" : `sds ${name} ${opened}`;
+    return { sql: connect({ ...options, name: ownName }), name: ownName };
   }
 
   return {
     /** Runs work on a free connection. Calls `giveUp` if the deadline passes without an answer. */
-    async use<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp = () => {}): Promise<T> {
-      const connection = await pool.take(waitMs);
+    async use<T>(
+      isWrite: boolean,
+      work: (connection: PooledConnection, heard: () => void) => Promise<T>,
+      giveUp = () => {},
+    ): Promise<T> {
+      if (isWrite && standbyWaits.areStuck()) throw standbyMissing();
+      const connection = await pool.take(waitMs, isWrite);
       const deadline = createDeadline(deadlineMs, giveUp);
+      const watched = isWrite && name !== undefined ? standbyWaits.watch(connection.name) : undefined;
+      const heard = () => {
+        deadline.extend();
+        watched?.heard();
+      };
+      let isGivenUp = false;
       try {
         if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
-        return await Promise.race([work(connection, deadline.extend), deadline.passed]);
+        return await Promise.race([work(connection, heard), deadline.passed]);
       } catch (thrown) {
         const concernsAll = deadline.isPassed() || isReadOnly(thrown) || isRefused(thrown);
-        if (concernsAll || isConnectionLost(thrown)) pool.discard(connection);
+        isGivenUp = concernsAll || isConnectionLost(thrown);
+        if (isGivenUp) pool.discard(connection);
+        if (watched?.isWaiting() === true && deadline.isPassed()) throw standbyMissing();
         if (concernsAll) discardIdle();
         throw thrown;
       } finally {
         deadline.clear();
-        pool.giveBack(connection);
+        watched?.end();
+        const giveBack = () => pool.giveBack(connection, isWrite);
+        // The next operation begins after the cancel, so that few processes of the server wait.
+        if (watched !== undefined && isGivenUp) void standbyWaits.cancel([connection.name]).then(giveBack);
+        else giveBack();
       }
     },
 
-    /** Runs work again after a conflict, or if `isSafeToRepeat` finds that nothing was committed. @throws StoreError */
-    async retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T> {
-      const began = performance.now();
-      let pauseMs = FIRST_PAUSE_MS;
-      for (let run = 1; ; run += 1) {
-        try {
-          return await work();
-        } catch (thrown) {
-          const mayRetry =
-            (isRepeatable(thrown) && run < MAX_RUNS) ||
-            (isRefused(thrown) && run < MAX_LOGINS) ||
-            (isSafeToRepeat(thrown) && performance.now() - began < waitMs);
-          if (!mayRetry || isClosed) throw storeErrorOf(thrown);
-        }
-        await sleep(pauseMs);
-        pauseMs = Math.min(pauseMs * 3, LONGEST_PAUSE_MS);
-      }
-    },
+    /** As `retryWork`. After `close` nothing runs again. */
+    retry: <T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean) =>
+      retryWork(work, (thrown) => !isClosed && isSafeToRepeat(thrown), options),
 
     async close(): Promise<void> {
       isClosed = true;
       await pool.close();
+      await standbyWaits.close();
     },
   };
+}
+
+/** Runs work again after a conflict, or if `isSafeToRepeat` finds that nothing was committed. @throws StoreError */
+async function retryWork<T>(
+  work: () => Promise<T>,
+  isSafeToRepeat: (thrown: unknown) => boolean,
+  { waitMs, sleep }: Pick<DatabaseOptions, "waitMs" | "sleep">,
+): Promise<T> {
+  const began = performance.now();
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let run = 1; ; run += 1) {
+    try {
+      return await work();
+    } catch (thrown) {
+      const mayRetry =
+        (isRepeatable(thrown) && run < MAX_RUNS) ||
+        (isRefused(thrown) && run < MAX_LOGINS) ||
+        (isSafeToRepeat(thrown) && performance.now() - began < waitMs);
+      if (!mayRetry) throw storeErrorOf(thrown);
+    }
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 3, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Runs a statement on a connection of its own. */
+async function askOnce<T>(options: DatabaseOptions, text: string, parameters: readonly Parameter[]): Promise<T[]> {
+  const { name: _, ...unnamed } = options;
+  const deadlineMs = Math.min(options.deadlineMs, VISIT_DEADLINE_MS);
+  const db = openConnections({ ...unnamed, connections: 1, deadlineMs, waitMs: 0 });
+  try {
+    return await db.all<T>(text, parameters);
+  } finally {
+    await db.close();
+  }
 }

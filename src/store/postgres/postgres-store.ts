@@ -73,26 +73,33 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
   const { address, login, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, deadlineMs, now);
-  const shared = { address, login, isPooled, waitMs: WAIT_MS, sleep };
+  const node = randomId("node_", random);
+  const shared = { address, login, isPooled, waitMs: WAIT_MS, sleep, name: node };
   const db = openConnections({ ...shared, connections: CONNECTIONS, deadlineMs });
   try {
     const version = await checkVersion(db, name);
     if (mustExist && version === 0) throw noData(name);
     if (version > 0 && (await readMeta(db, UNFINISHED_COPY)) !== undefined) throw unfinishedCopy(name);
     if (version < MIGRATIONS.length) {
-      const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
+      const upgrade = openConnections({
+        ...shared,
+        connections: 1,
+        name: `${node} upgrade`,
+        deadlineMs: UPGRADE_DEADLINE_MS,
+      });
       await migrate(upgrade, name).finally(() => upgrade.close());
     }
     // If the schema is newer, a newer program has applied the left-over bodies. The newer schema may lack their tables.
     if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);
     // Heartbeats have their own connection, because a node whose connections are all busy is not dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
-    const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
-    const checks = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs, waitMs: CHECK_WAIT_MS });
+    const one = (name: string) => ({ ...shared, connections: 1, name: `${node} ${name}`, deadlineMs: beatDeadlineMs });
+    const beats = openConnections(one("beats"));
+    const checks = openConnections({ ...one("checks"), waitMs: CHECK_WAIT_MS });
     // For exports: they search all rows of a shop for data about a person.
-    const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
+    const slow = openConnections({ ...one("exports"), deadlineMs: SLOW_DEADLINE_MS });
     const vault = await openOwnVault(db, options);
-    return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), options);
+    return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), { random, node });
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -120,9 +127,8 @@ function storeOf(
   { db, beats, checks, slow }: Record<"db" | "beats" | "checks" | "slow", Database>,
   vault: Vault,
   epochs: Epochs,
-  { random }: PostgresOptions,
+  { random, node }: Pick<PostgresOptions, "random"> & { node: string },
 ): Store {
-  const node = randomId("node_", random);
   const resources = { db: quietDatabase(db), slow: quietDatabase(slow), vault, random };
   const { deliveryLog, inboxItems, ...stores } = quietStores(resources);
   return {

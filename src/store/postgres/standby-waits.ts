@@ -1,0 +1,114 @@
+import { StoreError } from "../port/store-error.ts";
+import type { Parameter } from "./queries.ts";
+
+/** If a write gets no answer for this long, the server is asked whether it waits for a standby. */
+const SILENCE_MS = 1_000;
+
+/** Selects the named connections that wait for a standby, and cancels the wait of those that were given up. */
+const VISIT = `SELECT application_name AS name,
+    CASE WHEN application_name = ANY($2::text[]) THEN pg_cancel_backend(pid) END AS "isCancelled"
+  FROM pg_stat_activity WHERE application_name = ANY($1::text[]) AND wait_event = 'SyncRep'`;
+
+/** A write that may wait for a standby. */
+interface WatchedWrite {
+  /** Call this at each answer of the server. */
+  heard(): void;
+  /** Whether the server said that the write waits for a standby. */
+  isWaiting(): boolean;
+  /** Ends the watch. Call this once. */
+  end(): void;
+}
+
+export interface StandbyWaits {
+  /** Whether the server said that a write waits for a standby. Then further writes would wait too. */
+  areStuck(): boolean;
+  /** @param name of the connection at the server; no other process uses it */
+  watch(name: string): WatchedWrite;
+  /** Cancels the waits of closed connections. Never rejects. */
+  cancel(names: Iterable<string>): Promise<void>;
+  /** Cancels the waits of all watched writes, after their connections were closed. */
+  close(): Promise<void>;
+}
+
+/** A failure of a write that waits for a standby. Its outcome is unknown. A write that was refused changed nothing. */
+export function standbyMissing(): StoreError {
+  const advice = "start a server of synchronous_standby_names, or change that setting";
+  return new StoreError("lost", new Error(`commits wait for a synchronous standby: ${advice}`));
+}
+
+/**
+ * Watches writes. While no synchronous standby answers, the server process of a commit waits for it, also after its
+ * client has closed the connection. So processes would pile up until nobody could connect. Only a cancel ends the wait:
+ * then the commit counts on the primary, but perhaps on no standby. So nobody may wait for its answer any more.
+ * @param ask runs a statement on a connection of its own, in limited time
+ * @param onStuck called when a write was found waiting
+ */
+export function createStandbyWaits(
+  ask: <T>(text: string, parameters: readonly Parameter[]) => Promise<T[]>,
+  onStuck: () => void,
+): StandbyWaits {
+  /** The time of the last answer to each write. */
+  const watched = new Map<string, number>();
+  const waiting = new Set<string>();
+  const givenUp = new Set<string>();
+  let visits: Promise<void> = Promise.resolve();
+  let isPlanned = false;
+
+  const silentNames = () => {
+    const now = performance.now();
+    return [...watched].filter(([, heardAt]) => now - heardAt >= SILENCE_MS).map(([name]) => name);
+  };
+
+  /** Asks about all writes without an answer. A visit that has not begun includes all that is added meanwhile. */
+  function visit(): Promise<void> {
+    if (isPlanned) return visits;
+    isPlanned = true;
+    visits = visits.then(visitNow);
+    return visits;
+  }
+
+  async function visitNow(): Promise<void> {
+    isPlanned = false;
+    const left = [...givenUp];
+    const all = [...silentNames(), ...left];
+    if (all.length === 0) return;
+    // If the server cannot be asked, the cause stays unknown. The next visit asks again about writes under way.
+    const found = await ask<{ name: string }>(VISIT, [all, left]).catch(() => undefined);
+    for (const name of left) givenUp.delete(name);
+    if (found === undefined) return;
+    waiting.clear();
+    for (const { name } of found) if (watched.has(name)) waiting.add(name);
+    if (waiting.size > 0) onStuck();
+  }
+
+  function cancel(names: Iterable<string>): Promise<void> {
+    for (const name of names) givenUp.add(name);
+    return givenUp.size === 0 ? visits : visit();
+  }
+
+  return {
+    areStuck: () => waiting.size > 0,
+    cancel,
+    close: () => cancel(watched.keys()),
+
+    watch(name) {
+      watched.set(name, performance.now());
+      const look = () => visit().finally(() => watched.has(name) && timer.refresh());
+      const timer = setTimeout(look, SILENCE_MS);
+      return {
+        heard() {
+          // An abandoned transaction still hears that its connection was closed.
+          if (!watched.has(name)) return;
+          watched.set(name, performance.now());
+          timer.refresh();
+        },
+        isWaiting: () => waiting.has(name),
+        end() {
+          clearTimeout(timer);
+          watched.delete(name);
+          waiting.delete(name);
+        },
+      };
+    },
+  };
+}
