@@ -2,10 +2,11 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type EgressAllow, parseEndpoint } from "./domain/deliveries/endpoint.ts";
 import { parseSmtpUrl, type SmtpServer } from "./domain/deliveries/smtp.ts";
-import { invalid, messageOf } from "./domain/error.ts";
+import { invalid, isForbidden, messageOf } from "./domain/error.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { isPort, type Networks, parseHostAndPort, parseNetworks } from "./lib/networks.ts";
 import { DAY_MS, parseDuration } from "./lib/time.ts";
+import { rightsProblem } from "./lib/users.ts";
 
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
@@ -200,7 +201,8 @@ export function readTextFile(name: string, file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (thrown) {
-    throw invalid(`${name} cannot be read: ${messageOf(thrown)}`, thrown);
+    const reason = isForbidden(thrown) ? rightsProblem(file) : messageOf(thrown);
+    throw invalid(`${name} cannot be read: ${reason}`, thrown);
   }
 }
 

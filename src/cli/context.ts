@@ -5,7 +5,7 @@ import { type Actor, COMMAND_LINE } from "../domain/audit.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { didYouMean } from "../lib/similar.ts";
-import { userName } from "../store/files/file-owner.ts";
+import { currentUser } from "../lib/users.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
@@ -19,7 +19,7 @@ const BUSY_TIMEOUT_MS = 25_000;
 
 /** Who runs a command, for the audit list: the user of this machine. */
 export function operator(): Actor {
-  return { ...COMMAND_LINE, from: `${userName(process.geteuid?.() ?? 0)}@${hostname()}` };
+  return { ...COMMAND_LINE, from: `${currentUser()}@${hostname()}` };
 }
 
 /** The configuration from `--data`, the command's own options and the environment. */

@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Environment, SETTING_NAMES } from "../config.ts";
-import { codeOf, invalid, messageOf } from "../domain/error.ts";
+import { codeOf, invalid, isForbidden, messageOf } from "../domain/error.ts";
 import { nearest } from "../lib/similar.ts";
-import { ownerName } from "../store/files/file-owner.ts";
+import { rightsProblem } from "../lib/users.ts";
 
 /** Settings of all commands on this machine, below those of a data folder. A package installs it. */
 const SYSTEM_FILE = "/etc/sds/sds.env";
@@ -53,10 +53,7 @@ function readLines(path: string): string[] {
     return text.split(/\r?\n/);
   } catch (thrown) {
     if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return [];
-    const isForbidden = ["EACCES", "EPERM"].includes(codeOf(thrown));
-    const reason = isForbidden
-      ? `the file belongs to ${ownerName(path)}: run this as that user, or change its mode`
-      : messageOf(thrown);
+    const reason = isForbidden(thrown) ? rightsProblem(path) : messageOf(thrown);
     throw invalid(`the settings in ${path} cannot be read: ${reason}`, thrown);
   }
 }

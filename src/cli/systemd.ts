@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { SETTING_NAMES } from "../config.ts";
-import { ownerName, userName } from "../store/files/file-owner.ts";
+import { currentUser, ownerName } from "../lib/users.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { INITIAL_ENVIRONMENT, programCommand } from "./dependencies.ts";
@@ -75,10 +75,7 @@ export function unitFor(folder: string, program: readonly string[]): string {
   // systemd makes this folder, for a user of this name. Other folders have an owner, or get one from a first command.
   const place = isStateFolder
     ? ["User=sds", "StateDirectory=sds", "StateDirectoryMode=0700"]
-    : [
-        `User=${existsSync(folder) ? ownerName(folder) : userName(process.geteuid?.() ?? 0)}`,
-        `ReadWritePaths=${quoted(folder)}`,
-      ];
+    : [`User=${existsSync(folder) ? ownerName(folder) : currentUser()}`, `ReadWritePaths=${quoted(folder)}`];
   // ProtectHome would hide a folder below one of these.
   const isHome =
     /^\/(?:home|root|run\/user)\//.test(`${folder}/`) || program.some((part) => /^\/(?:home|root)\//.test(part));

@@ -45,6 +45,11 @@ export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
+/** Whether this user may not use a file. */
+export function isForbidden(thrown: unknown): boolean {
+  return ["EACCES", "EPERM"].includes(codeOf(thrown));
+}
+
 const NO_RIGHT = (it: string) => `this user may not use ${it}: run this as its owner, or change its mode`;
 const FULL = () => "the disk is full: free some space";
 

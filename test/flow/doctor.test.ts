@@ -4,8 +4,10 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  copyFileSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   rmSync,
@@ -23,6 +25,7 @@ import { ENGINE, Program } from "../support/program.ts";
 import { canMount, mountDisk } from "../support/small-disk.ts";
 
 const isSqlite = ENGINE === "sqlite";
+const NOBODY = 65_534;
 /** Any free port, so that other programs of this machine are no fault. */
 const PORT = { SDS_PORT: "0" };
 
@@ -198,6 +201,32 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     if (!asRoot) return;
     chownSync(join(program.data, "sds.db"), 12_345, 12_345);
     expect(await onlyFault("data folder", program)).toContain("sds.db: the owner is 12345");
+  });
+
+  test.skipIf(!asRoot)("what the owner of the folder may not read, also if root runs it", async () => {
+    const above = temporaryFolder();
+    for (const folder of [join(above, ".."), above]) chmodSync(folder, 0o755);
+    const program = new Program(join(above, "data"));
+    mkdirSync(program.data, { mode: 0o700 });
+    chownSync(program.data, NOBODY, NOBODY);
+    await program.json(["shop", "add", "alpha.myshopify.com"]);
+    expect(await failuresOf(program)).toEqual({});
+    const secret = join(above, "secret");
+    writeFileSync(secret, "secret", { mode: 0o600 });
+    const env = { SDS_PLATFORM_SECRET_FILE: secret };
+    expect(await onlyFault("settings", program, env)).toContain(
+      `${secret}, which belongs to root: change its owner or mode`,
+    );
+    chownSync(secret, NOBODY, NOBODY);
+    expect(await failuresOf(program, env)).toEqual({});
+    writeFileSync(join(program.data, "sds.env"), "SDS_LOG=info\n", { mode: 0o600 });
+    expect(await onlyFault("settings", program)).toContain("sds.env, which belongs to root");
+    rmSync(join(program.data, "sds.env"));
+    // Where root may look, and the owner may not.
+    const key = join(temporaryFolder(), "master.key");
+    copyFileSync(join(program.data, "master.key"), key);
+    chownSync(key, NOBODY, NOBODY);
+    expect(await onlyFault("master key", program, { SDS_MASTER_KEY_FILE: key })).toContain("in a folder that");
   });
 
   test("that there was no backup for two days, until the next one", async () => {

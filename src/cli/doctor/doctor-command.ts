@@ -5,6 +5,7 @@ import { readConfig } from "../../config.ts";
 import { createConnector } from "../../delivery/connector.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { descriptorLimit } from "../../lib/descriptor-reserve.ts";
+import { becomeOwnerOf } from "../../lib/users.ts";
 import { freeBytes } from "../../store/files/disk-space.ts";
 import { findDamage, openCheckup } from "../../store/open-store.ts";
 import type { Checkup, OpenedCheckup } from "../../store/port/checkup.ts";
@@ -66,6 +67,10 @@ async function doctor({ json }: JsonFlag, command: Command): Promise<void> {
 async function examine(command: Command): Promise<Result[]> {
   const flags = command.optsWithGlobals();
   try {
+    const asRoot = { ...process.env };
+    addSettings(flags["data"], asRoot);
+    // What root may read, the service may not: from here on, each check sees what the service sees.
+    becomeOwnerOf(readConfig(flags, asRoot).data);
     const warnings = addSettings(flags["data"], process.env);
     const config = readConfig(flags, process.env);
     const settings =

@@ -1,14 +1,15 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf, messageOf } from "../../domain/error.ts";
+import { codeOf, isForbidden, messageOf } from "../../domain/error.ts";
 import { bytesText } from "../../lib/text.ts";
-import { ownerName, userName } from "../../store/files/file-owner.ts";
+import { currentUser, ownerName, rightsProblem, userName } from "../../lib/users.ts";
 import { readMasterKey } from "../../store/files/master-key.ts";
 import { openToAll } from "../secret-files.ts";
 import { type Check, type Finding, failed, type Patient, passed } from "./check.ts";
 
 /** With less free space, a disk counts as almost full. */
 const LITTLE_BYTES = 256_000_000;
+const WRONG_MODE = "the mode keeps the owner out, or lets other users in";
 /** The descriptors of `serve` beside those of its attempts: clients, files and the platform. */
 const OTHER_DESCRIPTORS = 256;
 
@@ -27,6 +28,11 @@ function checkFolder({ config: { data, database } }: Patient): Finding {
     const owner = userName(folder.uid);
     if (user !== 0 && user !== folder.uid)
       return failed(`${data} belongs to ${owner}, and you are ${userName(user)}`, `run sds as ${owner}`);
+    const isModeOf = (path: string, needed: number, refused: number) => {
+      const { mode } = statSync(path);
+      return (mode & needed) === needed && (mode & refused) === 0;
+    };
+    if (!isModeOf(data, 0o700, 0o022)) return failed(`${data}: ${WRONG_MODE}`, `run chmod 700 ${data}`);
     const files = readdirSync(data)
       .filter((name) => /^(sds\.db(-wal|-shm)?|sds\.lock|master\.key)$/.test(name))
       .map((name) => join(data, name));
@@ -36,20 +42,12 @@ function checkFolder({ config: { data, database } }: Patient): Finding {
         `${strange.join(", ")}: the owner is ${ownerName(strange[0] ?? "")}, but that of the folder is ${owner}`,
         `run chown -R ${owner} ${data}`,
       );
-    const isModeOf = (path: string, needed: number, refused: number) => {
-      const { mode } = statSync(path);
-      return (mode & needed) === needed && (mode & refused) === 0;
-    };
     const wrong = files.filter((file) => !file.endsWith(".key") && !isModeOf(file, 0o600, 0o026));
-    if (!isModeOf(data, 0o700, 0o022)) wrong.unshift(data);
-    if (wrong.length > 0)
-      return failed(
-        `${wrong.join(", ")}: the mode keeps the owner out, or lets other users in`,
-        `run chmod 700 ${data}, and chmod 600 on its files`,
-      );
+    if (wrong.length > 0) return failed(`${wrong.join(", ")}: ${WRONG_MODE}`, `run chmod 600 ${wrong.join(" ")}`);
     return passed(`${data} belongs to ${owner}`);
   } catch (thrown) {
-    if (codeOf(thrown) !== "ENOENT") return failed(messageOf(thrown), `run sds as the owner of ${data}`);
+    if (isForbidden(thrown)) return failed(rightsProblem(data), `keep it where ${currentUser()} may open each folder`);
+    if (codeOf(thrown) !== "ENOENT") return failed(messageOf(thrown), `correct the path of the data folder`);
     if (database !== null) return passed("the data is on a PostgreSQL server");
     return failed(`there is no folder ${data}`, "name the folder of your data with --data or SDS_DATA");
   }
@@ -57,11 +55,18 @@ function checkFolder({ config: { data, database } }: Patient): Finding {
 
 function checkSecretFiles({ config }: Patient): Finding {
   const files = openToAll(config);
-  if (files.length === 0) return passed("only their owner can read them");
-  return failed(
-    `every user of this machine can read or change ${files.join(", ")}`,
-    `run chmod 600 ${files.join(" ")}`,
-  );
+  if (files.length > 0)
+    return failed(
+      `every user of this machine can read or change ${files.join(", ")}`,
+      `run chmod 600 ${files.join(" ")}`,
+    );
+  return passed("only their owner can read them");
+}
+
+/** What to do about a file that this user may not use. */
+function giveAway(file: string): string {
+  const user = currentUser();
+  return `run chown ${user} ${file}, and keep it in a folder that ${user} may open; or run sds as ${ownerName(file)}`;
 }
 
 async function checkDisk({ config: { data, database }, opened, freeBytes }: Patient): Promise<Finding> {
@@ -93,8 +98,7 @@ async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patie
     return passed(isCompared ? `${file} opens the stored secrets` : `${file} was not compared with the database`);
   } catch (thrown) {
     const cause = thrown instanceof Error ? thrown.cause : undefined;
-    const isForbidden = ["EACCES", "EPERM"].includes(codeOf(cause));
-    return failed(messageOf(thrown), isForbidden ? `run sds as ${ownerName(file)}, who owns it` : restore);
+    return failed(messageOf(thrown), isForbidden(cause) ? giveAway(file) : restore);
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fchownSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
+import { closeSync, fchownSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
@@ -27,25 +27,5 @@ export function makeOwnedFile(path: string): void {
     giveToOwner(fd, statSync(dirname(path)));
   } finally {
     closeSync(fd);
-  }
-}
-
-/** Returns the name of the user who owns a file, or its folder if the file is hidden; "another user" if both are. */
-export function ownerName(path: string): string {
-  try {
-    const { uid } = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
-    return userName(uid);
-  } catch {
-    return "another user";
-  }
-}
-
-/** Returns a user's name, or the number as a text. Bun's `os.userInfo()` reads only the environment. */
-export function userName(uid: number): string {
-  try {
-    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, "m").exec(readFileSync("/etc/passwd", "utf8"));
-    return line?.[1] ?? String(uid);
-  } catch {
-    return String(uid);
   }
 }

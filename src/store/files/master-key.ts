@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { codeOf, isForbidden, messageOf, SdsError } from "../../domain/error.ts";
+import { rightsProblem } from "../../lib/users.ts";
 import { syncFolder } from "./data-folder.ts";
 import { reasonOf } from "./disk-space.ts";
 import { draftPath, publishDraft, removeDrafts } from "./drafts.ts";
@@ -93,7 +94,8 @@ export function readMasterKeyFile(path: string): string | undefined {
     return readFileSync(path, "utf8").trim();
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;
-    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+    const reason = isForbidden(thrown) ? rightsProblem(path) : messageOf(thrown);
+    throw new SdsError("failed", `cannot read the master key ${path}: ${reason}`, { cause: thrown });
   }
 }
 

@@ -1,0 +1,56 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** The user of this process. */
+export function currentUser(): string {
+  return userName(process.geteuid?.() ?? 0);
+}
+
+/** Returns the name of the user who owns a file, or its folder if the file is hidden; "another user" if both are. */
+export function ownerName(path: string): string {
+  try {
+    const { uid } = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
+    return userName(uid);
+  } catch {
+    return "another user";
+  }
+}
+
+/** Returns a user's name, or the number as a text. Bun's `os.userInfo()` reads only the environment. */
+export function userName(uid: number): string {
+  try {
+    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, "m").exec(readFileSync("/etc/passwd", "utf8"));
+    return line?.[1] ?? String(uid);
+  } catch {
+    return String(uid);
+  }
+}
+
+/** Says why a file could not be read or written for its rights, and what to do. */
+export function rightsProblem(path: string): string {
+  const owner = ownerName(path);
+  return `${currentUser()} may not use ${path}, which belongs to ${owner}: change its owner or mode, or run this as ${owner}`;
+}
+
+/**
+ * Makes this process of root one of the user who owns a folder, for good. Does nothing for other users, and without the
+ * folder.
+ */
+export function becomeOwnerOf(folder: string): void {
+  const owner = statSync(folder, { throwIfNoEntry: false });
+  if (process.geteuid?.() !== 0 || owner === undefined || owner.uid === 0) return;
+  process.setgroups?.([owner.gid, ...groupsOf(userName(owner.uid))]);
+  process.setgid?.(owner.gid);
+  process.setuid?.(owner.uid);
+}
+
+/** The groups that list a user as a member (group(5)). */
+function groupsOf(user: string): number[] {
+  try {
+    const lines = readFileSync("/etc/group", "utf8").split("\n");
+    const fields = lines.map((line) => line.split(":"));
+    return fields.filter(([, , , members = ""]) => members.split(",").includes(user)).map(([, , gid]) => Number(gid));
+  } catch {
+    return [];
+  }
+}
