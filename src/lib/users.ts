@@ -29,7 +29,8 @@ export function userName(uid: number): string {
 /** Says why a file could not be read or written for its rights, and what to do. */
 export function rightsProblem(path: string): string {
   const owner = ownerName(path);
-  return `${currentUser()} may not use ${path}, which belongs to ${owner}: change its owner or mode, or run this as ${owner}`;
+  const problem = `${currentUser()} may not use ${path}, which belongs to ${owner}`;
+  return `${problem}: change its owner or mode, or run this as ${owner}`;
 }
 
 /**

@@ -21,7 +21,7 @@ describe.each(engines())("$name: a checkup", (engine) => {
       none,
     ]);
     expect(await shops.grantedScopes()).toEqual([]);
-    expect(await shops.endpoints()).toEqual({ count: 0, urls: [] });
+    expect(await shops.endpoints()).toEqual({ count: 0, endpoints: [] });
     expect(await rest.serves()).toEqual([]);
     expect(rest.sealedWith).toMatch(/^[0-9a-f]{16}$/);
     expect(await rest.unsafeSettings()).toEqual([]);
@@ -82,8 +82,11 @@ describe.each(engines())("$name: a checkup", (engine) => {
       { scopes: [], count: 4 },
       { scopes: SCOPES, count: 1 },
     ]);
-    const urls = [0, 1, 2, 3].map((number) => `https://hooks-${number}.example.com/`);
-    expect(await shops.endpoints()).toEqual({ count: 4, urls });
+    const endpoints = [0, 1, 2, 3].map((number) => ({
+      url: `https://hooks-${number}.example.com/`,
+      domain: `shop-${number}.myshopify.com`,
+    }));
+    expect(await shops.endpoints()).toEqual({ count: 4, endpoints });
   });
 
   test("puts the endpoint first that fails now", async () => {
@@ -93,7 +96,11 @@ describe.each(engines())("$name: a checkup", (engine) => {
     await queueRewards(store, shop, ["r"], START);
     await record(store, [failed(await claimOne(store, shop, { now: START }), START)], [HOUR]);
     const { shops } = await checkup();
-    expect(await shops.endpoints()).toEqual({ count: 2, urls: [HOOK, "https://a.example.com/"] });
+    const endpoints = [
+      { url: HOOK, domain: shop.domain },
+      { url: "https://a.example.com/", domain: early.domain },
+    ];
+    expect(await shops.endpoints()).toEqual({ count: 2, endpoints });
   });
 
   test("names the serve that noted its address", async () => {

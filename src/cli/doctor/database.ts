@@ -11,7 +11,9 @@ const RESTORE = "stop `sds serve`, and restore your newest good copy: `sds resto
 
 const REMEDIES: Record<StoreProblem, string> = {
   missing: "name the right folder with --data or SDS_DATA; for a new one, add a shop with `sds shop add`",
-  newer: "install that version of sds or a later one, or restore a copy from before the upgrade",
+  newer:
+    "install that version of sds or a later one; to go back, stop `sds serve`, and restore a copy from before the " +
+    "upgrade: `sds restore FILE`",
   damaged: RESTORE,
   unfinished: "run `sds copy` again; any other command finishes a restore",
   unreachable: "start the server, or correct the database address, its password and the firewalls in between",

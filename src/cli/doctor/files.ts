@@ -9,6 +9,8 @@ import { type Check, type Finding, failed, type Patient, passed } from "./check.
 
 /** With less free space, a disk counts as almost full. */
 const LITTLE_BYTES = 256_000_000;
+const MORE_SPACE =
+  "delete old databases that `sds status` lists, old backups, or what other programs wrote there; or use a larger disk";
 const WRONG_MODE = "the mode keeps the owner out, or lets other users in";
 /** The descriptors of `serve` beside those of its attempts: clients, files and the platform. */
 const OTHER_DESCRIPTORS = 256;
@@ -74,13 +76,13 @@ async function checkDisk({ config: { data, database }, opened, freeBytes }: Pati
   const free = freeBytes(data);
   if (free === undefined) return failed(`the disk of ${data} cannot be examined`, "check the path of the data folder");
   const room = `${bytesText(free)} free on the disk of ${data}`;
-  if (free < LITTLE_BYTES) return failed(`the disk is almost full: ${room}`, "free some space, or use a larger disk");
+  if (free < LITTLE_BYTES) return failed(`the disk is almost full: ${room}`, MORE_SPACE);
   const figures = "checkup" in opened ? await opened.checkup.figures() : { bytes: 0, walBytes: 0 };
   const needed = figures.bytes + (figures.walBytes ?? 0);
   if (free >= needed) return passed(room);
   return failed(
     `${room}, too little for a backup there: it needs ${bytesText(needed)}`,
-    "write backups to another disk, or free some space",
+    `write backups to another disk, or ${MORE_SPACE}`,
   );
 }
 

@@ -160,25 +160,31 @@ function askPlatform(domain: string, { config, fetch }: Patient): Promise<Respon
 
 async function checkEndpoints(checkup: Checkup, patient: Patient): Promise<Finding> {
   const { config, resolve, connect } = patient;
-  const { count, urls } = await checkup.shops.endpoints();
+  const { count, endpoints } = await checkup.shops.endpoints();
   if (count === 0) return passed("no shop has one");
   // Shops may share an endpoint's host.
-  const hosts = new Map(urls.map((url) => [URL.parse(url)?.host ?? "an unreadable address", url]));
+  const hosts = new Map(endpoints.map((each) => [URL.parse(each.url)?.host ?? "an unreadable address", each]));
   const tried = [...hosts].slice(0, MAX_ENDPOINTS);
   const slots = createSlots(ENDPOINTS_AT_ONCE);
   const settings = { resolve, connect, allow: config.egressAllow, timeoutMs: ANSWER_MS };
   const reasons = await Promise.all(
-    tried.map(([host, url]) => slots.run(async () => ({ host, reason: await findUnreachable(url, settings) }))),
+    tried.map(([host, { url, domain }]) =>
+      slots.run(async () => ({ name: `${host} of ${domain}`, reason: await findUnreachable(url, settings) })),
+    ),
   );
   const dead = reasons.filter(({ reason }) => reason !== undefined);
-  const share = `${tried.length} of ${count.toLocaleString("en")} were tried, those that fail first`;
-  const all = hosts.size > tried.length || count > urls.length ? share : `all ${count} were tried`;
+  const isSample = hosts.size > tried.length || count > endpoints.length;
+  const share = isSample
+    ? `; ${tried.length} of ${count.toLocaleString("en")} were tried, those that fail first`
+    : `; all ${count} were tried`;
+  const all = count === 1 ? "" : share;
   const [first] = dead;
-  if (first === undefined) return passed(`they answer; ${all}`);
-  const names = dead.slice(0, 3).map(({ host }) => host);
-  const which = dead.length === 1 ? first.host : `${dead.length} endpoints, such as ${names.join(", ")}`;
+  if (first === undefined) return passed(`${count === 1 ? "it answers" : "they answer"}${all}`);
+  const names = dead.slice(0, 3).map(({ name }) => name);
+  const which = dead.length === 1 ? first.name : `${dead.length} endpoints, such as ${names.join(", ")}`;
   return failed(
-    `${which}: ${first.reason}; ${all}`,
-    "tell the developer of the endpoint, or correct its URL with `sds webhook set --url`",
+    `${which}: ${first.reason}${all}`,
+    "tell the developer of the endpoint, or correct its URL with `sds webhook set --url`; then run " +
+      "`sds delivery retry --dead`",
   );
 }

@@ -17,7 +17,7 @@ async function checkConnections({ shops }: Checkup): Promise<Finding> {
   const refused = await shops.refused();
   if (refused.count === 0) return passed("the platform accepts every connected shop");
   return failed(
-    `the platform refuses ${namesOf(refused)}: ${refused.shops[0]?.reason}`,
+    `${namesOf(refused)}: ${refused.shops[0]?.reason}`,
     "do what it says, for each shop that `sds status` lists",
   );
 }

@@ -27,8 +27,8 @@ export interface ShopCheckup {
   grantedScopes(): Promise<GrantedScopes[]>;
   /** Accepted shops whose mirror is complete only up to a time, or earlier. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
-  /** The number of endpoints, and the URLs of some: failing ones come first. */
-  endpoints(): Promise<{ count: number; urls: string[] }>;
+  /** The number of endpoints, and some of them with the domain of a shop that has it: failing ones come first. */
+  endpoints(): Promise<{ count: number; endpoints: { url: string; domain: string }[] }>;
 }
 
 /** A running `serve` on this machine, as it noted itself. */

@@ -56,15 +56,15 @@ export function shopCheckup(db: QuietDatabase): ShopCheckup {
       ),
 
     async endpoints() {
-      const found = await db.all<{ url: string; count: number }>(
-        sql`SELECT url, count(*) OVER () AS count FROM (
-            SELECT url, max(CASE WHEN alerts.shop_id IS NULL THEN 0 ELSE 1 END) AS failing
+      const found = await db.all<{ url: string; domain: string; count: number }>(
+        sql`SELECT url, domain, count(*) OVER () AS count FROM (
+            SELECT url, min(domain) AS domain, max(CASE WHEN alerts.shop_id IS NULL THEN 0 ELSE 1 END) AS failing
             FROM webhook_endpoints JOIN shops ON shops.id = webhook_endpoints.shop_id
             LEFT JOIN alerts ON alerts.shop_id = shops.id AND cause = 'endpoint' AND well_at IS NULL
             WHERE url IS NOT NULL AND ${isOurs} GROUP BY url) AS endpoints
           ORDER BY failing DESC, url LIMIT 200`,
       );
-      return { count: found[0]?.count ?? 0, urls: found.map(({ url }) => url) };
+      return { count: found[0]?.count ?? 0, endpoints: found.map(({ url, domain }) => ({ url, domain })) };
     },
   };
 }

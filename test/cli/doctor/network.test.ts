@@ -84,13 +84,17 @@ test("endpoints of 10,000 shops are tried at 20 hosts, and the result is one lin
     return [];
   };
   const patient = await patientWith({ resolve });
-  const urls = Array.from({ length: 200 }, (_, n) => `https://hooks-${n}.example.com/in?token=secret`);
-  const shops = { ...checkupOf(patient).shops, endpoints: async () => ({ count: 10_000, urls }) };
+  const endpoints = Array.from({ length: 200 }, (_, n) => ({
+    url: `https://hooks-${n}.example.com/in?token=secret`,
+    domain: `shop-${n}.myshopify.com`,
+  }));
+  const shops = { ...checkupOf(patient).shops, endpoints: async () => ({ count: 10_000, endpoints }) };
   const found = await runDataCheck(REMOTE_CHECKS, "endpoints", withCheckup(patient, { shops }));
   expect(found).toMatchObject({
     ok: false,
     detail:
-      "20 endpoints, such as hooks-0.example.com, hooks-1.example.com, hooks-2.example.com: " +
+      "20 endpoints, such as hooks-0.example.com of shop-0.myshopify.com, hooks-1.example.com of " +
+      "shop-1.myshopify.com, hooks-2.example.com of shop-2.myshopify.com: " +
       "the name hooks-0.example.com does not resolve; 20 of 10,000 were tried, those that fail first",
   });
   expect([tries, most]).toEqual([20, 10]);
