@@ -90,6 +90,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     random,
     upgradeAlone: true,
     upgradeCopy: config.upgradeCopy,
+    onUpgrade: ({ from, to, copy }) => log.info("upgraded the database", { fromSchema: from, toSchema: to, copy }),
     serveProcess: process.pid,
     server: config.database === null ? null : { ...config.database, sleep },
   });

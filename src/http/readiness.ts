@@ -47,7 +47,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
       const reason = publicReason(thrown);
       const isOutage = thrown instanceof StoreError && thrown.reason === "lost";
       if (isOutage) log.error("the database cannot be written", failureFields(thrown));
-      else if (logged !== reason) log.error("the program is not ready", { reason, error: messageOf(thrown) });
+      else if (logged !== reason) log.error("the program is not ready", reasonFields(reason, messageOf(thrown)));
       logged = isOutage ? undefined : reason;
       return reason;
     }
@@ -77,6 +77,11 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
       stopping = true;
     },
   };
+}
+
+/** Fields for the log. The error is left out if it says the same. */
+function reasonFields(reason: string, error: string): Record<string, string> {
+  return error === reason ? { reason } : { reason, error };
 }
 
 function publicReason(thrown: unknown): string {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../../src/store/postgres/migrations.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { readRows } from "../support/api-shop.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { ENGINE, Program } from "../support/program.ts";
@@ -20,6 +22,7 @@ async function old(version: number): Promise<{ program: Program; answers: Answer
   return { program, answers: await (url === undefined ? unpack(version, data) : unpackPostgres(version, url, data)) };
 }
 
+const CURRENT = (ENGINE === "postgres" ? POSTGRES_MIGRATIONS : MIGRATIONS).length;
 const VERSIONS = ENGINE === "postgres" ? storedPostgresVersions() : storedVersions();
 
 describe.each(VERSIONS)("a database of schema version %d", (version) => {
@@ -44,6 +47,19 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const { program, answers } = await old(version);
     await expectWaitingDeliveries(program, answers);
   });
+
+  test.skipIf(version === CURRENT)(
+    "is named in the log of the serve that upgrades it, with the copy, and only once",
+    async () => {
+      const { program } = await old(version);
+      const server = await program.serve();
+      const copy = ENGINE === "postgres" ? "" : `,"copy":"${program.data}/sds.db.before-upgrade-`;
+      expect(server.output).toContain(`"message":"upgraded the database","fromSchema":${version},"toSchema":`);
+      expect(server.output).toContain(copy);
+      await server.stop();
+      expect((await program.serve()).output).not.toContain("upgraded the database");
+    },
+  );
 
   test("takes new records and keys, which the next program finds", async () => {
     const { program, answers } = await old(version);

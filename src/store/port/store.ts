@@ -45,6 +45,14 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
 /** Row of `meta` with the time of the last complete `sds backup`, in epoch milliseconds. */
 export const LAST_BACKUP = "last_backup";
 
+/** An upgrade of the schema when the database was opened. */
+export interface SchemaUpgrade {
+  from: number;
+  to: number;
+  /** The file with a copy of the older database; undefined without a copy. */
+  copy?: string | undefined;
+}
+
 /** Figures of the whole database. */
 export interface DatabaseFigures {
   bytes: number;

@@ -7,7 +7,7 @@ import { UNFINISHED_COPY } from "../copy/tables.ts";
 import { withoutArchivedFields } from "../engine/shown-fields.ts";
 import { makeFolder } from "../files/data-folder.ts";
 import { openVaultOf, type Vault } from "../files/vault.ts";
-import type { DatabaseFigures, Store } from "../port/store.ts";
+import type { DatabaseFigures, SchemaUpgrade, Store } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
@@ -40,6 +40,8 @@ export interface PostgresOptions {
   deadlineMs?: number;
   /** Whether to refuse a database without data. Otherwise the tables are made. */
   mustExist?: boolean;
+  /** Called after an upgrade of the schema. */
+  onUpgrade?: (upgrade: SchemaUpgrade) => void;
 }
 
 const CONNECTIONS = 10;
@@ -88,6 +90,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
         deadlineMs: UPGRADE_DEADLINE_MS,
       });
       await migrate(upgrade, name).finally(() => upgrade.close());
+      if (version > 0) options.onUpgrade?.({ from: version, to: MIGRATIONS.length });
     }
     // If the schema is newer, a newer program has applied the left-over bodies. The newer schema may lack their tables.
     if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { codeOf, SdsError } from "../../domain/error.ts";
 import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
+import type { SchemaUpgrade } from "../port/store.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -36,6 +37,8 @@ export interface OpenOptions extends UpgradeOptions {
   upgradeAlone?: boolean;
   /** Whether an upgrade with `upgradeAlone` keeps a copy of the older database. Default: true. */
   upgradeCopy?: boolean;
+  /** Called after an upgrade with `upgradeAlone`. */
+  onUpgrade?: (upgrade: SchemaUpgrade) => void;
 }
 
 /**
@@ -161,10 +164,12 @@ function tryMigration(path: string, { upgradeCopy = true, ...options }: OpenOpti
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
     configured(db);
-    if (checkVersion(db, path) === MIGRATIONS.length) return;
+    const from = checkVersion(db, path);
+    if (from === MIGRATIONS.length) return;
     const copy = upgradeCopy ? keepUpgradeCopy(db, path, options.random) : undefined;
     migrate(db, options);
     removeUpgradeCopies(path, copy);
+    options.onUpgrade?.({ from, to: MIGRATIONS.length, copy });
   } finally {
     db.close(true);
   }
