@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
@@ -45,6 +46,7 @@ export async function live(world: World): Promise<Remembered> {
   await leaveForms(world, remembered);
   await leaveWaiting(world);
   await leaveStaged(world);
+  leaveBranches(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   return { ...remembered, signInPath: pathOf(url) };
 }
@@ -57,6 +59,14 @@ async function leaveStaged({ program, platform }: World): Promise<void> {
   };
   await program.fail(["sync", BETA]);
   platform.fault = () => undefined;
+}
+
+/** Leaves what `sds copy` brings from a PostgreSQL database after a failover. SQLite begins no branches. */
+function leaveBranches({ program }: World): void {
+  const db = new Database(join(program.data, "sds.db"), { readwrite: true, create: false });
+  db.run("INSERT INTO former_branches (shop_id, branch, change_count) SELECT id, '', change_count FROM shops");
+  db.run("UPDATE shops SET branch = 'b4d455b8c1d64e0f9a1b2c3d4e5f6071'");
+  db.close(true);
 }
 
 /** Makes shops, connections, keys and endpoints, and imports records while `serve` does not run. */

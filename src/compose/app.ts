@@ -144,7 +144,7 @@ function openHttp(
     largePages,
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
-  const checkpoints = createCheckpoints({ ...store, shopIds, now });
+  const checkpoints = createCheckpoints({ ...store, ...shops, shopIds, now });
   const lists = { pages: store.pages, checkpoints, api: readApi, publicUrl: config.publicUrl };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();

@@ -1,3 +1,4 @@
+import type { KeyOwner } from "../store/port/keys.ts";
 import type { Snapshot } from "../store/port/pages.ts";
 
 /**
@@ -6,16 +7,21 @@ import type { Snapshot } from "../store/port/pages.ts";
  * in several ways.
  * @param target path and query
  */
-export type EntityTags = (shopId: number, target: string, state: Omit<Snapshot, "changeCount">) => string;
+export type EntityTags = (
+  shop: Pick<KeyOwner, "shopId" | "branch">,
+  target: string,
+  state: Omit<Snapshot, "changeCount">,
+) => string;
 
 /**
  * @param version of the program: it decides how rows are rendered
- * @param epoch of the database: after a restore, the change counts may repeat earlier counts
+ * @param epoch of the database: after a restore, the change counts may repeat earlier counts. In another branch of the
+ *   shop they may do so too.
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;
-  return (shopId, target, { lastChange, hiddenKeys = "" }) => {
-    const name = Bun.hash(`${shopId} ${target} ${hiddenKeys}`, seed).toString(36);
+  return ({ shopId, branch }, target, { lastChange, hiddenKeys = "" }) => {
+    const name = Bun.hash(`${shopId} ${target} ${hiddenKeys}${branch}`, seed).toString(36);
     return `W/"${version}-${lastChange}-${name}"`;
   };
 }

@@ -65,6 +65,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     shops.owning("key_none"),
     shops.settings(shop.id),
     shops.intakeSecret(shop.domain),
+    shops.formerBranches(shop.id),
   ]);
   await shops.followPlan(shop.id, "free+addon");
   await shops.rename(shop.domain, "renamed.example.com");

@@ -21,7 +21,15 @@ describe.each(engines())("$name: API keys", (engine) => {
     const { store, shop } = await storeWithShop(engine);
     await store.keys.add(shop.id, apiKey("a"), hashKey("secret a"));
     const { id: shopId, firstDomain } = shop;
-    const owner = { keyId: "key_a", shopId, domain: shop.domain, firstDomain, changeCount: 0, lastUsedAt: null };
+    const owner = {
+      keyId: "key_a",
+      shopId,
+      domain: shop.domain,
+      firstDomain,
+      changeCount: 0,
+      branch: "",
+      lastUsedAt: null,
+    };
     expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "pro" });
     await store.shops.set(shop.domain, { plan: "free" });
     expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "free" });

@@ -15,8 +15,9 @@ import { claim, dueShopIds, failed, LEASE, record, succeeded } from "./delivery-
 import { engines, storeWithShop, type TestStore } from "./engines.ts";
 import { apiKey, commit, expectConflict, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 
-// A shop with a connection has no row in `uninstallations`.
-const TABLES = ["shops", ...SHOP_TABLES.filter((table) => table !== "uninstallations")] as const;
+// A shop with a connection has no row in `uninstallations`, and a shop without a failover none in `former_branches`.
+const WITHOUT_ROWS = ["uninstallations", "former_branches"];
+const TABLES = ["shops", ...SHOP_TABLES.filter((table) => !WITHOUT_ROWS.includes(table))] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
 const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
 

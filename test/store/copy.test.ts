@@ -140,6 +140,8 @@ describe.skipIf(!hasPostgres())("a copy", () => {
       // The row with the highest number was deleted. The next number must still be higher.
       "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)",
       "UPDATE sqlite_sequence SET seq = 900 WHERE name = 'inbox'",
+      "UPDATE shops SET branch = 'second'",
+      "INSERT INTO former_branches SELECT id, '', 1 FROM shops",
     );
     const back = join(temporaryFolder(), "back");
     expect(await copy(atServer(url), { folder: back })).toMatchObject({ rows });

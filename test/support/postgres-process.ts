@@ -53,18 +53,31 @@ function asServer(): string[] {
   return isRoot ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
 }
 
-/** Makes a server and starts it. @param settings that this server needs beside those of all tests */
-export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresProcess> {
+/**
+ * Makes a server and starts it.
+ * @param settings that this server needs beside those of all tests
+ * @param primary a stopped server: the new server is its copy, and a standby until it is promoted
+ */
+export async function startPostgres(
+  settings: Record<string, string | number> = {},
+  primary?: PostgresProcess,
+): Promise<PostgresProcess> {
   const binaries = binaryFolder();
   if (binaries === undefined) throw new Error("there is no PostgreSQL for this machine");
   const folder = makeQuickFolder("sds-postgres-");
   endWithUs(folder, "data/postmaster.pid");
   if (asServer().length > 0) chownSync(folder, NOBODY, NOBODY);
   const data = join(folder, "data");
-  runAsServer(
-    [join(binaries, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
-    folder,
-  );
+  if (primary === undefined)
+    runAsServer(
+      [join(binaries, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+      folder,
+    );
+  else
+    runAsServer(
+      ["sh", "-c", 'cp -a "$0" "$1" && touch "$1/standby.signal"', join(primary.folder, "data"), data],
+      folder,
+    );
   const port = freePort();
   const all = {
     port,
@@ -76,6 +89,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
     // Off, because it is slow. The tests of power loss have a server of their own.
     fsync: "off",
     full_page_writes: "off",
+    ...(primary && { primary_conninfo: `host=127.0.0.1 port=${new URL(primary.url).port} user=postgres` }),
     ...settings,
   };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

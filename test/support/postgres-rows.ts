@@ -8,7 +8,7 @@ const SOURCES: Partial<Record<Table, string>> = {
 };
 /** Columns that only this engine has. */
 const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
-  shops: ["shop_id", "noted_count"],
+  shops: ["shop_id", "noted_count", "timeline"],
   subscriptions: ["customer_id"],
   orders: ["gid", "customer_id", "contract_id"],
 };

@@ -25,6 +25,7 @@ const TABLES = {
   deliveries: { order: ["number"], flags: ["test", "redacted"] },
   delivery_counts: { order: ["shop_id", "kind", "day", "outcome"], flags: [] },
   unsent_events: { order: ["shop_id", "day", "subject", "topic", "cycle"], flags: [] },
+  former_branches: { order: ["shop_id", "branch"], flags: [] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },

@@ -9,11 +9,25 @@ import { RESOURCES, type Resource } from "../resources.ts";
 export interface CheckpointScope {
   shopId: number;
   resource: Resource;
+  /** The shop's branch, in which its changes are numbered; empty for the first branch. */
+  branch: string;
+}
+
+/** A branch of a shop that has ended, because a failover or a restore went on from an earlier state. */
+export interface FormerBranch {
+  branch: string;
+  /** The last change of the branch that the database has. The server that failed may have had later ones. */
+  changeCount: number;
 }
 
 /** The number of a change has 48 bits, and the rest of a checkpoint's 15 bytes authenticates it. */
 const NUMBER_BYTES = 6;
 const MAC_BYTES = 9;
+/**
+ * In a later branch than the first, so many of these bytes do not depend on the branch. They prove that this database
+ * issued the checkpoint, also in a branch that it lost completely.
+ */
+const ISSUED_BYTES = 5;
 const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]{24})$/;
 
 /**
@@ -23,13 +37,14 @@ const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]
 export interface Checkpoints {
   /** Returns the same text until the number of the scope changes. */
   format(scope: CheckpointScope, number: number): string;
-  /** @returns the number of the change; undefined for any text that `format` did not write */
+  /** @returns the number of the change; undefined for any text that `format` did not write for this branch */
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
-   * Finds out why `parse` refused a text. Believes only a text that this database or a former epoch authenticated. A
-   * forged text is `not_issued`.
+   * Returns the number of the change if a former branch has the text, and its change is not lost. Otherwise finds out
+   * why `parse` refused it. Believes only a text that this database or a former epoch authenticated. A forged text is
+   * `not_issued`.
    */
-  problemOf(scope: CheckpointScope, text: string): Promise<CursorProblem>;
+  parseFormer(scope: CheckpointScope, text: string): Promise<number | CursorProblem>;
 }
 
 interface Dependencies {
@@ -39,6 +54,7 @@ interface Dependencies {
   formerEpochs: readonly Uint8Array[];
   /** Returns the ids of all shops. */
   shopIds: () => Promise<number[]>;
+  formerBranches: (shopId: number) => Promise<FormerBranch[]>;
   /** Epoch milliseconds. A checkpoint begins with its own time, which only people read. */
   now: () => number;
 }
@@ -46,7 +62,8 @@ interface Dependencies {
 /** After this many shops, the search for the shop of a checkpoint pauses, so that other work can run. */
 const SHOPS_IN_A_TURN = 500;
 
-export function createCheckpoints({ epoch, formerEpochs, shopIds, now }: Dependencies): Checkpoints {
+export function createCheckpoints(dependencies: Dependencies): Checkpoints {
+  const { epoch, formerEpochs, shopIds, formerBranches, now } = dependencies;
   /** The last checkpoint of each scope. */
   const given = new Map<string, { number: number; text: string }>();
 
@@ -60,7 +77,7 @@ export function createCheckpoints({ epoch, formerEpochs, shopIds, now }: Depende
 
   return {
     format(scope, number) {
-      const name = `${scope.shopId} ${scope.resource}`;
+      const name = `${scope.shopId} ${scope.resource} ${scope.branch}`;
       const last = given.get(name);
       if (last?.number === number) return last.text;
       const text = encode(scope, number);
@@ -73,15 +90,20 @@ export function createCheckpoints({ epoch, formerEpochs, shopIds, now }: Depende
       return read?.isFrom(epoch, scope) === true ? read.number : undefined;
     },
 
-    async problemOf(scope, text) {
+    async parseFormer(scope, text) {
       const read = readCheckpoint(text);
       if (read === undefined) return "not_issued";
       const { shopId, resource } = scope;
-      if (formerEpochs.some((former) => read.isFrom(former, scope))) return "restored";
+      if (read.isIssued(epoch, scope)) {
+        const branches = await formerBranches(shopId);
+        const former = branches.find(({ branch }) => read.isFrom(epoch, { ...scope, branch }));
+        return former !== undefined && read.number <= former.changeCount ? read.number : "restored";
+      }
+      if (formerEpochs.some((former) => read.isIssued(former, scope))) return "restored";
       for (const key of [epoch, ...formerEpochs])
-        if (RESOURCES.some((other) => read.isFrom(key, { shopId, resource: other }))) return "other_resource";
+        if (RESOURCES.some((other) => read.isIssued(key, { ...scope, resource: other }))) return "other_resource";
       for (const [index, other] of (await shopIds()).entries()) {
-        if (read.isFrom(epoch, { shopId: other, resource })) return "other_shop";
+        if (read.isIssued(epoch, { shopId: other, resource })) return "other_shop";
         if (index % SHOPS_IN_A_TURN === SHOPS_IN_A_TURN - 1) await nextTurn();
       }
       return "not_issued";
@@ -99,10 +121,31 @@ function readCheckpoint(text: string) {
   return {
     number: bytes.readUIntBE(0, NUMBER_BYTES),
     isFrom: (key: Uint8Array, scope: CheckpointScope) => authenticate(key, scope, date, number).equals(mac),
+    /** Whether it is of this shop and resource, in any branch. */
+    isIssued(key: Uint8Array, scope: Omit<CheckpointScope, "branch">) {
+      const issued = macOf(key, scope, ISSUED, date, number).subarray(0, ISSUED_BYTES);
+      return issued.equals(mac.subarray(0, ISSUED_BYTES)) || macOf(key, scope, "", date, number).equals(mac);
+    },
   };
 }
 
-function authenticate(key: Uint8Array, { shopId, resource }: CheckpointScope, date: string, number: Uint8Array) {
-  const mac = new CryptoHasher("sha256", key).update(`${shopId} ${resource} ${date} `).update(number).digest();
+function authenticate(key: Uint8Array, { branch, ...scope }: CheckpointScope, date: string, number: Uint8Array) {
+  const mac = macOf(key, scope, branch, date, number);
+  if (branch !== "") macOf(key, scope, ISSUED, date, number).copy(mac, 0, 0, ISSUED_BYTES);
+  return mac;
+}
+
+/** Stands for all branches. Names of branches have no dash. */
+const ISSUED = "-";
+
+function macOf(
+  key: Uint8Array,
+  { shopId, resource }: Omit<CheckpointScope, "branch">,
+  branch: string,
+  date: string,
+  number: Uint8Array,
+) {
+  const text = `${shopId} ${resource} ${date} ${branch}`;
+  const mac = new CryptoHasher("sha256", key).update(text).update(number).digest();
   return Buffer.from(mac.buffer, mac.byteOffset, MAC_BYTES);
 }

@@ -10,6 +10,8 @@ const LONGEST_QUESTION = 1_024;
 export interface CachedAnswer {
   /** The number of the shop's last change when the answer was made. */
   changeCount: number;
+  /** The shop's branch when the answer was made. */
+  branch: string;
   tag: string;
   headers: Record<string, string>;
   /** `headers` in the form that Bun sends, made when the kept answer is sent for the first time. */
@@ -28,7 +30,7 @@ export interface AnswerCache {
    * @param question everything that the answer depends on except the shop, such as path and query
    * @returns undefined if the answer is not kept, or the shop has changed since
    */
-  find(shop: Pick<KeyOwner, "shopId" | "changeCount">, question: string): CachedAnswer | undefined;
+  find(shop: Pick<KeyOwner, "shopId" | "changeCount" | "branch">, question: string): CachedAnswer | undefined;
   keep(shopId: number, question: string, answer: CachedAnswer): void;
 }
 
@@ -38,10 +40,10 @@ export function createAnswerCache(): AnswerCache {
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {
-    find({ shopId, changeCount }, question) {
+    find({ shopId, changeCount, branch }, question) {
       const name = nameOf(shopId, question);
       const kept = newer.get(name) ?? older.get(name);
-      return kept?.changeCount === changeCount ? kept : undefined;
+      return kept?.changeCount === changeCount && kept.branch === branch ? kept : undefined;
     },
     keep(shopId, question, answer) {
       if (question.length > LONGEST_QUESTION) return;

@@ -96,7 +96,7 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
     answerFresh(request, context, read) {
       return afterLimit(request, context, (owner, limits) =>
         andThen(read(owner), (json) => {
-          const tag = entityTags(owner.shopId, `${targetOf(request.url)} ${json}`, { lastChange: 0 });
+          const tag = entityTags(owner, `${targetOf(request.url)} ${json}`, { lastChange: 0 });
           const headers = { ...CACHE_CONTROL, ETag: tag, Vary: "Authorization", ...limits };
           return hasTag(request, tag) ? respond(304, null, headers) : respond(200, json, headers);
         }),
@@ -138,10 +138,11 @@ function readAndSend(dependencies: Dependencies, admitted: AdmittedRequest): Awa
 
 function send(
   { entityTags, answers, largePages }: Dependencies,
-  { request, owner: { shopId }, limits, isLate = false }: AdmittedRequest,
+  { request, owner, limits, isLate = false }: AdmittedRequest,
   { body, snapshot, headers }: Content,
 ): Awaitable<Response> {
-  const tag = entityTags(shopId, targetOf(request.url), snapshot);
+  const { shopId, branch } = owner;
+  const tag = entityTags(owner, targetOf(request.url), snapshot);
   const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
@@ -151,6 +152,7 @@ function send(
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,
+      branch,
       tag,
       headers: lasting,
       body: keptBody,

@@ -1,4 +1,4 @@
-import type { CursorProblem } from "../../domain/error.ts";
+import type { CursorProblem, SdsError } from "../../domain/error.ts";
 import type { CheckpointScope, Checkpoints } from "../../domain/pages/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
 import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
@@ -30,7 +30,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
   function readList(
     url: string,
-    { shopId }: KeyOwner,
+    { shopId, branch }: KeyOwner,
     { limit, filter, form }: ListQuery,
     after: Position | null,
   ): Awaitable<Content> {
@@ -46,7 +46,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
         limit,
         page,
         nextCursor,
-        checkpoints.format({ shopId, resource }, page.changeCount),
+        checkpoints.format({ shopId, resource, branch }, page.changeCount),
       );
     });
   }
@@ -54,14 +54,14 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   /** Reads a page of changes. @param after number of the last change that the client knows */
   function readChanges(
     url: string,
-    { shopId }: KeyOwner,
+    { shopId, branch }: KeyOwner,
     { limit, filter = {}, form }: ListQuery,
     after: number,
   ): Awaitable<Content> {
     return andThen(pages.changes(shopId, form, filter, limit, after), (page) => {
-      // The client knows a change that the shop does not have: the database was restored from a backup.
+      // The client knows a change that the shop does not have: a restore or a failover lost it.
       if (after > page.changeCount) throw refusals.badCheckpoint("restored");
-      const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
+      const checkpoint = checkpoints.format({ shopId, resource, branch }, page.reached);
       return contentOf({ url, publicUrl }, limit, page, page.hasMore ? checkpoint : null, checkpoint);
     });
   }
@@ -72,7 +72,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
       const query = readListQuery(queryOf(url), resource, admitted.firstDomain, isStrict(request));
       if (query.since !== undefined || query.updatedSince !== undefined) {
         return (owner) =>
-          andThen(changeNamed(checkpoints, { shopId: owner.shopId, resource }, query), (named) =>
+          andThen(changeNamed(checkpoints, { ...owner, resource }, query), (named) =>
             andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
               readChanges(url, owner, query, after),
             ),
@@ -111,15 +111,29 @@ function changeNamed(
   scope: CheckpointScope,
   { since, cursor }: ListQuery,
 ): Awaitable<number | undefined> {
-  const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
-  if (since !== undefined && begin === undefined)
-    return checkpoints.problemOf(scope, since).then((reason) => Promise.reject(refusals.badCheckpoint(reason)));
+  const begin = since === undefined ? undefined : numberOf(checkpoints, scope, since, refusals.badCheckpoint);
   if (cursor === undefined) return begin;
-  const number = checkpoints.parse(scope, cursor);
-  if (number === undefined)
-    return checkpoints.problemOf(scope, cursor).then((reason) => Promise.reject(refusals.badCursor(reason)));
-  if (number < (begin ?? 0)) throw refusals.badCursor("not_issued");
-  return number;
+  return andThen(begin, (first = 0) =>
+    andThen(numberOf(checkpoints, scope, cursor, refusals.badCursor), (number) => {
+      if (number < first) throw refusals.badCursor("not_issued");
+      return number;
+    }),
+  );
+}
+
+/** Returns the number of a checkpoint's change. @throws SdsError, at once or later, if it is not valid */
+function numberOf(
+  checkpoints: Checkpoints,
+  scope: CheckpointScope,
+  text: string,
+  refused: (reason: CursorProblem) => SdsError,
+): Awaitable<number> {
+  const number = checkpoints.parse(scope, text);
+  if (number !== undefined) return number;
+  return checkpoints.parseFormer(scope, text).then((found) => {
+    if (typeof found === "number") return found;
+    throw refused(found);
+  });
 }
 
 /**

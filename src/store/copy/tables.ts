@@ -79,17 +79,18 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table(
     "shop_changes",
     "shop_id",
-    { number: "shop_id change_count change_span customer_count subscription_count order_count" },
+    { number: "shop_id change_count change_span customer_count subscription_count order_count", text: "branch" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
       // If `noted_count` differs from `change_count`, an older version made the last change, and its span is unknown.
       // The copy then sets `change_span` to 0, which means the same in SQLite: the shop has no noted span.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
-        filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },
+        filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END", timeline: "''" },
       },
     },
   ),
+  table("former_branches", "shop_id branch", { number: "shop_id change_count", text: "branch" }),
   table("change_spans", "shop_id span", { number: "shop_id span number" }),
   table("api_keys", "id", {
     number: "shop_id created_at last_used_at revoked_at",

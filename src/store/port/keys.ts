@@ -12,6 +12,8 @@ export interface KeyOwner {
   plan: Plan;
   /** The number of the shop's last change. */
   changeCount: number;
+  /** The branch of the shop's changes: it ends with a failover or a restore. Empty for the first one. */
+  branch: string;
   /** Epoch milliseconds. */
   lastUsedAt: number | null;
 }

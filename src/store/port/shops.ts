@@ -1,4 +1,5 @@
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
+import type { FormerBranch } from "../../domain/pages/checkpoint.ts";
 import type { Plan, Shop, ShopRef, ShopSettings } from "../../domain/shop.ts";
 
 export interface NewShop {
@@ -64,6 +65,8 @@ export interface ShopStore {
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;
+  /** Lists the branches of a shop's changes that have ended. */
+  formerBranches(shopId: number): Promise<FormerBranch[]>;
   /** @returns undefined for an unknown shop */
   intakeSecret(domain: string): Promise<IntakeSecret | undefined>;
 }

@@ -15,8 +15,9 @@ interface StoredEpoch {
 }
 
 /**
- * Returns the database's epochs. Makes the epoch if there is none. pg_restore fills another database, so the restored
- * database gets a new epoch. A restore in place cannot be noticed (docs/scaling.md, "Backup").
+ * Returns the database's epochs. Makes the epoch if there is none. If pg_restore or pg_upgrade filled this database,
+ * the next change of each shop begins a new branch. A restore in place is noticed only if it changes the server's
+ * timeline (docs/scaling.md, "Backup").
  */
 export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Epochs> {
   const stored = await readEpoch(db);
@@ -43,10 +44,15 @@ function makeEpoch(db: Database, made: string): Promise<string> {
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;
-    // In a new database, and in one from `sds copy`, `madeIn` is null and the epoch stays. A restored database gets a
-    // new one.
-    const kept = madeIn === null ? epoch : made;
+    // In a new database, and in one from `sds copy`, `madeIn` is null. Operators set it to '' to get a new epoch.
+    const kept = madeIn === "" ? made : epoch;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
+    // Locks in the order of commits.
+    if (madeIn !== null && kept === epoch)
+      await tx.run(
+        `WITH locked AS (SELECT shop_id FROM shop_changes ORDER BY shop_id FOR UPDATE)
+         UPDATE shop_changes SET timeline = '' FROM locked WHERE locked.shop_id = shop_changes.shop_id`,
+      );
     const former = await readMeta(tx, FORMER_EPOCHS);
     await writeMeta(tx, FORMER_EPOCHS, kept === epoch ? formerEpochsText(former) : formerEpochsText(epoch, former));
     await writeMeta(tx, EPOCH_DATABASE, database);

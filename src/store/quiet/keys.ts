@@ -30,7 +30,7 @@ export function keyStore(db: QuietDatabase): KeyStore {
 
     find: db.prepare<KeyOwner>(
       sql`SELECT api_keys.id AS "keyId", shops.id AS "shopId", domain, coalesce(first_domain, domain) AS "firstDomain",
-          plan, change_count AS "changeCount", last_used_at AS "lastUsedAt"
+          plan, change_count AS "changeCount", branch, last_used_at AS "lastUsedAt"
         FROM api_keys JOIN shops ON shops.id = api_keys.shop_id ${joinCounters(db)}
         WHERE hash = ${parameter("bytea")} AND revoked_at IS NULL`,
     ),

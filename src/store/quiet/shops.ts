@@ -2,6 +2,7 @@ import type { SQL } from "drizzle-orm";
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { TriggerHandle } from "../../domain/events/trigger.ts";
+import type { FormerBranch } from "../../domain/pages/checkpoint.ts";
 import type { RetryPlan } from "../../domain/retry-plan.ts";
 import { beingRemoved, type Shop } from "../../domain/shop.ts";
 import type { Vault } from "../files/vault.ts";
@@ -113,6 +114,8 @@ export function shopStore(
       return counts;
     },
 
+    formerBranches: (shopId) => formerBranches(db, shopId),
+
     async intakeSecret(domain) {
       const stored = await withSecret(domain, domain);
       if (stored === undefined) return undefined;
@@ -120,6 +123,10 @@ export function shopStore(
       return { shop, secret: await vault.openOften(sealed, intakePurpose(shop.firstDomain)) };
     },
   };
+}
+
+function formerBranches(db: QuietDatabase, shopId: number): Promise<FormerBranch[]> {
+  return db.all(sql`SELECT branch, change_count AS "changeCount" FROM former_branches WHERE shop_id = ${shopId}`);
 }
 
 function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "followPlan"> {

@@ -4,7 +4,7 @@ import { apply, testShop } from "../../support/app.ts";
 import { customer } from "../../support/records.ts";
 
 function answer(changeCount: number): CachedAnswer {
-  return { changeCount, tag: `W/"${changeCount}"`, headers: {}, body: undefined };
+  return { changeCount, branch: "", tag: `W/"${changeCount}"`, headers: {}, body: undefined };
 }
 
 describe("an answer is found", () => {
@@ -12,15 +12,16 @@ describe("an answer is found", () => {
     const cache = createAnswerCache();
     const kept = answer(5);
     cache.keep(1, "/a?b", kept);
-    expect(cache.find({ shopId: 1, changeCount: 5 }, "/a?b")).toBe(kept);
-    expect(cache.find({ shopId: 1, changeCount: 6 }, "/a?b")).toBeUndefined();
-    expect(cache.find({ shopId: 1, changeCount: 5 }, "/a")).toBeUndefined();
-    expect(cache.find({ shopId: 11, changeCount: 5 }, "/a?b")).toBeUndefined();
+    expect(cache.find({ shopId: 1, changeCount: 5, branch: "" }, "/a?b")).toBe(kept);
+    expect(cache.find({ shopId: 1, changeCount: 6, branch: "" }, "/a?b")).toBeUndefined();
+    expect(cache.find({ shopId: 1, changeCount: 5, branch: "" }, "/a")).toBeUndefined();
+    expect(cache.find({ shopId: 1, changeCount: 5, branch: "later" }, "/a?b")).toBeUndefined();
+    expect(cache.find({ shopId: 11, changeCount: 5, branch: "" }, "/a?b")).toBeUndefined();
   });
 
   test("until thousands of other answers came, and never for a long target", () => {
     const cache = createAnswerCache();
-    const first = { shopId: 1, changeCount: 1 };
+    const first = { shopId: 1, changeCount: 1, branch: "" };
     for (let n = 0; n <= 2_048; n += 1) cache.keep(1, `/${n}`, answer(1));
     expect(cache.find(first, "/0")).toBeDefined();
     for (let n = 0; n <= 2_048; n += 1) cache.keep(2, `/${n}`, answer(1));

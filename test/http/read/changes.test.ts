@@ -91,22 +91,24 @@ describe("changes", () => {
       epoch: new Uint8Array(32).fill(7),
       formerEpochs: [],
       shopIds: async () => [],
+      formerBranches: async () => [],
       now: harness.clock.now,
     });
-    const text = former.format({ shopId: shop.id, resource: "customers" }, 1);
+    const text = former.format({ shopId: shop.id, resource: "customers", branch: "" }, 1);
     expect(await answerOf(await get(`/api/v1/customers?${since(text)}`))).toEqual(refused("not_issued"));
     const { epoch, formerEpochs } = harness.app.store;
     expect(formerEpochs).toEqual([]);
-    const scope = { shopId: shop.id, resource: "customers" } as const;
+    const scope = { shopId: shop.id, resource: "customers", branch: "" } as const;
     const now = createCheckpoints({
       epoch,
       formerEpochs: [new Uint8Array(32).fill(7)],
       shopIds: async () => [shop.id],
+      formerBranches: async () => [],
       now: harness.clock.now,
     });
-    expect([now.parse(scope, text), await now.problemOf(scope, text)]).toEqual([undefined, "restored"]);
-    expect(await now.problemOf({ ...scope, resource: "orders" }, text)).toBe("other_resource");
-    expect(await now.problemOf({ ...scope, shopId: shop.id + 1 }, text)).toBe("not_issued");
+    expect([now.parse(scope, text), await now.parseFormer(scope, text)]).toEqual([undefined, "restored"]);
+    expect(await now.parseFormer({ ...scope, resource: "orders" }, text)).toBe("other_resource");
+    expect(await now.parseFormer({ ...scope, shopId: shop.id + 1 }, text)).toBe("not_issued");
   });
 
   test("refuse a cursor that lies before their checkpoint", async () => {

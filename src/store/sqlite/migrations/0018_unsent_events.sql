@@ -12,3 +12,12 @@ CREATE TABLE unsent_events (
   reason TEXT NOT NULL,
   PRIMARY KEY (shop_id, day, subject, topic, cycle)
 ) STRICT, WITHOUT ROWID;
+
+-- As in PostgreSQL, from where `sds copy` brings branches. This engine begins none.
+ALTER TABLE shops ADD COLUMN branch TEXT NOT NULL DEFAULT '';
+CREATE TABLE former_branches (
+  shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
+  branch TEXT NOT NULL,
+  change_count INTEGER NOT NULL,
+  PRIMARY KEY (shop_id, branch)
+) STRICT, WITHOUT ROWID;

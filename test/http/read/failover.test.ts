@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { apply, type TestApp, type TestShop, temporaryFolder, testApp } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
+import { customer, gid } from "../../support/records.ts";
+
+const portOf = (url: string) => Number(new URL(url).port);
+const restored = { status: 400, reason: "restored" };
+
+/** A shop of a running program, and what its readers get. */
+async function readShop(app: TestApp, added: TestShop) {
+  async function get(query: string, headers: Record<string, string> = {}) {
+    const response = await added.get(`/api/v1/customers?${query}`, headers);
+    const { status } = response;
+    const checkpoint = response.headers.get("x-checkpoint") ?? "";
+    const etag = response.headers.get("etag") ?? "";
+    if (status === 304) return { status, checkpoint, etag };
+    const body = (await response.json()) as { data?: { shopifyId: string }[]; error?: { reason: string } };
+    if (body.error !== undefined) return { status, reason: body.error.reason };
+    return { status, checkpoint, etag, gids: body.data?.map(({ shopifyId }) => shopifyId).sort() };
+  }
+  return {
+    get,
+    since: (checkpoint = "") => get(`since=${encodeURIComponent(checkpoint)}`),
+    /** Stores customers with these numbers. */
+    add: (...numbers: number[]) =>
+      apply(
+        app.app,
+        added.shop,
+        numbers.map((n) => customer(n)),
+        app.clock.now(),
+      ),
+  };
+}
+
+async function query(url: string, text: string): Promise<Record<string, string>> {
+  const sql = new SQL(url, { max: 1 });
+  try {
+    return (await sql.unsafe(text))[0];
+  } finally {
+    await sql.close({ timeout: 0 });
+  }
+}
+
+const gidsOf = (...numbers: number[]) => numbers.map((n) => gid.customer(n)).sort();
+
+describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
+  let [primary, standby]: PostgresProcess[] = [];
+
+  /** A primary with a standby, and a program behind an address that moves. */
+  async function replicated() {
+    primary = await startPostgres({ max_connections: 60 });
+    await primary.stop();
+    standby = await startPostgres({ max_connections: 60 }, primary);
+    await primary.start();
+    const [first, second] = [primary, standby];
+    afterTest(() => Promise.all([first.stop("SIGKILL"), second.stop("SIGKILL")]));
+    const proxy = await startFaultyProxy(portOf(first.url));
+    const env = {
+      SDS_DATABASE_URL: withPort(first.url, proxy.port),
+      SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key"),
+    };
+    const app = await testApp(env);
+    const added = await app.addShop();
+    const reader = await readShop(app, added);
+    return {
+      reader,
+      /** Waits until the standby has everything. */
+      async inSync() {
+        const { lsn } = await query(first.url, "SELECT pg_current_wal_lsn()::text AS lsn");
+        const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text AS done`;
+        await eventually(async () => (await query(second.url, replayed))["done"] === "true");
+      },
+      /** Starts another node. @returns what its readers get */
+      async restarted() {
+        const other = await testApp(env);
+        return readShop(other, { ...added, get: getOf(other, added) });
+      },
+      loseStandby: () => second.stop("SIGKILL"),
+      /** Kills the primary, and moves the address to the promoted standby. */
+      async failOver() {
+        await first.stop("SIGKILL");
+        await second.start();
+        await query(second.url, "SELECT pg_promote()");
+        proxy.target = portOf(second.url);
+      },
+    };
+  }
+
+  test("that lost commits, readers of these are told to begin anew, and others go on", async () => {
+    const { reader, restarted, inSync, loseStandby, failOver } = await replicated();
+    await reader.add(1, 2, 3);
+    const kept = await reader.get("");
+    await inSync();
+    await loseStandby();
+    await reader.add(4, 5);
+    const lost = await reader.get("");
+    expect(lost.gids).toEqual(gidsOf(1, 2, 3, 4, 5));
+    await failOver();
+
+    // Before the first commit, the lost numbers are missing.
+    expect(await reader.since(lost.checkpoint)).toEqual(restored);
+    expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: [] });
+    // Then they are given a second time.
+    await reader.add(6, 7);
+    const later = await reader.get("");
+    expect(later.gids).toEqual(gidsOf(1, 2, 3, 6, 7));
+    expect(await reader.get("", { "If-None-Match": lost.etag ?? "" })).toMatchObject({ status: 200 });
+    await reader.add(8);
+    for (const { since } of [reader, await restarted()]) {
+      expect(await since(lost.checkpoint)).toEqual(restored);
+      expect(await since(kept.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(6, 7, 8) });
+      expect(await since(later.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(8) });
+    }
+  });
+
+  test("that lost nothing, all readers go on", async () => {
+    const { reader, inSync, failOver } = await replicated();
+    await reader.add(1, 2);
+    const early = await reader.get("limit=1");
+    await reader.add(3, 4);
+    const all = await reader.get("");
+    await inSync();
+    await failOver();
+    expect(await reader.since(all.checkpoint)).toMatchObject({ status: 200, gids: [] });
+    await reader.add(5, 6);
+    expect(await reader.since(all.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(5, 6) });
+    expect(await reader.since(early.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(3, 4, 5, 6) });
+    const { checkpoint } = await reader.get("");
+    expect(await reader.since(checkpoint)).toMatchObject({ status: 200, gids: [] });
+  });
+});
+
+describe.skipIf(!hasPostgres())("in a database that the server's tools made from another one", () => {
+  test("readers go on as far as the database has their changes", async () => {
+    const url = await emptyDatabase();
+    const env = { SDS_DATABASE_URL: url, SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key") };
+    const app = await testApp(env);
+    const added = await app.addShop();
+    const before = await readShop(app, added);
+    await before.add(1, 2);
+    const kept = await before.get("");
+    await app.app.stop();
+    const copy = await emptyDatabase(url);
+    const again = await testApp(env);
+    const old = await readShop(again, { ...added, get: getOf(again, added) });
+    await old.add(3, 4);
+    const lost = await old.get("");
+    await again.app.stop();
+
+    // As after pg_upgrade, or after a restore of a backup: the same rows in another database.
+    const moved = await testApp({ ...env, SDS_DATABASE_URL: copy });
+    const reader = await readShop(moved, { ...added, get: getOf(moved, added) });
+    expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: [] });
+    expect(await reader.since(lost.checkpoint)).toEqual(restored);
+    await reader.add(5, 6, 7);
+    expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(5, 6, 7) });
+    expect(await reader.since(lost.checkpoint)).toEqual(restored);
+    const { value } =
+      (await openDatabase(copy).get<{ value: string }>("SELECT value FROM meta WHERE name = 'epoch'")) ?? {};
+    expect(value).toBe(Buffer.from(again.app.store.epoch).toString("hex"));
+  });
+});
+
+/** GETs of another program with a shop's key. */
+function getOf(app: TestApp, { key }: TestShop): TestShop["get"] {
+  return (path, headers = {}) => app.request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
+}
