@@ -163,7 +163,7 @@ test("a second program on the same port does not start, and says why", async () 
   expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 
-test("the demo prints a key, a sign-in link and command lines that work, and cleans up", async () => {
+test("the demo loads a shop from its platform, prints a key, a link and commands that work, and cleans up", async () => {
   const program = new Program();
   const server = await program.serve(["demo", "--port", "0"]);
   const { output } = server;
@@ -175,8 +175,10 @@ test("the demo prints a key, a sign-in link and command lines that work, and cle
   }
   const key = /API key: (\S+)/.exec(output)?.[1] ?? "";
   const commands = [...output.matchAll(/^ {2}(\S.* --data .*)$/gm)].map(([, line]) => line ?? "");
-  const [keys, link] = commands.map((line) => Bun.spawnSync(["sh", "-c", line]).stdout.toString());
+  const [keys, synced, status, link] = commands.map((line) => Bun.spawnSync(["sh", "-c", line]).stdout.toString());
   expect(keys).toContain(key.slice(0, 15));
+  expect(status).toContain("demo.myshopify.com");
+  expect(synced).toContain("150 customers");
   expect(link).toStartWith(`${server.url}/admin/sign-in?token=`);
   const page = await fetch(/Settings page: (\S+)/.exec(output)?.[1] ?? "");
   expect(await page.text()).toContain('id="open"');

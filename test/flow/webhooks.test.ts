@@ -139,10 +139,12 @@ test("serve warns that SDS_EGRESS_ALLOW is set, and the variable counts only for
   expect(entry?.error).toBe("The endpoint's address is not allowed: only https:// URLs are accepted.");
 });
 
-test("the demo's deliveries arrive, are verified, and are retried", async () => {
+test("the demo's orders fail and recover, and its deliveries arrive, are verified, and are retried", async () => {
   const server = await new Program().serve(["demo", "--port", "0"]);
   // The receiver refuses the webhook of a declined order once.
   await eventually(() => /received order.failed, signature verified \((whd_\w+)\)[\s\S]*\1/.test(server.output));
+  // The platform's third event is the recovery of that order.
+  await eventually(() => server.output.includes("received order.recovered, signature verified"));
   expect(server.output).not.toContain("SIGNATURE WRONG");
   await server.stop("SIGINT");
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { saveEndpoint } from "../../actions/endpoint.ts";
@@ -9,22 +9,28 @@ import { type Config, readConfig } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
+import type { Shop } from "../../domain/shop.ts";
 import { MAX_INTAKE_RECORDS } from "../../http/refusals.ts";
+import type { Store } from "../../store/port/store.ts";
 import { createSignInLink } from "../admin.ts";
 import type { SdsCommand } from "../command.ts";
-import { dependencies, programCommand, randomBytes, resolveName } from "../dependencies.ts";
+import { dependencies, programCommand, randomBytes, resolveName, sleep } from "../dependencies.ts";
 import { printLine, tell } from "../print.ts";
 import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
 import { untilSignal } from "../signal.ts";
+import { type DemoPlatform, startPlatform } from "./platform.ts";
+import type { PlatformRecord, SampleRecord } from "./sample-records.ts";
 import { ShopSimulation } from "./shop-simulation.ts";
 
 const SHOP = "demo.myshopify.com";
 const CUSTOMERS = 150;
 /** Milliseconds between two events of the demo shop. */
 const EVENT_INTERVAL_MS = 3_000;
+/** Milliseconds between two looks whether the shop is loaded. */
+const LOADED_CHECK_MS = 100;
 const ACTOR: Actor = { role: "operator", who: "demo", from: null };
 /** Short, so that deliveries are retried and die while somebody watches. */
-const SDS_RETRY_WAITS = "5s,10s,20s,40s";
+const SDS_RETRY_WAITS = "2s,4s,8s,16s";
 
 export function addDemoCommand(program: SdsCommand): void {
   program
@@ -49,19 +55,25 @@ export function addDemoCommand(program: SdsCommand): void {
 
 async function runDemo(folder: string, port: string | undefined): Promise<void> {
   const stop = untilSignal();
-  const { app, config, address } = await startApp(folder, port);
+  const [token, clientSecret] = [randomBytes(16).toHex(), randomBytes(16).toHex()];
+  const platform = startPlatform({ domain: SHOP, token, clientSecret });
+  const settings = writeSettings(folder, platform.url, clientSecret);
+  const { app, config, address } = await startApp(folder, port, settings);
   const { store } = app;
   try {
-    const shop = await store.shops.add({ domain: SHOP, plan: "pro", currency: "USD" }, Date.now());
+    const simulation = new ShopSimulation(Date.now());
+    const past = simulation.past(CUSTOMERS);
+    await platform.apply(past.filter(isOfPlatform));
+    const { shop } = await app.platform.connect(SHOP, { kind: "token", token }, ACTOR);
+    tell("Loading the shop from its platform …");
+    await Promise.race([stop, untilLoaded(store, shop)]);
+    const post = await intakeClient(app, address);
+    await post(past.flatMap(loyaltyOf));
     const { plaintext: key } = await createKey(
       { store, random: randomBytes },
       { shop, label: "Demo", actor: ACTOR },
       Date.now(),
     );
-    const post = await intakeClient(app, address);
-    const simulation = new ShopSimulation(Date.now());
-    await post(simulation.past(CUSTOMERS));
-    // The endpoint is set after the past data was posted, so only new events are sent.
     const receiver = startReceiver({
       port: 0,
       secrets: () => store.webhooks.secrets(shop.id),
@@ -77,28 +89,78 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const addresses = { shop, publicUrl: null, configuredUrl: address };
     const { url: link } = await createSignInLink({ store, random: randomBytes }, addresses, Date.now());
     printLine(introduction({ folder, address, key, link, receiver: receiver.url }));
-    const timer = setInterval(async () => {
-      const { title, records } = simulation.next(Date.now());
-      const failure = await post(records).then(
-        () => "",
-        (thrown: unknown) => `, but ${messageOf(thrown)}`,
-      );
-      tell(`${new Date().toLocaleTimeString()}  ${title}${failure}`);
-    }, EVENT_INTERVAL_MS);
+    platform.webhooksTo = `${address}/platform/webhooks`;
+    const timer = setInterval(() => void playEvent(simulation, platform, post), EVENT_INTERVAL_MS);
     await stop;
     clearInterval(timer);
     await receiver.stop();
     tell("The demo has stopped. Its folder is removed.");
   } finally {
     await app.stop();
+    await platform.stop();
   }
 }
 
-async function startApp(folder: string, port: string | undefined) {
-  // The demo ignores the environment. It allows deliveries to its own receiver on this machine.
+/** Lets something happen in the shop. Rewards and cancellation flows come from other apps, so they go to the intake. */
+async function playEvent(
+  simulation: ShopSimulation,
+  platform: DemoPlatform,
+  post: (records: unknown[]) => Promise<void>,
+): Promise<void> {
+  const { title, records } = simulation.next(Date.now());
+  const others = records.flatMap((record) => (isOfPlatform(record) ? loyaltyOf(record) : record));
+  const failure = await Promise.all([platform.apply(records.filter(isOfPlatform)), post(others)]).then(
+    () => "",
+    (thrown: unknown) => `, but ${messageOf(thrown)}`,
+  );
+  tell(`${new Date().toLocaleTimeString()}  ${title}${failure}`);
+}
+
+function isOfPlatform(record: SampleRecord): record is PlatformRecord {
+  return record.type === "customer" || record.type === "subscription" || record.type === "order";
+}
+
+/** Returns what the platform does not know about a customer. */
+function loyaltyOf(record: SampleRecord): object[] {
+  if (record.type !== "customer") return [];
+  const { type, shopifyId, loyaltyTier, creditsCents } = record;
+  return [{ type, shopifyId, loyaltyTier, creditsCents }];
+}
+
+/**
+ * Writes the settings that connect the demo to its platform, so that commands in other terminals have them too.
+ * @returns the settings of `serve`
+ */
+function writeSettings(folder: string, platformUrl: string, clientSecret: string): Record<string, string> {
+  const secretFile = join(folder, "platform-secret");
+  writeFileSync(secretFile, clientSecret, { mode: 0o600 });
+  const settings = {
+    SDS_PLATFORM_URL: platformUrl,
+    SDS_PLATFORM_CLIENT_ID: "demo",
+    SDS_PLATFORM_SECRET_FILE: secretFile,
+    // Allows deliveries to the demo's own receiver.
+    SDS_EGRESS_ALLOW: "127.0.0.0/8",
+    SDS_RETRY_WAITS,
+  };
+  writeFileSync(
+    join(folder, "sds.env"),
+    Object.entries(settings)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(""),
+  );
+  return settings;
+}
+
+/** Waits until `serve` has loaded the shop. */
+async function untilLoaded({ syncs }: Store, { id }: Shop): Promise<void> {
+  while ((await syncs.lastComplete(id, "full")) === undefined) await sleep(LOADED_CHECK_MS);
+}
+
+async function startApp(folder: string, port: string | undefined, settings: Record<string, string>) {
+  // The demo ignores the environment.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
-    { SDS_LOG: "error", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64", SDS_RETRY_WAITS },
+    { ...settings, SDS_LOG: "error", SDS_DELIVERY_CONCURRENCY: "64" },
   );
   const open = (each: Config) => openApp(each, dependencies(each.logLevel));
   const app = await open(config);
@@ -175,6 +237,7 @@ function introduction({ folder, address, key, link, receiver }: Introduction): s
   const sds = [...ownCommand(), "--data", folder].map(quoted).join(" ");
   return `
 A demo shop, ${SHOP}, is at ${address} with ${CUSTOMERS} customers and their subscriptions and orders.
+It is connected to a platform beside the demo, which knows what this program reads of the real one.
 API key: ${key}
 Settings page: ${link}
 
@@ -187,12 +250,15 @@ Try this in another terminal:
 Its data is in ${folder}. Every command works on it, for instance:
 
   ${sds} key list
+  ${sds} sync ${SHOP}
+  ${sds} status
 
 The link to the settings page works once, within ten minutes. This prints another one:
 
   ${sds} admin link
 
-Every few seconds something happens in the shop. The signed webhooks go to a receiver at ${receiver}.
+Every few seconds something happens in the shop. The platform tells the demo of it, or a loyalty app does.
+The signed webhooks go to a receiver at ${receiver}.
 It refuses some: webhooks of declined orders arrive at the second attempt, webhooks of rewards never do.
 Press Ctrl-C to stop the demo and remove its data.
 `;

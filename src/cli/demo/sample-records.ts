@@ -8,9 +8,13 @@ import type {
 import type { LineItem, Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 
-export type SampleRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
+/** Records of what the platform knows. */
+export type PlatformRecord = CustomerRecord | SubscriptionRecord | OrderRecord;
+export type SampleRecord = PlatformRecord | RewardRecord | CancelFlowRecord;
 
 export const DAY = 86_400_000;
+/** The time from one billing of a contract to the next: four weeks. */
+export const CYCLE_MS = 28 * DAY;
 const FIRST_NAMES = "Ada Ben Chiara Deniz Elif Femi Greta Hugo Ines Jonas Keiko Lena Mateo Noor Oskar Priya".split(" ");
 const LAST_NAMES = "Abe Brandt Costa Dubois Eriksen Fischer Garcia Haddad Ito Jansen Kowalska Lindqvist Moreau".split(
   " ",
@@ -48,11 +52,11 @@ export function sampleSubscription(number: number, at: number): SubscriptionReco
     shopifyId: `gid://shopify/SubscriptionContract/${number}`,
     customer: `gid://shopify/Customer/${number}`,
     status: "ACTIVE",
-    interval: pick(["WEEK", "MONTH"]),
-    intervalCount: pick([1, 1, 2]),
+    interval: "WEEK",
+    intervalCount: 4,
     sellingPlanId: `gid://shopify/SellingPlan/${1 + Math.floor(Math.random() * 3)}`,
     lines: [sampleLine()],
-    nextBillingDate: isoUtc(at + 30 * DAY),
+    nextBillingDate: isoUtc(at + CYCLE_MS),
     startedAt: isoUtc(at),
   };
 }

@@ -2,6 +2,7 @@ import type { OrderRecord, SubscriptionRecord } from "../../domain/records/recor
 import type { Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 import {
+  CYCLE_MS,
   DAY,
   pick,
   type SampleRecord,
@@ -46,12 +47,14 @@ export class ShopSimulation {
     }).flat();
   }
 
-  /** The next event. The first two are a declined order and a reward. @param now epoch milliseconds */
+  /** The next event. The first: a declined order, a reward, a recovered order. @param now epoch milliseconds */
   next(now: number): DemoEvent {
     this.events += 1;
     const contract = pick(this.events < 3 ? this.contracts.filter(isDue) : this.contracts);
     if (this.events === 1) return this.decline(contract, now);
     if (this.events === 2) return this.reward(contract);
+    const declined = this.contracts.find(({ unpaid }) => unpaid !== undefined);
+    if (this.events === 3 && declined?.unpaid !== undefined) return this.recover(declined, declined.unpaid, now);
     const { status } = contract.record;
     const chance = Math.random();
     if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED")
@@ -80,7 +83,7 @@ export class ShopSimulation {
   }
 
   private activate(contract: DemoContract, now: number): SubscriptionRecord {
-    return this.change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + 30 * DAY) });
+    return this.change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + CYCLE_MS) });
   }
 
   private subscribe(at: number): { contract: DemoContract; records: SampleRecord[] } {
@@ -93,7 +96,7 @@ export class ShopSimulation {
   /** Makes the renewals of a contract until today, then its end state. `turn` selects the end state. */
   private history(contract: DemoContract, began: number, turn: number): SampleRecord[] {
     const records: SampleRecord[] = [];
-    for (let at = began + 30 * DAY; at < this.startedAt; at += 30 * DAY) {
+    for (let at = began + CYCLE_MS; at < this.startedAt; at += CYCLE_MS) {
       contract.cycle += 1;
       records.push(this.order(contract, at, pick(["PAID", "PAID", "PAID", "PAID", "RECOVERED", "SKIPPED"])));
     }
@@ -137,12 +140,16 @@ export class ShopSimulation {
       contract.unpaid = declined;
       return { title: `a renewal is declined again (attempt ${attemptCount})`, records: [declined] };
     }
+    return this.recover(contract, unpaid, now);
+  }
+
+  private recover(contract: DemoContract, unpaid: OrderRecord, now: number): DemoEvent {
     delete contract.unpaid;
     const recovered: OrderRecord = {
       ...unpaid,
       shopifyId: `gid://shopify/Order/${this.nextNumber()}`,
       status: "RECOVERED",
-      attemptCount,
+      attemptCount: (unpaid.attemptCount ?? 1) + 1,
       reason: null,
       nextRetryAt: null,
       retriesExhausted: null,
