@@ -80,7 +80,7 @@ async function filesOf({ version, texts, epoch }: DebianPackage): Promise<Record
   const date = new Date(Number(epoch) * 1_000).toUTCString().replace("GMT", "+0000");
   const changes = `sds (${version}) unstable; urgency=medium\n\n  * See \`sds docs changelog\`.\n\n -- ${MAINTAINER}  ${date}\n`;
   return {
-    [`${UNITS}/sds.service`]: `${unitFor("/var/lib/sds", ["/usr/bin/sds"])}\n`,
+    [`${UNITS}/sds.service`]: `${unitFor("/var/lib/sds", ["/usr/bin/sds"], [])}\n`,
     [`${UNITS}/sds-backup.service`]: await source("sds-backup.service"),
     [`${UNITS}/sds-backup.timer`]: await source("sds-backup.timer"),
     "usr/lib/sds/backup": await source("backup"),

@@ -69,8 +69,9 @@ export function addServiceCommands(program: SdsCommand): void {
 /**
  * Writes a systemd unit that runs the program as the owner of the data folder. Settings come from files that the
  * program reads itself.
+ * @param flags those of the package's unit are none, because its settings name the folder
  */
-export function unitFor(folder: string, program: readonly string[]): string {
+export function unitFor(folder: string, program: readonly string[], flags = ["--data", folder]): string {
   const isStateFolder = folder === STATE_FOLDER;
   // systemd makes this folder, for a user of this name. Other folders have an owner, or get one from a first command.
   const place = isStateFolder
@@ -79,7 +80,7 @@ export function unitFor(folder: string, program: readonly string[]): string {
   // ProtectHome would hide a folder below one of these.
   const isHome =
     /^\/(?:home|root|run\/user)\//.test(`${folder}/`) || program.some((part) => /^\/(?:home|root)\//.test(part));
-  const command = [...program, "--data", folder, "serve"].map(quoted).join(" ");
+  const command = [...program, ...flags, "serve"].map(quoted).join(" ");
   return [
     "[Unit]",
     "Description=Subscription Data Service",

@@ -46,7 +46,11 @@ test.skipIf(Bun.which("dpkg-deb") === null)(
     ])
       expect(listing).toMatch(new RegExp(`^${mode} root/root +\\d+ 2026-01-01 \\d\\d:00 \\./${path}$`, "m"));
     expect(file).toEndWith("sds_1.2.3_amd64.deb");
-    expect(await read("lib/systemd/system/sds.service")).toBe(`${unitFor("/var/lib/sds", ["/usr/bin/sds"])}\n`);
+    const unit = await read("lib/systemd/system/sds.service");
+    expect(unit).toBe(`${unitFor("/var/lib/sds", ["/usr/bin/sds"], [])}\n`);
+    // A flag would win over the settings: the service would work on another folder than the commands of a shell.
+    expect(unit).toContain("\nExecStart=/usr/bin/sds serve\n");
+    expect(await read("etc/sds/sds.env")).toContain("\nSDS_DATA=/var/lib/sds\n");
     expect(await read("DEBIAN/conffiles")).toBe("/etc/sds/sds.env\n");
     expect(await read("usr/share/doc/sds/examples/Caddyfile")).toContain("reverse_proxy 127.0.0.1:8080");
     expect(await read("usr/share/doc/sds/examples/nginx.conf")).toStartWith("server {\n    listen 443 ssl;");
