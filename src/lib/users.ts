@@ -6,13 +6,13 @@ export function currentUser(): string {
   return userName(process.geteuid?.() ?? 0);
 }
 
-/** Returns the name of the user who owns a file, or its folder if the file is hidden; "another user" if both are. */
+/** Returns the name of the user who owns a file, or the nearest folder above it that can be seen. */
 export function ownerName(path: string): string {
   try {
-    const { uid } = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
-    return userName(uid);
-  } catch {
-    return "another user";
+    return userName(statSync(path).uid);
+  } catch (thrown) {
+    if (dirname(path) === path) throw thrown;
+    return ownerName(dirname(path));
   }
 }
 
@@ -29,8 +29,8 @@ export function userName(uid: number): string {
 /** Says why a file could not be read or written for its rights, and what to do. */
 export function rightsProblem(path: string): string {
   const owner = ownerName(path);
-  const problem = `${currentUser()} may not use ${path}, which belongs to ${owner}`;
-  return `${problem}: change its owner or mode, or run this as ${owner}`;
+  const problem = `${currentUser()} may not use ${path}, which ${owner} owns`;
+  return `${problem}: run this as ${owner}, or change the owner or mode`;
 }
 
 /**

@@ -215,12 +215,12 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     writeFileSync(secret, "secret", { mode: 0o600 });
     const env = { SDS_PLATFORM_SECRET_FILE: secret };
     expect(await onlyFault("settings", program, env)).toContain(
-      `${secret}, which belongs to root: change its owner or mode`,
+      `${secret}, which root owns: run this as root, or change the owner`,
     );
     chownSync(secret, NOBODY, NOBODY);
     expect(await failuresOf(program, env)).toEqual({});
     writeFileSync(join(program.data, "sds.env"), "SDS_LOG=info\n", { mode: 0o600 });
-    expect(await onlyFault("settings", program)).toContain("sds.env, which belongs to root");
+    expect(await onlyFault("settings", program)).toContain("sds.env, which root owns");
     rmSync(join(program.data, "sds.env"));
     // Where root may look, and the owner may not.
     const key = join(temporaryFolder(), "master.key");
