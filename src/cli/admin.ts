@@ -21,7 +21,7 @@ export function addAdminCommands(program: SdsCommand): void {
     .command("link")
     .description("print a sign-in link to the shop's settings page; it works once, within ten minutes")
     .shopAndJsonOptions()
-    .examples("sds admin link", "SDS_PUBLIC_URL=https://sds.example.com sds admin link --shop alpha.myshopify.com")
+    .examples("sds admin link", "SDS_PUBLIC_URL=https://sds.example.com sds admin link")
     .action(link);
 
   admin

@@ -43,6 +43,6 @@ export class SdsCommand extends Command {
 
   /** Adds examples to the end of the help. */
   examples(...lines: string[]): this {
-    return this.addHelpText("after", `\nExample:\n${lines.map((line) => `  $ ${line}`).join("\n")}\n`);
+    return this.addHelpText("after", `\nExample:\n${lines.map((line) => `  $ ${line}`).join("\n")}`);
   }
 }

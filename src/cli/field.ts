@@ -31,7 +31,7 @@ export function addFieldCommands(program: SdsCommand): void {
   const field = program
     .command("field")
     .description("define custom fields of subscriptions, and set their values")
-    .examples("sds field add gift_note --label 'Gift note' --type text --subscriber-editable");
+    .examples("sds field add gift_note --label 'Gift note' --type text");
 
   definitionOptions(field.command("add <key>").description("add a custom field; its key never changes"))
     .examples("sds field add size --label Size --type choice --options S,M,L")

@@ -12,6 +12,13 @@ export function addManualCommand(program: SdsCommand): void {
     .action(() => printLine(manualPage(program, new Date())));
 }
 
+const FILES = [
+  ["/etc/sds/sds.env", "Settings of the service and of every command on this machine."],
+  ["DATA/sds.env", "Settings of one data folder; they win over those of the machine."],
+  ["DATA/sds.db", "The database. Copy it with `sds backup` only."],
+  ["DATA/master.key", "The key that stored secrets are encrypted with. No backup has it: keep a copy elsewhere."],
+] as const;
+
 /** Writes the manual page from the tree of commands, in mdoc(7). `mandoc` warns of a page without a date. */
 export function manualPage(program: Command, now: Date): string {
   const commands = leavesOf(program);
@@ -48,6 +55,10 @@ export function manualPage(program: Command, now: Date): string {
     ".Cm docs",
     "explains them:",
     ...SETTING_NAMES.map((name, index) => `.Ev ${name}${index === SETTING_NAMES.length - 1 ? " ." : " ,"}`),
+    ".Sh FILES",
+    ".Bl -tag -width Ds",
+    ...FILES.flatMap(([path, meaning]) => [`.It Pa ${path}`, text(meaning)]),
+    ".El",
     ".Sh EXIT STATUS",
     ".Bl -tag -width Ds",
     ".It 0",

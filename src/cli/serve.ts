@@ -17,9 +17,9 @@ import { addSettings } from "./settings-files.ts";
 import { untilSignal } from "./signal.ts";
 
 const TLS_HELP = `
-It speaks http, so keys go in clear text: stay on the loopback address, and let a reverse proxy on this machine give it
-a name and TLS (docs/operating.md has one for Caddy and one for nginx).
-`;
+It speaks http, so keys go in clear text: stay on the loopback address, and let
+a reverse proxy on this machine give it a name and TLS. \`sds docs operating\` has
+one for Caddy and one for nginx.`;
 
 export function addServeCommand(program: SdsCommand): void {
   program

@@ -40,5 +40,5 @@ export function addSettingsHelp(command: Command, path: readonly string[] = []):
   if (command.commands.length > 0 || names.length === 0) return;
   const shop = command.options.some(({ long }) => long === "--shop") ? ["SDS_SHOP"] : [];
   const text = `Settings, see \`sds docs operating\`: ${[...names, ...shop].join(", ")}.`;
-  command.addHelpText("after", `\n${Bun.wrapAnsi(text, COLUMNS)}\n`);
+  command.addHelpText("after", `\n${Bun.wrapAnsi(text, COLUMNS)}`);
 }

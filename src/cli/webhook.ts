@@ -16,7 +16,7 @@ import { confirm } from "./stdin.ts";
 type EndpointFlags = JsonFlag & { url?: string; topics?: string[]; allTopics?: boolean };
 type RotateFlags = JsonFlag & { overlap?: number; yes?: boolean };
 
-const TOPIC_HELP = `\nTopics:\n${TOPIC_NAMES.map((topic) => `  ${topic.padEnd(24)}${TOPICS[topic]}`).join("\n")}\n`;
+const TOPIC_HELP = `\nTopics:\n${TOPIC_NAMES.map((topic) => `  ${topic.padEnd(24)}${TOPICS[topic]}`).join("\n")}`;
 
 export function addWebhookCommands(program: SdsCommand): void {
   const webhook = program
@@ -32,7 +32,7 @@ export function addWebhookCommands(program: SdsCommand): void {
     .option("--all-topics", "send all eight topics")
     .shopAndJsonOptions()
     .addHelpText("after", TOPIC_HELP)
-    .examples("sds webhook set --url https://hooks.example.com/sds --topics order.charged,order.failed")
+    .examples("sds webhook set --url https://hooks.example.com/sds --topics order.charged")
     .action(set);
 
   webhook

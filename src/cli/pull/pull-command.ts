@@ -48,7 +48,7 @@ export function addPullCommand(program: SdsCommand): void {
     .option("--spreadsheet", "CSV for a spreadsheet: puts ' before text that a spreadsheet would run as a formula")
     .option("--anew", "print all rows again, for instance after a restore of the server's database")
     .option("--allow-http", "send the key over plain http to another machine, where others could read it")
-    .examples("SDS_KEY_FILE=key.txt sds pull --url https://sds.example.com --resource orders --state orders.state")
+    .examples("sds pull --url https://sds.example.com --resource orders --state orders")
     .action(pull);
 }
 
