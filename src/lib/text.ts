@@ -49,9 +49,10 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** Writes a size with its unit: "0 kB", "12 kB", "3.4 MB". */
+/** Writes a size with its unit: "0 kB", "12 kB", "3.4 MB", "5.6 GB". */
 export function bytesText(bytes: number): string {
-  return bytes < 1_000_000 ? `${Math.floor(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000_000) return `${Math.floor(bytes / 1_000)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
 /** Writes an amount with its currency: "USD 12.50". @param units whole minor units, such as cents */
