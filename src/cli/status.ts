@@ -162,7 +162,7 @@ function nodeEntry({ id, address, host, processId, version, startedAt, heartbeat
 /** PostgreSQL's backups are made by its own tools, so only SQLite's line names one. */
 function databaseText({ bytes, walBytes, lastBackupAt }: ReturnType<typeof databaseEntry>): string {
   if (walBytes === null) return `database: ${bytesText(bytes)}`;
-  const backup = lastBackupAt === null ? "no backup yet" : `last backup ${lastBackupAt}`;
+  const backup = lastBackupAt === null ? "no backup known" : `last backup ${lastBackupAt}`;
   return `database: ${bytesText(bytes)}, its log ${bytesText(walBytes)}, ${backup}`;
 }
 
