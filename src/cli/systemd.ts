@@ -58,6 +58,8 @@ export function addServiceCommands(program: SdsCommand): void {
       printLine(unitFor(data, programCommand()));
       if (data !== STATE_FOLDER && !existsSync(data))
         warn([`there is no ${data} yet: the service needs it, so add a shop first`]);
+      else if (data !== STATE_FOLDER && ownerName(data) === "root")
+        warn([`the service runs as root, who owns ${data}: give the folder to a user of its own with chown -R`]);
       const lost = Object.keys(INITIAL_ENVIRONMENT).filter(
         (name) => name !== "SDS_DATA" && SETTING_NAMES.includes(name),
       );

@@ -26,6 +26,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "one-serve", reason: "the lock on the folder; several nodes may serve a PostgreSQL database" },
   { file: "completions", reason: "shops on PostgreSQL are not completed" },
   { file: "manual", reason: "it uses no database" },
+  { file: "service", reason: "it uses no database" },
   { file: "restore-index", reason: "a damaged file" },
   { file: "commands", test: "because it is a file", reason: "a file in place of the data folder" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
