@@ -4,7 +4,7 @@ import { type EgressAllow, parseEndpoint } from "./domain/deliveries/endpoint.ts
 import { parseSmtpUrl, type SmtpServer } from "./domain/deliveries/smtp.ts";
 import { invalid, isForbidden, messageOf } from "./domain/error.ts";
 import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
-import { isPort, type Networks, parseHostAndPort, parseNetworks } from "./lib/networks.ts";
+import { isHttp, isPort, type Networks, parseHostAndPort, parseNetworks } from "./lib/networks.ts";
 import { DAY_MS, parseDuration } from "./lib/time.ts";
 import { rightsProblem } from "./lib/users.ts";
 
@@ -56,6 +56,7 @@ export interface Config {
 export const SETTING_NAMES: readonly string[] = [
   "SDS_ALERT_URL",
   "SDS_DATA",
+  "SDS_DATABASE_READ_URL",
   "SDS_DATABASE_URL",
   "SDS_DATABASE_URL_FILE",
   "SDS_DELIVERY_CONCURRENCY",
@@ -94,6 +95,8 @@ export interface DatabaseConfig {
   file: string | null;
   /** libpq's password file, used if the address has no password; null if not set. */
   passwordFile: string | null;
+  /** Address of a standby, from which `serve` reads pages; null if not set. */
+  readUrl: string | null;
 }
 
 export interface Flags {
@@ -171,10 +174,6 @@ function readPublicUrl(text: string | undefined): string | null {
   throw invalid(`SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
 }
 
-function isHttp(url: URL | null): url is URL {
-  return url?.protocol === "https:" || url?.protocol === "http:";
-}
-
 /** The engine checks the address. Messages do not repeat the address, because it may hold a password. */
 function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
@@ -182,11 +181,14 @@ function readDatabase(env: Environment): DatabaseConfig | null {
   if (url !== undefined && file !== undefined) throw invalid("set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
   if (file !== undefined)
     return { ...databaseAt(readAddressFile("SDS_DATABASE_URL_FILE", file), env), file: resolve(file) };
+  if (url === undefined && nonEmpty("SDS_DATABASE_READ_URL", env["SDS_DATABASE_READ_URL"]) !== undefined)
+    throw invalid("SDS_DATABASE_READ_URL names a standby: set SDS_DATABASE_URL too, for the primary");
   return url === undefined ? null : databaseAt(url, env);
 }
 
 function databaseAt(url: string, env: Environment): DatabaseConfig {
-  return { url, file: null, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+  const setting = (name: string) => nonEmpty(name, env[name]) ?? null;
+  return { url, file: null, passwordFile: setting("PGPASSFILE"), readUrl: setting("SDS_DATABASE_READ_URL") };
 }
 
 /** Reads a database's address from a file. @param name the setting or flag, for messages @throws SdsError `invalid` */

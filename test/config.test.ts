@@ -59,6 +59,16 @@ test("without flags and environment, all settings have their documented defaults
   });
 });
 
+test("a standby is an addition to a primary", () => {
+  const [url, readUrl] = ["postgres://sds@db/sds", "postgres://sds@standby/sds"];
+  expect(readConfig({}, { SDS_DATABASE_URL: url }).database).toMatchObject({ url, readUrl: null });
+  const env = { SDS_DATABASE_URL: url, SDS_DATABASE_READ_URL: readUrl };
+  expect(readConfig({}, env).database).toMatchObject({ url, readUrl });
+  expect(() => readConfig({}, { SDS_DATABASE_READ_URL: readUrl })).toThrow(
+    "SDS_DATABASE_READ_URL names a standby: set SDS_DATABASE_URL too, for the primary",
+  );
+});
+
 test("a flag wins over the environment", () => {
   const env = { SDS_DATA: "/env", SDS_HOST: "0.0.0.0", SDS_PORT: "1" };
   expect(readConfig({}, env)).toMatchObject({

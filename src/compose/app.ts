@@ -92,7 +92,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     upgradeCopy: config.upgradeCopy,
     onUpgrade: ({ from, to, copy }) => log.info("upgraded the database", { fromSchema: from, toSchema: to, copy }),
     serveProcess: process.pid,
-    server: config.database === null ? null : { ...config.database, sleep },
+    server: config.database === null ? null : { ...config.database, log, sleep },
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(resources, () => work.wakeAll());
@@ -145,7 +145,7 @@ function openHttp(
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
   const checkpoints = createCheckpoints({ ...store, ...shops, shopIds, now });
-  const lists = { pages: store.pages, checkpoints, api: readApi, publicUrl: config.publicUrl };
+  const lists = { pagesFor: store.pagesFor, checkpoints, api: readApi, publicUrl: config.publicUrl };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const appSecrets = createAppSecrets(config.platformSecretFile);
@@ -163,7 +163,7 @@ function openHttp(
   };
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, lists),
-    row: (resource) => createRowHandler(resource, store.pages, readApi),
+    row: (resource) => createRowHandler(resource, store.pagesFor, readApi),
     shop: createShopHandler(shops, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({

@@ -74,3 +74,8 @@ export function httpAddress(host: string, port: number | undefined): string {
 export function browsable(url: string): string {
   return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }
+
+/** Whether a parsed address has the scheme http or https. */
+export function isHttp(url: URL | null): url is URL {
+  return url?.protocol === "https:" || url?.protocol === "http:";
+}

@@ -1,4 +1,5 @@
 import { invalid } from "../domain/error.ts";
+import type { Log } from "../lib/log.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
 import type { OpenedCheckup } from "./port/checkup.ts";
@@ -8,6 +9,7 @@ import { openPostgresCheckup } from "./postgres/checkup.ts";
 import { openPostgresAlone, openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
+import type { StandbyOptions } from "./postgres/standby.ts";
 import type { LoneDatabase } from "./quiet/sealed-secrets.ts";
 import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
 import { findDamage, openSqliteCheckup } from "./sqlite/checkup.ts";
@@ -31,6 +33,10 @@ interface ServerOptions {
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
+  /** Address of a standby of the database, from which pages are read; null, the default, without a standby. */
+  readUrl?: string | null;
+  /** Tells problems of the standby. Without it, the standby is not used. */
+  log?: Log;
 }
 
 export interface StoreOptions extends SqliteOptions {
@@ -53,11 +59,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       ...server,
       address,
       login: loginReader(address, { ...server, file: server.file ?? null }),
+      standby: standbyOf(server),
     });
   }
   if (!mustExist) makeFolder(folder);
   else if (!hasFolder(folder)) throw noData(folder);
   return openSqliteStore(options);
+}
+
+function standbyOf({ readUrl: url = null, passwordFile, log }: ServerOptions): StandbyOptions | undefined {
+  if (url === null || log === undefined) return undefined;
+  const address = parseServerAddress(url, passwordFile);
+  return { address, login: loginReader(address, { url, passwordFile, file: null }), log };
 }
 
 /** Names a database in messages, without user and password. */

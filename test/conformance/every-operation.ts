@@ -172,6 +172,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   for (const resource of RESOURCES) {
     const page = await store.pages.list(shop.id, resource, 1, null);
     if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
+    await store.pagesFor({ changeCount: 0, branch: "" }).list(shop.id, resource, 1, null);
     await store.pages.changes(shop.id, resource, {}, 1, 0);
     await store.pages.find(shop.id, resource, { id: page?.end?.id ?? "" });
     for (const filter of filtersOf(resource)) {

@@ -119,6 +119,17 @@ export async function startPostgres(
   };
 }
 
+/** Asks a server with a connection of its own. @returns the first column of the first row */
+export async function askServer(url: string, text: string): Promise<string> {
+  const sql = new SQL(url, { max: 1, prepare: false });
+  try {
+    const [row] = (await sql.unsafe(text)) as Record<string, string>[];
+    return Object.values(row ?? {})[0] ?? "";
+  } finally {
+    await sql.close({ timeout: 0 });
+  }
+}
+
 /** A port of this machine that nobody uses. */
 export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });

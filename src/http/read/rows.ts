@@ -5,7 +5,8 @@ import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
-import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
+import type { ChangePage, RowPage } from "../../store/port/pages.ts";
+import type { Store } from "../../store/port/store.ts";
 import type { PageInfo } from "../answers.ts";
 import { refusals } from "../refusals.ts";
 import { respondNotFound } from "../respond.ts";
@@ -17,7 +18,7 @@ const BEGIN = '{"data":[';
 const encoder = new TextEncoder();
 
 interface ListDependencies {
-  pages: PageStore;
+  pagesFor: Store["pagesFor"];
   checkpoints: Checkpoints;
   api: ReadApi;
   /** The address of the server in links; null for links without it. */
@@ -26,14 +27,16 @@ interface ListDependencies {
 
 /** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
 export function createListHandler(resource: Resource, dependencies: ListDependencies): RouteHandler {
-  const { pages, checkpoints, api, publicUrl } = dependencies;
+  const { pagesFor, checkpoints, api, publicUrl } = dependencies;
   /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
   function readList(
     url: string,
-    { shopId, branch }: KeyOwner,
+    owner: KeyOwner,
     { limit, filter, form }: ListQuery,
     after: Position | null,
   ): Awaitable<Content> {
+    const { shopId, branch } = owner;
+    const pages = pagesFor(owner);
     const found =
       filter === undefined
         ? pages.list(shopId, form, limit, after)
@@ -54,11 +57,12 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   /** Reads a page of changes. @param after number of the last change that the client knows */
   function readChanges(
     url: string,
-    { shopId, branch }: KeyOwner,
+    owner: KeyOwner,
     { limit, filter = {}, form }: ListQuery,
     after: number,
   ): Awaitable<Content> {
-    return andThen(pages.changes(shopId, form, filter, limit, after), (page) => {
+    const { shopId, branch } = owner;
+    return andThen(pagesFor(owner).changes(shopId, form, filter, limit, after), (page) => {
       // The client knows a change that the shop does not have: a restore or a failover lost it.
       if (after > page.changeCount) throw refusals.badCheckpoint("restored");
       const checkpoint = checkpoints.format({ shopId, resource, branch }, page.reached);
@@ -73,7 +77,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
       if (query.since !== undefined || query.updatedSince !== undefined) {
         return (owner) =>
           andThen(changeNamed(checkpoints, { ...owner, resource }, query), (named) =>
-            andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
+            andThen(named ?? pagesFor(owner).changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
               readChanges(url, owner, query, after),
             ),
           );
@@ -86,15 +90,15 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
 }
 
 /** GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. */
-export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
+export function createRowHandler(resource: Resource, pagesFor: Store["pagesFor"], api: ReadApi): RouteHandler {
   return (request, context) => {
     const { id: name } = context;
     if (!isRowName(resource, name)) return respondNotFound();
     return api.answer(request, context, ({ firstDomain }) => {
       const form = readRowQuery(queryOf(request.url), resource, isStrict(request));
       const named = namedRow(resource, name, firstDomain) ?? {};
-      return ({ shopId }) =>
-        andThen(pages.find(shopId, form, named), (row) => {
+      return (owner) =>
+        andThen(pagesFor(owner).find(owner.shopId, form, named), (row) => {
           if (row === undefined) throw refusals.noRow(resource);
           return { body: encoder.encode(row.json), snapshot: row, headers: {} };
         });

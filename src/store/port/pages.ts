@@ -17,10 +17,20 @@ export function resourceOf(form: RowForm): Resource {
   return form === "subscriptionsWithFields" ? "subscriptions" : form;
 }
 
+/** Names the state of a shop's rows: two servers with the same change and branch have the same rows. */
+export interface ChangeState {
+  /** The number of the shop's last change. */
+  changeCount: number;
+  /** The branch of the shop's changes. */
+  branch: string;
+}
+
 /** Which state of a shop was read. */
 export interface Snapshot {
   /** The number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;
+  /** The branch of that change. Only an engine with standbys returns it. */
+  branch?: string;
   /** The number of the resource's last change, in the same snapshot; 0 without rows. */
   lastChange: number;
   /** JSON array of the keys of custom fields that were left out; undefined if none were. */

@@ -10,7 +10,7 @@ import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
 import type { NodeStore } from "./nodes.ts";
 import type { OrderStageStore } from "./order-stages.ts";
-import type { PageStore } from "./pages.ts";
+import type { ChangeState, PageStore } from "./pages.ts";
 import type { PersonStore } from "./people.ts";
 import type { RowHistoryStore } from "./row-history.ts";
 import type { SessionStore } from "./sessions.ts";
@@ -82,6 +82,11 @@ export interface Store {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   pages: PageStore;
+  /**
+   * Returns the pages for one request, which may come from a standby.
+   * @param state of the shop at the time of the request: no page shows an earlier one
+   */
+  pagesFor(state: ChangeState): PageStore;
   connections: ConnectionStore;
   inbox: InboxStore;
   syncs: SyncStore;

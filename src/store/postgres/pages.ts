@@ -11,7 +11,7 @@ import {
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageRow, type PageStore, ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
 import type { Database } from "./database.ts";
-import { changeScan, hasRow, listScan, rowWithFields, scan, snapshotOf } from "./row-scans.ts";
+import { changeScan, hasRow, listScan, rowWithFields, scan, snapshotIn, snapshotOf } from "./row-scans.ts";
 
 /** The result of the query for a page with large rows. */
 interface CutPageRow extends Omit<PageQueryRow, "n"> {
@@ -38,9 +38,8 @@ export function pageStore(db: Database): PageStore {
       const cut = edgeRowCount(after);
       const wanted = limit + cut;
       const found = await db.get<PageQueryRow>(small, [shopId, at, id, wanted]);
-      const { rows: bytes, n: count, joined, changeCount, lastChange } = found ?? NO_ROWS;
-      if (joined === count)
-        return cutPage({ bytes, count, wanted, snapshot: { changeCount, lastChange } }, resource, after);
+      const { rows: bytes, n: count, joined } = found ?? NO_ROWS;
+      if (joined === count) return cutPage({ bytes, count, wanted, snapshot: snapshotIn(found) }, resource, after);
       const fits = await db.get<CutPageRow>(fitting, [shopId, at, id, wanted, cut]);
       const fewer = Math.min(wanted, (fits?.fitting ?? 0) + cut);
       return cutPage(
@@ -48,7 +47,7 @@ export function pageStore(db: Database): PageStore {
           bytes: fits?.rows ?? null,
           count: fits?.joined ?? 0,
           wanted: fewer,
-          snapshot: { changeCount: fits?.changeCount ?? 0, lastChange: fits?.lastChange ?? 0 },
+          snapshot: snapshotIn(fits),
         },
         resource,
         after,

@@ -23,6 +23,7 @@ import { checkKeyStays, nodeStore } from "./nodes.ts";
 import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
+import { openStandby, type StandbyOptions } from "./standby.ts";
 import { startError } from "./start-errors.ts";
 
 export interface PostgresOptions {
@@ -38,6 +39,8 @@ export interface PostgresOptions {
   sleep: (ms: number) => Promise<void>;
   /** How long the server may be silent. */
   deadlineMs?: number;
+  /** A server from which pages are read. */
+  standby?: StandbyOptions | undefined;
   /** Whether to refuse a database without data. Otherwise the tables are made. */
   mustExist?: boolean;
   /** Called after an upgrade of the schema. */
@@ -102,7 +105,12 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     // For exports: they search all rows of a shop for data about a person.
     const slow = openConnections({ ...one("exports"), deadlineMs: SLOW_DEADLINE_MS });
     const vault = await openOwnVault(db, options);
-    return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), { random, node });
+    const epochs = await openEpoch(db, random);
+    const store = storeOf({ db, beats, checks, slow }, vault, epochs, { random, node });
+    if (options.standby === undefined) return store;
+    const standby = await openStandby(options.standby, { ...options, ...store, db });
+    const close = async () => void (await Promise.all([store.close(), standby.close()]));
+    return { ...store, pagesFor: standby.pagesFor, close };
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -134,11 +142,13 @@ function storeOf(
 ): Store {
   const resources = { db: quietDatabase(db), slow: quietDatabase(slow), vault, random };
   const { deliveryLog, inboxItems, ...stores } = quietStores(resources);
+  const pages = withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db)));
   return {
     ...stores,
     mirror: mirrorStore(db, random, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
-    pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(db))),
+    pages,
+    pagesFor: () => pages,
     inbox: { ...inboxQueues(db), ...inboxItems },
     audited: (shopId, entry) => auditedStores(resources, shopId, entry),
     nodes: nodeStore({ beats, db }, { id: node, fingerprint: vault.fingerprint }),

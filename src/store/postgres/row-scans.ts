@@ -17,9 +17,16 @@ import type { Queries } from "./database.ts";
 /** Returns SQL of the columns of a `Snapshot`, which a statement reads together with its rows. The shop is $1. */
 export function snapshotOf(resource: Resource): string {
   return `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8 AS "changeCount",
+    (SELECT branch FROM shop_changes WHERE shop_id = $1::bigint) AS branch,
     coalesce(
       (SELECT max(number) FROM changes WHERE shop_id = $1::bigint AND resource = '${resource}'), 0
     )::float8 AS "lastChange"`;
+}
+
+/** Takes these columns out of a row of the result. */
+export function snapshotIn(row: Partial<Snapshot> | undefined): Snapshot {
+  const { changeCount = 0, lastChange = 0, branch = "" } = row ?? {};
+  return { changeCount, lastChange, branch };
 }
 
 /** A SELECT of `at`, `id`, `json`, and its order. The shop is $1. */
@@ -118,7 +125,7 @@ export async function scan(
   return {
     // If the last scanned row matches, it is listed twice: with its JSON, and as the end of the scan.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
-    snapshot: { changeCount: found[0]?.changeCount ?? 0, lastChange: found[0]?.lastChange ?? 0 },
+    snapshot: snapshotIn(found[0]),
   };
 }
 

@@ -26,10 +26,16 @@ export interface ServerKind {
 /**
  * Checks a server before its first use.
  * @param now epoch milliseconds of this machine
+ * @param isStandby whether the server may be a standby. Nothing depends on the clock of a standby.
  * @throws SdsError `failed` for an unusable server; the driver's error if no connection is possible
  */
-export async function checkServer(address: ServerAddress, deadlineMs: number, now: () => number): Promise<ServerKind> {
-  const options = { address, deadlineMs, isPooled: false };
+export async function checkServer(
+  address: ServerAddress,
+  deadlineMs: number,
+  now: () => number,
+  { isStandby = false } = {},
+): Promise<ServerKind> {
+  const options = { address, deadlineMs, isPooled: false, isStandby };
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
@@ -41,7 +47,10 @@ export async function checkServer(address: ServerAddress, deadlineMs: number, no
 }
 
 /** Checks the server. @returns whether a pooler shares our two connections, or has dropped their settings */
-async function sessionsAreShared(options: ConnectionOptions, now: () => number): Promise<boolean> {
+async function sessionsAreShared(
+  options: ConnectionOptions & { isStandby: boolean },
+  now: () => number,
+): Promise<boolean> {
   const [first, second] = [connect(options), connect(options)];
   const deadline = createDeadline(options.deadlineMs, () => {});
   try {
@@ -53,8 +62,9 @@ async function sessionsAreShared(options: ConnectionOptions, now: () => number):
 
   async function checkSessions(first: SQL, second: SQL): Promise<boolean> {
     const name = nameOf(options.address);
-    checkFacts(await factsOf(first), name);
-    await checkClock(first, name, now);
+    const facts = await factsOf(first);
+    checkFacts(options.isStandby ? { ...facts, readOnly: "off" } : facts, name);
+    if (!options.isStandby) await checkClock(first, name, now);
     if (await haveSameBackend([first, second])) {
       await checkTransactions(first, name);
       return true;

@@ -104,8 +104,10 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { folder, busyTimeo
     pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quiet)),
     inbox: { ...inboxQueues(db), ...inboxItems },
   };
+  const stored = withStoreErrorsInParts(parts, remedies);
   return {
-    ...withStoreErrorsInParts(parts, remedies),
+    ...stored,
+    pagesFor: () => stored.pages,
     audited: (shopId, entry) => withStoreErrorsInParts(auditedStores(resources, shopId, entry), remedies),
     nodes: null,
     ...epochs,

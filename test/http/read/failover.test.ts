@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { SQL } from "bun";
 import { apply, type TestApp, type TestShop, temporaryFolder, testApp } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
 import { openDatabase, withPort } from "../../support/postgres-connections.ts";
-import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
+import { askServer, type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { customer, gid } from "../../support/records.ts";
 
@@ -39,15 +38,6 @@ async function readShop(app: TestApp, added: TestShop) {
   };
 }
 
-async function query(url: string, text: string): Promise<Record<string, string>> {
-  const sql = new SQL(url, { max: 1 });
-  try {
-    return (await sql.unsafe(text))[0];
-  } finally {
-    await sql.close({ timeout: 0 });
-  }
-}
-
 const gidsOf = (...numbers: number[]) => numbers.map((n) => gid.customer(n)).sort();
 
 describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
@@ -73,9 +63,9 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
       reader,
       /** Waits until the standby has everything. */
       async inSync() {
-        const { lsn } = await query(first.url, "SELECT pg_current_wal_lsn()::text AS lsn");
-        const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text AS done`;
-        await eventually(async () => (await query(second.url, replayed))["done"] === "true");
+        const lsn = await askServer(first.url, "SELECT pg_current_wal_lsn()::text");
+        const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text`;
+        await eventually(async () => (await askServer(second.url, replayed)) === "true");
       },
       /** Starts another node. @returns what its readers get */
       async restarted() {
@@ -87,7 +77,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
       async failOver() {
         await first.stop("SIGKILL");
         await second.start();
-        await query(second.url, "SELECT pg_promote()");
+        await askServer(second.url, "SELECT pg_promote()");
         proxy.target = portOf(second.url);
       },
     };

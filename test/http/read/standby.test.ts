@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { apply, temporaryFolder, testApp } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { withPort } from "../../support/postgres-connections.ts";
+import { askServer, startPostgres } from "../../support/postgres-process.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
+import { customer } from "../../support/records.ts";
+
+const portOf = (url: string) => Number(new URL(url).port);
+
+interface PageBody {
+  data?: { id: string }[];
+  page?: { nextCursor: string };
+}
+
+/** A program that reads from a standby, with both servers behind proxies that count. */
+async function readingApp() {
+  const primary = await startPostgres({ max_connections: 60 });
+  await primary.stop();
+  const standby = await startPostgres({ max_connections: 60 }, primary);
+  await primary.start();
+  afterTest(() => Promise.all([primary.stop("SIGKILL"), standby.stop("SIGKILL")]));
+  const toPrimary = await startFaultyProxy(portOf(primary.url));
+  const toStandby = await startFaultyProxy(portOf(standby.url));
+  const masterKeyFile = join(temporaryFolder(), "master.key");
+  const env = { SDS_DATABASE_URL: withPort(primary.url, toPrimary.port), SDS_MASTER_KEY_FILE: masterKeyFile };
+  const plain = await testApp(env);
+  const added = await plain.addShop();
+  const add = (...numbers: number[]) =>
+    apply(
+      plain.app,
+      added.shop,
+      numbers.map((n) => customer(n)),
+      plain.clock.now(),
+    );
+  await add(1, 2, 3);
+  /** Waits until the standby has everything. */
+  async function inSync(): Promise<void> {
+    const lsn = await askServer(primary.url, "SELECT pg_current_wal_lsn()::text");
+    const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text`;
+    await eventually(async () => (await askServer(standby.url, replayed)) === "true");
+  }
+  await inSync();
+  const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: withPort(standby.url, toStandby.port) });
+
+  /** A page of this shop: its parts, and whether the standby was asked. */
+  async function get(path: string, app = reading) {
+    const before = toStandby.trips;
+    const response = await app.request(`/api/v1/${path}`, { headers: { Authorization: `Bearer ${added.key}` } });
+    const { status, headers } = response;
+    const page = { status, etag: headers.get("etag"), body: (await response.json()) as PageBody };
+    return { page, checkpoint: headers.get("x-checkpoint") ?? "", isOfStandby: toStandby.trips > before };
+  }
+
+  let asked = 0;
+  /** Reads all rows, by a path that no kept answer has. */
+  async function rows() {
+    asked += 1;
+    const { page, isOfStandby } = await get(`customers?time=${asked}`);
+    return { rows: page.body.data?.length, isOfStandby };
+  }
+  return { ...{ standby, plain, reading, added, add, inSync, get, rows } };
+}
+
+describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
+  test("answer as the primary does", async () => {
+    const { get, plain } = await readingApp();
+    const { page, checkpoint } = await get("customers?limit=2", plain);
+    const nextCursor = page.body.page?.nextCursor ?? "";
+    const id = page.body.data?.[0]?.id;
+    for (const path of [
+      "customers",
+      `customers?limit=2&cursor=${encodeURIComponent(nextCursor)}`,
+      `customers?shopifyId=${encodeURIComponent("gid://shopify/Customer/2")}`,
+      `customers?since=${encodeURIComponent(checkpoint)}`,
+      "customers?updatedSince=2020-01-01T00:00:00Z",
+      `customers/${id}`,
+      "orders",
+    ]) {
+      const found = await get(path);
+      expect({ ...found, checkpoint: "" }).toEqual({ ...(await get(path, plain)), checkpoint: "", isOfStandby: true });
+      expect(found.page.status).toBe(200);
+    }
+    // The primary decides that there is no such row.
+    expect((await get("customers/cus_aaaaaaaaaaaaaaaaaaaaaaaa")).page.status).toBe(404);
+    expect((await get("customers?cursor=2026-01-01T00%3A00%3A00.000Z~cus_aaaaaaaaaaaaaaaaaaaaaaaa")).page.status).toBe(
+      400,
+    );
+  });
+
+  test("show each commit at once, and a revoked key works nowhere", async () => {
+    const { get, rows, add, standby, added, plain, inSync } = await readingApp();
+    expect(await rows()).toEqual({ rows: 3, isOfStandby: true });
+    await askServer(standby.url, "SELECT pg_wal_replay_pause()");
+    await add(4);
+    expect(await rows()).toEqual({ rows: 4, isOfStandby: true });
+    // The standby did not catch up, so it is left alone for a moment.
+    expect(await rows()).toEqual({ rows: 4, isOfStandby: false });
+    await askServer(standby.url, "SELECT pg_wal_replay_resume()");
+    await inSync();
+    await eventually(async () => (await rows()).isOfStandby);
+    await askServer(standby.url, "SELECT pg_wal_replay_pause()");
+    await plain.app.store.keys.revoke(added.shop.id, added.keyId, plain.clock.now());
+    expect((await get("customers")).page.status).toBe(401);
+  });
+
+  test("wait for a standby that is a little late", async () => {
+    const { rows, add, standby } = await readingApp();
+    await askServer(standby.url, "SELECT pg_wal_replay_pause()");
+    await add(4);
+    const [found] = await Promise.all([rows(), askServer(standby.url, "SELECT pg_wal_replay_resume()")]);
+    expect(found).toEqual({ rows: 4, isOfStandby: true });
+    // It was in time, so it is asked at once the next time.
+    expect(await rows()).toEqual({ rows: 4, isOfStandby: true });
+  });
+
+  test("go to the primary while the standby is away, and say so once", async () => {
+    const { rows, standby, reading } = await readingApp();
+    await standby.stop("SIGKILL");
+    for (let n = 0; n < 3; n += 1) expect(await rows()).toMatchObject({ rows: 3 });
+    const lines = () => reading.logged.filter((line) => line.includes("standby"));
+    expect(lines()).toEqual([expect.stringContaining("cannot read pages from the standby; the primary is asked")]);
+    await standby.start();
+    await eventually(async () => (await rows()).isOfStandby && lines().length === 2);
+    expect(lines()[1]).toContain("pages are read from the standby again");
+  });
+
+  test("are refused from a server that is no standby of the database", async () => {
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    const [url, other] = [await emptyDatabase(), await emptyDatabase()];
+    await testApp({ SDS_DATABASE_URL: other, SDS_MASTER_KEY_FILE: masterKeyFile });
+    const starting = testApp({
+      SDS_DATABASE_URL: url,
+      SDS_DATABASE_READ_URL: other,
+      SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key"),
+    });
+    expect(starting).rejects.toThrow("of SDS_DATABASE_READ_URL is no standby of the database");
+    await starting.catch(() => undefined);
+  });
+});
