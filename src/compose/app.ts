@@ -145,7 +145,7 @@ function openHttp(
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
   const checkpoints = createCheckpoints({ ...store, ...shops, shopIds, now });
-  const lists = { pagesFor: store.pagesFor, checkpoints, api: readApi, publicUrl: config.publicUrl };
+  const lists = { pagesFor: store.pagesFor, checkpoints, api: readApi, publicUrl: config.publicUrl, log };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const appSecrets = createAppSecrets(config.platformSecretFile);

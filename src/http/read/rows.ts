@@ -3,6 +3,7 @@ import type { CheckpointScope, Checkpoints } from "../../domain/pages/checkpoint
 import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
 import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import type { Log } from "../../lib/log.ts";
 import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { ChangePage, RowPage } from "../../store/port/pages.ts";
@@ -23,11 +24,13 @@ interface ListDependencies {
   api: ReadApi;
   /** The address of the server in links; null for links without it. */
   publicUrl: string | null;
+  log: Log;
 }
 
 /** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
 export function createListHandler(resource: Resource, dependencies: ListDependencies): RouteHandler {
-  const { pagesFor, checkpoints, api, publicUrl } = dependencies;
+  const { pagesFor, checkpoints, api, publicUrl, log } = dependencies;
+  const refuseCheckpoint = checkpointRefusals(resource, log);
   /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
   function readList(
     url: string,
@@ -63,8 +66,8 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   ): Awaitable<Content> {
     const { shopId, branch } = owner;
     return andThen(pagesFor(owner).changes(shopId, form, filter, limit, after), (page) => {
-      // The client knows a change that the shop does not have: a restore or a failover lost it.
-      if (after > page.changeCount) throw refusals.badCheckpoint("restored");
+      // The client knows a change that the shop does not have.
+      if (after > page.changeCount) throw refuseCheckpoint(owner, "restored");
       const checkpoint = checkpoints.format({ shopId, resource, branch }, page.reached);
       return contentOf({ url, publicUrl }, limit, page, page.hasMore ? checkpoint : null, checkpoint);
     });
@@ -76,10 +79,12 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
       const query = readListQuery(queryOf(url), resource, admitted.firstDomain, isStrict(request));
       if (query.since !== undefined || query.updatedSince !== undefined) {
         return (owner) =>
-          andThen(changeNamed(checkpoints, { ...owner, resource }, query), (named) =>
-            andThen(named ?? pagesFor(owner).changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
-              readChanges(url, owner, query, after),
-            ),
+          andThen(
+            changeNamed(checkpoints, { ...owner, resource }, query, (each) => refuseCheckpoint(owner, each)),
+            (named) =>
+              andThen(named ?? pagesFor(owner).changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
+                readChanges(url, owner, query, after),
+              ),
           );
       }
       const after = query.cursor === undefined ? null : parseCursor(query.cursor);
@@ -87,6 +92,18 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
       if (after !== null && !isRowName(resource, after.id)) throw refusals.badCursor(problemOfId(after.id));
       return (owner) => readList(url, owner, query, after);
     });
+}
+
+/** Makes the refusals of checkpoints. The log tells once for each shop that its readers have lost changes. */
+function checkpointRefusals(resource: Resource, log: Log): (owner: KeyOwner, reason: CursorProblem) => SdsError {
+  const logged = new Set<number>();
+  return ({ shopId, domain }, reason) => {
+    if (reason === "restored" && !logged.has(shopId)) {
+      logged.add(shopId);
+      log.warn("a reader has changes that the database lost in a restore or a failover", { shop: domain, resource });
+    }
+    return refusals.badCheckpoint(reason);
+  };
 }
 
 /** GET /api/v1/{resource}/{id}: answers with one row, by its internal id or its gid. */
@@ -114,8 +131,9 @@ function changeNamed(
   checkpoints: Checkpoints,
   scope: CheckpointScope,
   { since, cursor }: ListQuery,
+  refuseCheckpoint: (reason: CursorProblem) => SdsError,
 ): Awaitable<number | undefined> {
-  const begin = since === undefined ? undefined : numberOf(checkpoints, scope, since, refusals.badCheckpoint);
+  const begin = since === undefined ? undefined : numberOf(checkpoints, scope, since, refuseCheckpoint);
   if (cursor === undefined) return begin;
   return andThen(begin, (first = 0) =>
     andThen(numberOf(checkpoints, scope, cursor, refusals.badCursor), (number) => {

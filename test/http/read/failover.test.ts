@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
     const added = await app.addShop();
     const reader = await readShop(app, added);
     return {
-      reader,
+      ...{ app, reader },
       /** Waits until the standby has everything. */
       async inSync() {
         const lsn = await askServer(first.url, "SELECT pg_current_wal_lsn()::text");
@@ -72,6 +72,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
         const other = await testApp(env);
         return readShop(other, { ...added, get: getOf(other, added) });
       },
+      countBranches: () => askServer(env.SDS_DATABASE_URL, "SELECT count(*)::text FROM former_branches"),
       loseStandby: () => second.stop("SIGKILL"),
       /** Kills the primary, and moves the address to the promoted standby. */
       async failOver() {
@@ -84,7 +85,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
   }
 
   test("that lost commits, readers of these are told to begin anew, and others go on", async () => {
-    const { reader, restarted, inSync, loseStandby, failOver } = await replicated();
+    const { app, reader, restarted, inSync, loseStandby, failOver } = await replicated();
     await reader.add(1, 2, 3);
     const kept = await reader.get("");
     await inSync();
@@ -96,6 +97,10 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
 
     // Before the first commit, the lost numbers are missing.
     expect(await reader.since(lost.checkpoint)).toEqual(restored);
+    expect(await reader.since(lost.checkpoint)).toEqual(restored);
+    expect(app.logged.filter((line) => line.includes("failover"))).toEqual([
+      expect.stringContaining("a reader has changes that the database lost in a restore or a failover"),
+    ]);
     expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: [] });
     // Then they are given a second time.
     await reader.add(6, 7);
@@ -111,15 +116,18 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
   });
 
   test("that lost nothing, all readers go on", async () => {
-    const { reader, inSync, failOver } = await replicated();
+    const { reader, inSync, failOver, countBranches } = await replicated();
     await reader.add(1, 2);
     const early = await reader.get("limit=1");
     await reader.add(3, 4);
     const all = await reader.get("");
     await inSync();
+    expect(await countBranches()).toBe("0");
     await failOver();
     expect(await reader.since(all.checkpoint)).toMatchObject({ status: 200, gids: [] });
-    await reader.add(5, 6);
+    await reader.add(5);
+    await reader.add(6);
+    expect(await countBranches()).toBe("1");
     expect(await reader.since(all.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(5, 6) });
     expect(await reader.since(early.checkpoint)).toMatchObject({ status: 200, gids: gidsOf(3, 4, 5, 6) });
     const { checkpoint } = await reader.get("");

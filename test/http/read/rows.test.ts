@@ -85,7 +85,7 @@ test("a request that waits for its turn while the removal of its shop begins get
     largePages: createLargePages(),
   });
   const checkpoints = createCheckpoints({ ...app.store, ...app.store.shops, shopIds: async () => [], now: clock.now });
-  const lists = { pagesFor: app.store.pagesFor, checkpoints, api: readApi, publicUrl: null };
+  const lists = { pagesFor: app.store.pagesFor, checkpoints, api: readApi, publicUrl: null, log };
   const list = createListHandler("customers", lists);
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
   const context = { id: "", isSecure: () => false, client: () => "" };

@@ -128,6 +128,27 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     expect(lines()[1]).toContain("pages are read from the standby again");
   });
 
+  test("do not use a page of another branch", async () => {
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    const url = await emptyDatabase();
+    const env = { SDS_DATABASE_URL: url, SDS_MASTER_KEY_FILE: masterKeyFile };
+    const app = await testApp(env);
+    const { shop, key } = await app.addShop();
+    await apply(app.app, shop, [customer(1), customer(2)], app.clock.now());
+    await app.app.stop();
+    // A former primary, which has other rows under the same numbers.
+    const former = await emptyDatabase(url);
+    await askServer(former, "DELETE FROM customers WHERE json LIKE '%Customer/2%'");
+    const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: former });
+    const countRows = async (path: string) => {
+      const response = await reading.request(path, { headers: { Authorization: `Bearer ${key}` } });
+      return ((await response.json()) as PageBody).data?.length;
+    };
+    expect(await countRows("/api/v1/customers")).toBe(1);
+    await askServer(url, "UPDATE shop_changes SET branch = 'later'");
+    expect(await countRows("/api/v1/customers")).toBe(2);
+  });
+
   test("are refused from a server that is no standby of the database", async () => {
     const masterKeyFile = join(temporaryFolder(), "master.key");
     const [url, other] = [await emptyDatabase(), await emptyDatabase()];
