@@ -19,6 +19,8 @@ export interface Config {
   port: number;
   /** Scheme, host and port in links to the settings page; null if not set. */
   publicUrl: string | null;
+  /** Where the other nodes of the database reach this one; null if they cannot. */
+  nodeUrl: string | null;
   /** Networks of trusted proxies, which tell the client's address. Proxies on this machine are always trusted. */
   trustedProxies: Networks;
   masterKeyFile: string;
@@ -51,36 +53,6 @@ export interface Config {
   logRequests: boolean;
   logLevel: LogLevel;
 }
-
-/** The names of all settings (docs/operating.md, "Settings"). */
-export const SETTING_NAMES: readonly string[] = [
-  "SDS_ALERT_URL",
-  "SDS_DATA",
-  "SDS_DATABASE_READ_URL",
-  "SDS_DATABASE_URL",
-  "SDS_DATABASE_URL_FILE",
-  "SDS_DELIVERY_CONCURRENCY",
-  "SDS_DELIVERY_PER_SHOP",
-  "SDS_DELIVERY_TIMEOUT",
-  "SDS_EGRESS_ALLOW",
-  "SDS_HOST",
-  "SDS_KEEP_DELIVERED",
-  "SDS_KEY_FILE",
-  "SDS_LOG",
-  "SDS_LOG_REQUESTS",
-  "SDS_MASTER_KEY_FILE",
-  "SDS_METRICS",
-  "SDS_PLATFORM_CLIENT_ID",
-  "SDS_PLATFORM_SECRET_FILE",
-  "SDS_PLATFORM_URL",
-  "SDS_PORT",
-  "SDS_PUBLIC_URL",
-  "SDS_RATE_LIMIT",
-  "SDS_RETRY_WAITS",
-  "SDS_SHOP",
-  "SDS_SMTP_URL_FILE",
-  "SDS_TRUSTED_PROXIES",
-];
 
 export interface RateLimit {
   perSecond: number;
@@ -119,7 +91,8 @@ export function readConfig(flags: Flags, env: Environment): Config {
     shop: set("SDS_SHOP") ?? null,
     host: nonEmpty("--host", flags.host) ?? set("SDS_HOST") ?? "127.0.0.1",
     port: readPort(flags, env),
-    publicUrl: readPublicUrl(env["SDS_PUBLIC_URL"]),
+    publicUrl: readOrigin("SDS_PUBLIC_URL", env["SDS_PUBLIC_URL"]),
+    nodeUrl: readOrigin("SDS_NODE_URL", env["SDS_NODE_URL"]),
     trustedProxies: readNetworks("SDS_TRUSTED_PROXIES", env["SDS_TRUSTED_PROXIES"] ?? ""),
     masterKeyFile: resolve(set("SDS_MASTER_KEY_FILE") ?? join(data, "master.key")),
     database: readDatabase(env),
@@ -166,12 +139,12 @@ function readSwitch(name: string, text: string): boolean {
 }
 
 /** Refuses an address with a path, because cookies and links of the settings page begin at /admin. */
-function readPublicUrl(text: string | undefined): string | null {
+function readOrigin(name: string, text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
   const isOrigin = isHttp(url) && text.replace(/\/$/, "").toLowerCase() === url.origin;
   if (isOrigin) return url.origin;
-  throw invalid(`SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
+  throw invalid(`${name} is "${text}": it must be an address like https://sds.example.com, without a path`);
 }
 
 /** The engine checks the address. Messages do not repeat the address, because it may hold a password. */

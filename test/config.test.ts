@@ -38,6 +38,7 @@ test("without flags and environment, all settings have their documented defaults
     host: "127.0.0.1",
     port: 8080,
     publicUrl: null,
+    nodeUrl: null,
     trustedProxies: [],
     masterKeyFile: resolve("data/master.key"),
     database: null,

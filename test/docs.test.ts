@@ -167,7 +167,7 @@ test("the pages and headings that the code cites exist", async () => {
 
 test("the settings in docs/operating.md are those that the program reads", async () => {
   const names = (text: string) => [...new Set(text.match(/\bSDS_[A-Z_]+/g))].sort();
-  const config = names(await read("src/config.ts"));
+  const config = names((await read("src/config.ts")) + (await read("src/setting-names.ts")));
   expect(config).not.toBeEmpty();
   expect(names(page("src/docs/operating.md"))).toEqual(config);
 });

@@ -24,7 +24,7 @@ const FLOORS: Record<string, number> = {
   cli: 8,
 };
 /** The floor of each file that lies directly in `src/`. */
-const FILES: Record<string, number> = { "config.ts": 2, "main.ts": 9 };
+const FILES: Record<string, number> = { "setting-names.ts": 1, "config.ts": 2, "main.ts": 9 };
 
 interface SourceFile {
   path: string;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { type FaultyProxy, openFaultyProxy } from "../../test/support/network-faults.ts";
+import { freePort } from "../../test/support/postgres-process.ts";
 import type { ClusterNode } from "./cluster-traffic.ts";
 import { compiledProgram, type Server } from "./program.ts";
 
@@ -29,12 +30,14 @@ export async function openNode(
   const proxy = await openFaultyProxy(Number(new URL(databaseUrl).port));
   const proxiedUrl = new URL(databaseUrl);
   proxiedUrl.port = String(proxy.port);
+  const port = freePort();
   const clock = CLOCKS[index];
   const fakeTime = { LD_PRELOAD: FAKE_TIME, FAKETIME: clock ?? "", FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   const program = compiledProgram(folder, {
     ...env,
     ...(clock !== undefined && existsSync(FAKE_TIME) && fakeTime),
     SDS_DATABASE_URL: proxiedUrl.href,
+    SDS_NODE_URL: `http://127.0.0.1:${port}`,
   });
   const node: FaultyNode = {
     proxy,
@@ -43,7 +46,7 @@ export async function openNode(
     faults: 0,
     address: () => node.server?.url ?? "",
     async start() {
-      node.server = await program.serve();
+      node.server = await program.serve([], port);
       node.isHealthy = true;
     },
     async kill() {

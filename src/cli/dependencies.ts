@@ -55,15 +55,17 @@ export function programCommand(): string[] {
 const DEFAULT_FETCHES = 256;
 /** Fetches reserved for work other than deliveries. */
 const SPARE_FETCHES = 32;
+/** Fetches reserved for posts that are passed on to another node. */
+const FORWARDED_POSTS = 256;
 
 /**
  * Allows enough concurrent fetches for the configured deliveries. Bun queues the fetches above its limit, so hanging
  * endpoints would delay all others. Only an environment variable raises the limit. So the process restarts itself with
  * the variable (exec, the process id stays).
  */
-export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
+export function raiseFetchLimit({ deliveryConcurrency, nodeUrl }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";
-  const needed = deliveryConcurrency + SPARE_FETCHES;
+  const needed = deliveryConcurrency + SPARE_FETCHES + (nodeUrl === null ? 0 : FORWARDED_POSTS);
   if (Number(process.env[name] ?? DEFAULT_FETCHES) >= needed) return;
   process.execve?.(process.execPath, [...programCommand(), ...process.argv.slice(2)], {
     ...INITIAL_ENVIRONMENT,

@@ -1,6 +1,6 @@
 import type { Command, Option } from "commander";
 import { version } from "../../package.json";
-import { SETTING_NAMES } from "../config.ts";
+import { SETTING_NAMES } from "../setting-names.ts";
 import type { SdsCommand } from "./command.ts";
 import { printLine } from "./print.ts";
 

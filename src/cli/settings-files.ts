@@ -1,9 +1,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Environment, SETTING_NAMES } from "../config.ts";
+import type { Environment } from "../config.ts";
 import { codeOf, invalid, isForbidden, messageOf } from "../domain/error.ts";
 import { nearest } from "../lib/similar.ts";
 import { rightsProblem } from "../lib/users.ts";
+import { SETTING_NAMES } from "../setting-names.ts";
 
 /** Settings of all commands on this machine, below those of a data folder. A package installs it. */
 const SYSTEM_FILE = "/etc/sds/sds.env";

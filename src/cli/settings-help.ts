@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SETTING_NAMES } from "../config.ts";
+import { SETTING_NAMES } from "../setting-names.ts";
 
 const COLUMNS = 80;
 const STORE = ["SDS_DATA", "SDS_DATABASE_URL", "SDS_DATABASE_URL_FILE", "SDS_MASTER_KEY_FILE"];

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { SETTING_NAMES } from "../config.ts";
 import { currentUser, ownerName } from "../lib/users.ts";
+import { SETTING_NAMES } from "../setting-names.ts";
 import type { SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { INITIAL_ENVIRONMENT, programCommand } from "./dependencies.ts";

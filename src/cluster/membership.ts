@@ -1,7 +1,7 @@
 import { PARTITIONS, partitionOf } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
 import { addTo } from "../lib/slots.ts";
-import type { NodeStore } from "../store/port/nodes.ts";
+import type { LiveNode, NodeStore } from "../store/port/nodes.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
 /** Decides which background work this process does. If several nodes share the database, each node does a part. */
@@ -10,6 +10,8 @@ export interface Membership {
   mayBegin(shopId: number): boolean;
   /** Whether this node is the leader, which does the work that a single node does for all shops. */
   readonly isLeader: boolean;
+  /** Where to send what is best done by the node that works for the shop; undefined for this node. */
+  ownerUrl(shopId: number): string | undefined;
   /** The number of nodes that were alive at the last beat, including this node; 0 before the first beat. */
   readonly nodes: number;
   /**
@@ -42,6 +44,7 @@ export function soleMember(): Membership {
   return {
     mayBegin: () => true,
     isLeader: true,
+    ownerUrl: () => undefined,
     nodes: 1,
     beginUnlessMoving: () => () => {},
     beginAlways: () => () => {},
@@ -75,20 +78,19 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
   const begun = createRunning();
   let isLeaving = false;
   let beating: Promise<void> = Promise.resolve();
-  let alive: readonly string[] = [];
+  let alive: readonly LiveNode[] = [];
 
   const isOwn = (partition: number) => !isLeaving && leased.has(partition) && clock() < validUntil;
 
   async function exchange(): Promise<void> {
     const beganAt = clock();
-    noteNodes((await nodes.beat()).toSorted());
+    noteNodes(await nodes.beat());
     const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
     // Forget released partitions before the request: if its answer is lost, another node may already have leased them.
     leased = leased.difference(released);
-    // A partition may come back while work from before its move still runs. It is leased only after that work has
-    // ended.
+    // A partition that comes back is leased only after the work from before its move has ended.
     const renewed = busy.union(begun.partitions().intersection(wanted));
     const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));
@@ -96,11 +98,11 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     if (leased.difference(before).size > 0) onGained();
   }
 
-  /** @param ids sorted */
-  function noteNodes(ids: readonly string[]): void {
-    if (ids.length === alive.length && ids.every((id, index) => id === alive[index])) return;
-    if (alive.length > 0) log.info("the nodes of this database changed", { nodes: ids.length });
-    alive = ids;
+  function noteNodes(live: readonly LiveNode[]): void {
+    const [before, ids] = [idsOf(alive), idsOf(live)];
+    alive = live;
+    if (ids.join() === before.join()) return;
+    if (before.length > 0) log.info("the nodes of this database changed", { nodes: ids.length });
     wanted = partitionsFor(nodes.id, ids);
   }
 
@@ -109,6 +111,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     get isLeader() {
       return isOwn(LEADING_PARTITION);
     },
+    ownerUrl: (shopId) => (isLeaving ? undefined : urlOfOther(partitionOf(shopId), nodes.id, alive)),
     get nodes() {
       return alive.length;
     },
@@ -134,6 +137,16 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
       });
     },
   };
+}
+
+function idsOf(nodes: readonly LiveNode[]): string[] {
+  return nodes.map(({ id }) => id).sort();
+}
+
+/** Returns the URL of the node that should work for a partition; undefined for our own node, and without a URL. */
+function urlOfOther(partition: number, own: string, alive: readonly LiveNode[]): string | undefined {
+  const owner = preferredNode(partition, idsOf(alive));
+  return alive.find(({ id }) => id === owner && id !== own)?.url ?? undefined;
 }
 
 /** Counts running work by partition. */

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Cron } from "croner";
 import { version } from "../../package.json";
+import type { Membership } from "../cluster/membership.ts";
 import type { Config } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
 import { cannotListen, SdsError } from "../domain/error.ts";
@@ -14,6 +15,7 @@ import { createClients } from "../http/client-network.ts";
 import { docsRoutes, respondUnknown } from "../http/docs/routes.ts";
 import { createEntityTags } from "../http/entity-tags.ts";
 import { createIntakeHandler } from "../http/intake.ts";
+import { createForwarder } from "../http/intake-forward.ts";
 import { createOpenApiHandler } from "../http/openapi/document.ts";
 import { createAnswerCache } from "../http/read/answer-cache.ts";
 import { createApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
@@ -101,7 +103,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     fewestPoints: () => work.platform.client.fewestPoints(),
   });
   const work = openWork({ ...resources, membership, observer: monitor?.metrics });
-  const http = openHttp(resources, work, monitor?.metrics);
+  const http = openHttp({ ...resources, membership }, work, monitor?.metrics);
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -122,16 +124,14 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
 
 type Http = ReturnType<typeof openHttp>;
 
+type HttpResources = AppResources & { log: OutageLog; membership: Membership };
+
 /** Creates the routes and the server. The server does not listen yet. */
-function openHttp(
-  { config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog },
-  work: Work,
-  metrics: Metrics | undefined,
-) {
+function openHttp(resources: HttpResources, work: Work, metrics: Metrics | undefined) {
+  const { config, store, random, resolve, now, clock, log } = resources;
   const { gauge, recordWriter, inboxWriter, sender, platform } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
-  const largePages = createLargePages();
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readApi = createReadApi({
@@ -141,15 +141,15 @@ function openHttp(
     entityTags: createEntityTags(version, store.epoch),
     answers: createAnswerCache(),
     readers,
-    largePages,
+    largePages: createLargePages(),
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
   const checkpoints = createCheckpoints({ ...store, ...shops, shopIds, now });
   const lists = { pagesFor: store.pagesFor, checkpoints, api: readApi, publicUrl: config.publicUrl, log };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
-  const appSecrets = createAppSecrets(config.platformSecretFile);
-  const verify = createVerifier(appSecrets);
+  const forward = createForwarder({ ...resources, ownerUrl: resources.membership.ownerUrl });
+  const verify = createVerifier(createAppSecrets(config.platformSecretFile));
   const steadyTime = createSteadyTime(now, clock);
   const page = {
     ...{ store, bodies, recordWriter, now, steadyTime, random, resolve, log },
@@ -165,7 +165,7 @@ function openHttp(
     list: (resource) => createListHandler(resource, lists),
     row: (resource) => createRowHandler(resource, store.pagesFor, readApi),
     shop: createShopHandler(shops, readApi),
-    intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
+    intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge, forward }),
     platformWebhook: createPlatformWebhookHandler({
       bodies,
       verify,
@@ -223,7 +223,7 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
       listen(program);
       reserve.start();
       address = httpAddress(config.host, server.server?.port);
-      store.nodes?.describe({ address, host: hostname(), processId: process.pid, version });
+      store.nodes?.describe({ address, host: hostname(), processId: process.pid, version, url: config.nodeUrl });
       await membership.beat();
       refuseStopped();
       for (const job of jobs) job.resume();

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
+import type { Shop } from "../domain/shop.ts";
 import { splitJson } from "../lib/json.ts";
 import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
@@ -10,6 +11,7 @@ import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { IntakeSecret, ShopStore } from "../store/port/shops.ts";
 import type { IntakeResult } from "./answers.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
+import { FORWARDED, type ForwardPost } from "./intake-forward.ts";
 import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./routes.ts";
@@ -24,21 +26,29 @@ interface Dependencies {
   shops: ShopStore;
   /** Counts the signed posts that are under way, because readers give way to them. */
   load: Pick<LoadGauge, "during">;
+  forward: ForwardPost;
 }
 
 /** POST /intake: takes records from the billing system. Answers after their commit (docs/records.md, The intake). */
-export function createIntakeHandler({ bodies, shops, recordWriter, load }: Dependencies): RouteHandler {
+export function createIntakeHandler({ bodies, shops, recordWriter, load, forward }: Dependencies): RouteHandler {
+  async function commit(shop: Shop, text: string): Promise<IntakeResult> {
+    const records = await readRecords(text);
+    const applied = await load.during(recordWriter.submit({ shop, records }));
+    if ("refused" in applied) throw refusals.badRecord(applied.refused);
+    return { accepted: applied.accepted };
+  }
+
   return async (request, context) => {
     announcedBytes(request, INTAKE_LIMIT);
     // The shop is looked up only after the body was read: the time of a refusal must not tell whether a shop exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: context.client() });
-    const { shop } = await authenticate(shops, request.headers, body.bytes);
-    context.shop = shop.domain;
-    const records = await readRecords(decodeUtf8(body.bytes));
-    const applied = await load.during(recordWriter.submit({ shop, records }));
-    if ("refused" in applied) throw refusals.badRecord(applied.refused);
-    const result: IntakeResult = { accepted: applied.accepted };
+    const signer = await authenticate(shops, request.headers, body.bytes);
+    context.shop = signer.shop.domain;
+    const text = decodeUtf8(body.bytes);
+    if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");
+    const accepted = request.headers.has(FORWARDED) ? undefined : await forward({ signer, text });
+    const result = accepted === undefined ? await commit(signer.shop, text) : { accepted };
     return respond(202, JSON.stringify(result), { "Cache-Control": "no-store" });
   };
 }
@@ -69,11 +79,9 @@ function isSigned(secret: string, body: Uint8Array, header: string): boolean {
 
 /**
  * Reads one record, an array of records, or NDJSON. Other requests run between the slices of a large body.
- * @param text undefined for a body that is not UTF-8
  * @throws SdsError `bad_record` for the first bad record, `too_large` for too many records
  */
-async function readRecords(text: string | undefined): Promise<IncomingRecord[]> {
-  if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");
+async function readRecords(text: string): Promise<IncomingRecord[]> {
   const records: IncomingRecord[] = [];
   let sliceCharacters = 0;
   for (const recordText of splitJson(text)) {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addSettings, parseLine } from "../../src/cli/settings-files.ts";
-import { SETTING_NAMES } from "../../src/config.ts";
+import { SETTING_NAMES } from "../../src/setting-names.ts";
 import { temporaryFolder } from "../support/app.ts";
 
 test.each([

@@ -63,6 +63,23 @@ function owned(member: Membership): number[] {
 }
 
 describe.each(shared)("nodes on one database: $name", (engine) => {
+  test("each node knows where the nodes of other shops are, if they say so", async () => {
+    const { nodes, a, b } = await openNodes(engine, 2);
+    const place = { address: "http://127.0.0.1:1", host: null, processId: null, version: "1" };
+    nodes[0]?.describe({ ...place, url: "http://a.internal:8080" });
+    nodes[1]?.describe({ ...place, url: null });
+    for (let beat = 0; beat < 3; beat += 1) for (const each of [a, b]) await each.beat();
+    const ofA = new Set(owned(a));
+    for (let shop = 0; shop < PARTITIONS; shop += 1) {
+      expect(a.ownerUrl(shop)).toBeUndefined();
+      expect(b.ownerUrl(shop)).toBe(ofA.has(shop) ? "http://a.internal:8080" : undefined);
+    }
+    await a.leave();
+    await b.beat();
+    expect(b.ownerUrl([...ofA][0] ?? 0)).toBeUndefined();
+    expect(soleMember().ownerUrl(1)).toBeUndefined();
+  });
+
   test("the only node works for every shop after its first beat", async () => {
     const { a, gained } = await openNodes(engine, 1);
     expect([owned(a).length, a.isLeader]).toEqual([0, false]);
@@ -155,7 +172,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(others.length).toBeGreaterThan(0);
     // Now the node sees no other node, and asks for all partitions.
     const asked = Promise.withResolvers<void>();
-    first.beat = async () => (await beat()).filter((id) => id !== second.id);
+    first.beat = async () => (await beat()).filter(({ id }) => id !== second.id);
     first.lease = async () => {
       asked.resolve();
       return new Promise(() => undefined);
@@ -211,7 +228,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       await stores[0]?.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, 1);
     for (const [index, node] of nodes.entries()) {
       const place = index === 0 ? { host: "machine 0, rack", processId: 70 } : { host: null, processId: null };
-      node.describe({ address: `http://node-${index}`, ...place, version: "1" });
+      node.describe({ address: `http://node-${index}`, ...place, version: "1", url: null });
     }
     for (let beat = 0; beat < 3; beat += 1) for (const member of [a, b]) await member.beat();
     const { nodes: shown } = await (nodes[0] as NodeStore).status();

@@ -21,6 +21,7 @@ async function setUp() {
         return work;
       },
     },
+    forward: async () => undefined,
     log: createLog("error", { write: () => undefined }, clock.now),
     now: clock.now,
   };

@@ -17,7 +17,7 @@ describe.skipIf(!hasPostgres())("the start of a node", () => {
   test("asks for the balancer's address if there are several nodes, even if the next query fails", async () => {
     const { app, logged, nodes } = await setUp();
     const { beat } = nodes;
-    nodes.beat = async () => [...(await beat()), "node_other"];
+    nodes.beat = async () => [...(await beat()), { id: "node_other", url: null }];
     nodes.status = () => Promise.reject(new Error("the database did not answer"));
     await app.start();
     expect(logged.filter((line) => line.includes("several nodes serve this database"))).toHaveLength(1);

@@ -6,7 +6,12 @@ export interface NodeDescription {
   host: string | null;
   processId: number | null;
   version: string;
+  /** Where the other nodes reach this one; null if they cannot. */
+  url: string | null;
 }
+
+/** A node that is alive. */
+export type LiveNode = Pick<NodeStatus, "id" | "url">;
 
 /** A node: a `serve` process. Several nodes may share the database. */
 export interface NodeStatus extends NodeDescription {
@@ -33,8 +38,8 @@ export interface NodeStore {
   /** Id of this process. Each start has a new one. */
   readonly id: string;
   describe(node: NodeDescription): void;
-  /** Notes that this node is alive. @returns the ids of all live nodes, this one included */
-  beat(): Promise<string[]>;
+  /** Notes that this node is alive. @returns all live nodes, this one included */
+  beat(): Promise<LiveNode[]>;
   /** Changes the leases of this node. @returns the partitions that it now has */
   lease(change: LeaseChange, leaseMs: number): Promise<number[]>;
   /** Releases all leases, and removes the node. */

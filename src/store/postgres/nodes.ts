@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import { PARTITIONS, partitionOf } from "../../domain/shop.ts";
-import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
+import type { LiveNode, NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
 import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";
 import { readMeta } from "./migrate.ts";
@@ -9,8 +9,8 @@ import { readMeta } from "./migrate.ts";
 const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 5_000;
-/** A query for the ids of live nodes. */
-const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
+/** A query for the live nodes. */
+const ALIVE_NODES = `SELECT id, url FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
 /** How long a dead node stays listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
 
@@ -70,30 +70,32 @@ interface OwnNode {
 
 /** @param beats connections for heartbeats only, so that a heartbeat never waits */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id, fingerprint }: OwnNode): NodeStore {
-  let described = { location: "", version: "" };
+  let described: Pick<NodeDescription, "version" | "url"> & { location: string } = {
+    ...{ location: "", version: "", url: null },
+  };
 
   return {
     id,
 
-    describe({ version, ...location }) {
-      described = { location: formatLocation(location), version };
+    describe({ version, url, ...location }) {
+      described = { location: formatLocation(location), version, url };
     },
 
     async beat() {
       // A statement of its own: a lock on `meta` beside one on `nodes` could deadlock with an upgrade.
       await checkKeyStays(beats, fingerprint);
-      const alive = await beats.all<{ id: string }>(
+      const alive = await beats.all<LiveNode>(
         `WITH own AS (
-           INSERT INTO nodes (id, address, version, started_at, heartbeat_at)
-           VALUES ($1::text, $2::text, $3::text, ${DATABASE_NOW}, ${DATABASE_NOW})
-           ON CONFLICT (id) DO UPDATE
-             SET heartbeat_at = excluded.heartbeat_at, address = excluded.address, version = excluded.version
+           INSERT INTO nodes (id, address, version, url, started_at, heartbeat_at)
+           VALUES ($1::text, $2::text, $3::text, $5::text, ${DATABASE_NOW}, ${DATABASE_NOW})
+           ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, address = excluded.address,
+             version = excluded.version, url = excluded.url
          ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $4::bigint)
          ${ALIVE_NODES} AND id <> $1::text`,
-        [id, described.location, described.version, REMEMBERED_MS],
+        [id, described.location, described.version, REMEMBERED_MS, described.url],
       );
       // The statement does not see its own insert, so this node is added here.
-      return [id, ...alive.map((node) => node.id)];
+      return [{ id, url: described.url }, ...alive];
     },
 
     async lease({ wanted, held, released }, leaseMs) {
@@ -119,7 +121,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id,
 
     async status() {
       const nodes = await db.all<Omit<NodeStatus, keyof NodeLocation> & { location: string }>(
-        `SELECT nodes.id, address AS location, version,
+        `SELECT nodes.id, address AS location, version, url,
            started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
            heartbeat_at > ${DATABASE_NOW} - $1::bigint AS "isAlive",
            (SELECT count(*) FROM shops JOIN work_leases ON partition = shops.id % $2::bigint

