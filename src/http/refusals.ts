@@ -13,7 +13,8 @@ const CHECKPOINT_TEXTS: Record<CursorProblem, string> = {
   other_shop: "is from another shop. Use the API key of that shop.",
   other_resource: "is from another resource. Each resource has its own checkpoints.",
   restored:
-    "is from before a restore of the database. Read all pages again, and keep the X-Checkpoint of the first one.",
+    "is from before a restore or a failover of the database. Read all pages again, and keep the X-Checkpoint of the " +
+    "first one.",
   not_issued: "was not issued by this database. Send X-Checkpoint unchanged, URL-encoded.",
 };
 const CURSOR_TEXTS: Record<CursorProblem, string> = {

@@ -9,8 +9,8 @@ const REFUSALS = {
   other_resource: "The checkpoint is from another resource. Each resource has its own checkpoints.",
   not_issued: "The checkpoint was not issued by this database. Send X-Checkpoint unchanged, URL-encoded.",
   restored:
-    "The checkpoint is from before a restore of the database. Read all pages again, and keep the X-Checkpoint of the " +
-    "first one.",
+    "The checkpoint is from before a restore or a failover of the database. Read all pages again, and keep the " +
+    "X-Checkpoint of the first one.",
 };
 const refused = (reason: keyof typeof REFUSALS) => badCursor(reason, REFUSALS[reason]);
 
