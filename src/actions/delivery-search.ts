@@ -64,8 +64,10 @@ export async function subjectsOf(
   shopId: number,
   rows: readonly FoundRow[],
 ): Promise<SubjectSearch[]> {
-  const found = await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)));
-  return found.flat();
+  const found = (await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)))).flat();
+  // A number may name a customer, its contract and an order of the contract: then one subject is found three times.
+  const whole = new Map(found.filter(({ order }) => order === undefined).map((each) => [each.subject, each]));
+  return [...whole.values(), ...found.filter(({ subject, order }) => order !== undefined && !whole.has(subject))];
 }
 
 async function subjectsOfRow(pages: PageStore, shopId: number, row: FoundRow): Promise<SubjectSearch[]> {

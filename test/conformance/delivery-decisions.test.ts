@@ -77,6 +77,17 @@ describe.each(engines())("$name: the reason why something was sent or not", (eng
     ]);
   });
 
+  test("is told once if a number names a customer, its contract and an order", async () => {
+    const { store } = await engine.open();
+    const shop = await addShop(store);
+    await commit(store, shop, [subscription(1), order(1, 1, { shopifyId: "gid://shopify/Order/1" })]);
+    expect(short(await explain(store, shop, "1"))).toEqual([
+      "order.charged no_endpoint",
+      "subscription.created no_endpoint",
+      "null nothing_changed",
+    ]);
+  });
+
   test("names a workflow trigger that is off, in a shop that uses workflows", async () => {
     const { store } = await engine.open();
     const shop = await shopWithEvents(store);
