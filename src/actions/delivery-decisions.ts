@@ -1,3 +1,4 @@
+import { SPAN_MS } from "../domain/decide/commit.ts";
 import type { DeliveryStatus } from "../domain/deliveries/delivery.ts";
 import type { UnsentReason } from "../domain/deliveries/event-queue.ts";
 import { invalid, SdsError } from "../domain/error.ts";
@@ -54,7 +55,7 @@ export async function explainDeliveries(
     ...unsent.map(({ at, topic, reason }) => ({ at, topic, decision: reason, delivery: null, error: null })),
     ...(await redactions(history, shop.id, rows)),
   ].toSorted((a, b) => a.at - b.at);
-  return [...decided, ...(await lastChanges(history, shop.id, rows, since, decided.at(-1)?.at))];
+  return [...decided, ...(await lastChanges(history, shop.id, rows, since, decided))];
 }
 
 /** Returns an entry for each customer of the rows whose personal data was removed. */
@@ -71,23 +72,25 @@ const ABOUT_ROW = { topic: null, delivery: null, error: null };
 /**
  * Returns the entries of the last change. A record that changes nothing is not stored, so only the time of the last
  * change is known.
- * @param decidedAt time of the last entry; undefined without an entry
+ * @param decided the other entries, oldest first
  */
 async function lastChanges(
   history: Store["history"],
   shopId: number,
   rows: readonly FoundRow[],
   since: number,
-  decidedAt: number | undefined,
+  decided: readonly { at: number }[],
 ): Promise<DeliveryDecision[]> {
   const times = await Promise.all(rows.map(({ resource, id }) => history.lastChange(shopId, resource, id, since)));
   const changes = times.filter((at) => at !== undefined);
   if (changes.length === 0)
-    return decidedAt === undefined ? [{ ...ABOUT_ROW, at: null, decision: "pruned" as const }] : [];
-  const at = Math.max(...changes);
-  const isDecided = decidedAt !== undefined && decidedAt >= at;
+    return decided.length === 0 ? [{ ...ABOUT_ROW, at: null, decision: "pruned" as const }] : [];
+  const span = Math.max(...changes);
+  const decidedAt = decided.findLast(({ at }) => at < span + SPAN_MS)?.at ?? 0;
+  // Only the span of the change is known. An event in this span came with the change, or at nearly the same time.
+  const at = Math.max(span, decidedAt);
   return [
-    ...(isDecided ? [] : [{ ...ABOUT_ROW, at, decision: "no_topic" as const }]),
+    ...(decidedAt >= span ? [] : [{ ...ABOUT_ROW, at, decision: "no_topic" as const }]),
     { ...ABOUT_ROW, at, decision: "nothing_changed" as const },
   ];
 }

@@ -141,6 +141,23 @@ describe.each(engines())("$name: the reason why something was sent or not", (eng
       "null no_topic",
       "null nothing_changed",
     ]);
+    await commit(store, shop, [cancelFlow("c")], START + 2 * HOUR);
+    expect(short(await explain(store, shop, gid.contract(1))).slice(-3)).toEqual([
+      "cancel_flow.completed pending whd",
+      "null no_topic",
+      "null nothing_changed",
+    ]);
+  });
+
+  test("gives the last change the time of the event that came with it", async () => {
+    const { store } = await engine.open();
+    const shop = await shopWithEvents(store);
+    const middleOfSpan = START + 10_000;
+    await commit(store, shop, [subscription(1)], middleOfSpan);
+    expect((await explain(store, shop, gid.contract(1))).at(-1)).toMatchObject({
+      decision: "nothing_changed",
+      at: middleOfSpan,
+    });
   });
 
   test("tells of a redaction, for the customer and the contracts", async () => {
