@@ -21,7 +21,7 @@ export interface ConnectionOptions {
  * transaction and releases its locks. So other nodes respond within a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
-/** The limit for a transaction that is retried: on a busy machine, a node may not get a processor for half a second. */
+/** The limit in retries of a command: on a busy machine, it may not get a processor for half a second. */
 const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };

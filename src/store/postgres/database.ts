@@ -34,6 +34,11 @@ export interface DatabaseOptions extends ConnectionOptions {
    * for a standby are not cancelled on the server.
    */
   name?: string;
+  /**
+   * Whether a transaction that the server ended because it was idle gets more idle time in its retries. Nodes do not:
+   * meanwhile other nodes wait for its locks.
+   */
+  isPatient?: boolean;
   /** Maximum of connections. */
   connections: number;
   /** How long an operation waits for a free connection, or for an unreachable server. */
@@ -98,7 +103,7 @@ export function openConnections(options: DatabaseOptions): Database {
     };
     const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead);
     return connections.retry(run, (thrown) => {
-      if (wasIdleTooLong(thrown)) idleEnds += 1;
+      if (options.isPatient === true && wasIdleTooLong(thrown)) idleEnds += 1;
       return isUndone(thrown) || isSafe(thrown);
     });
   }

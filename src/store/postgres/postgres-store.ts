@@ -43,6 +43,8 @@ export interface PostgresOptions {
   standby?: StandbyOptions | undefined;
   /** Whether to refuse a database without data. Otherwise the tables are made. */
   mustExist?: boolean;
+  /** The process id of `serve`; undefined for a command. */
+  serveProcess?: number;
   /** Called after an upgrade of the schema. */
   onUpgrade?: (upgrade: SchemaUpgrade) => void;
 }
@@ -79,7 +81,8 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, deadlineMs, now);
   const node = randomId("node_", random);
-  const shared = { address, login, isPooled, waitMs: WAIT_MS, sleep, name: node };
+  const isCommand = options.serveProcess === undefined;
+  const shared = { address, login, isPooled, isPatient: isCommand, waitMs: WAIT_MS, sleep, name: node };
   const db = openConnections({ ...shared, connections: CONNECTIONS, deadlineMs });
   try {
     const version = await checkVersion(db, name);

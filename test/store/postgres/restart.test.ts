@@ -188,9 +188,10 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
 });
 
 describe.skipIf(!hasPostgres())("a machine that is so busy that each transaction is idle for too long", () => {
-  test("gets more idle time for a transaction that is run again", async () => {
+  test("gets more idle time for a command's transaction that is run again", async () => {
     const url = await emptyDatabase();
-    const db = await openTable(url);
+    await openTable(url);
+    const db = openDatabase(url, { isPatient: true });
     let runs = 0;
     await db.transaction(async (tx) => {
       runs += 1;
@@ -200,6 +201,19 @@ describe.skipIf(!hasPostgres())("a machine that is so busy that each transaction
       await note(tx, runs);
     });
     expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
+  });
+
+  test("gets none for a node, whose locks other nodes wait for", async () => {
+    const url = await emptyDatabase();
+    const db = await openTable(url);
+    let runs = 0;
+    await db.transaction(async (tx) => {
+      runs += 1;
+      await note(tx, runs);
+      if (runs < 3) Bun.sleepSync(700);
+      await note(tx, runs);
+    });
+    expect([runs, await notedIn(db)]).toEqual([3, [3, 3]]);
   });
 });
 
