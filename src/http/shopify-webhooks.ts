@@ -100,7 +100,7 @@ async function findShop({ shops, connections }: Dependencies, domain: string): P
   return movedId === undefined ? undefined : shops.byId(movedId);
 }
 
-/** Returns a function that warns once a day of each unknown shop. */
+/** Returns a function that logs a warning about an unknown shop, once a day for each shop. */
 function createUnknownShopLog(log: Log, now: () => number): (logged: { topic: string; shop: string }) => void {
   const warnedAt = new Map<string, number>();
   return (logged) => {

@@ -64,7 +64,7 @@ describe("the delivery log", () => {
     const back = await html(linkOf(last, "newer"));
     expect(rowsOf(back)).toEqual(ids.slice(20, 40));
     expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
-    // The way back ends on a full page, also if fewer newer ones are left.
+    // The newest page is full, even if fewer deliveries are newer than the page before.
     expect(rowsOf(await html(`/admin/deliveries?after=${ids[3]}`))).toEqual(ids.slice(0, 20));
     // An unknown place, as of a delivery that was removed, is the newest page.
     for (const place of [`before=whd_${"a".repeat(24)}`, "before=x", "after=%00", "rows=x"])

@@ -107,7 +107,7 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  // Comes before the orders. If another process stores both meanwhile, the commit refuses this reading.
+  // The readings come before the orders. If another process stores both in between, the commit refuses this reading.
   const reads = await mirror.contractReads(shop, [contractGid]);
   const [contract, orders, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),

@@ -10,7 +10,7 @@ export interface DueAlert extends Alert {
   connection: ConnectionKind | null;
 }
 
-/** Who is told of alerts, beside the shop's workflows. */
+/** Who is told of alerts, in addition to the shop's workflows. */
 export interface AlertChannels {
   /** Whether the operator wants posts. */
   operator: boolean;

@@ -2,7 +2,7 @@ import { ADD_FAILURE, healthSigns } from "../engine/health-signs.ts";
 import type { AttemptResult } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
-/** Keeps the alerts of shops by recorded attempts. A success of a shop that is well writes nothing. */
+/** Updates the alerts of shops from recorded attempts. A success writes nothing if the shop has no alert. */
 export async function keepAlerts(
   tx: Queries,
   recorded: readonly AttemptResult[],

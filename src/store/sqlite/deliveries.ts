@@ -145,7 +145,7 @@ function deliveryClaimer(
   };
 }
 
-/** The attempts of a transaction with one outcome, of one queue and day. */
+/** Attempts that one transaction records: those of one queue, one day and one outcome. */
 interface OutcomeCount extends SendQueue {
   day: number;
   outcome: CountedOutcome;

@@ -94,7 +94,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
     return { deliveries: rows, older: null, newer: null, isNewest, added: newer?.deliveries.length ?? 0 };
   }
   const page = await searchPage(source, shopId, { ...filter, ...place, limit: PAGE_ROWS });
-  // The way back ends with the same page as the log begins with.
+  // Going back to newer pages ends on the first page of the log.
   if (place.after !== undefined && page.newer === null) return readLog(source, shopId, { ...search, place: {} });
   return { ...page, isNewest, added: 0 };
 }
