@@ -9,7 +9,7 @@ import { currentUser } from "../lib/users.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
-import { warn } from "./print.ts";
+import { tell, warn } from "./print.ts";
 import { secretFiles } from "./secret-files.ts";
 
 /**
@@ -37,6 +37,10 @@ export function configOfFolder(command: Command): Config {
   );
 }
 
+/** How long a command waits while another program upgrades a PostgreSQL database. */
+const UPGRADE_WAIT_MS = 5_000;
+const onUpgradeStep = (text: string) => tell(`sds: upgrade: ${text}`);
+
 /** Commands of `withStore` that create a missing data folder. For others, a new folder would hide a wrong --data. */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
 
@@ -54,7 +58,7 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
     mustExist,
     upgradeAlone: true,
     upgradeCopy,
-    server: database === null ? null : { ...database, sleep },
+    server: database === null ? null : { ...database, sleep, onUpgradeStep, upgradeWaitMs: UPGRADE_WAIT_MS },
   });
   try {
     warn(secretFiles(config));

@@ -33,9 +33,13 @@ interface ServerOptions {
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
+  /** Called with what an upgrade does, here or in another program. Default: it is logged. */
+  onUpgradeStep?: (text: string) => void;
+  /** How long to wait for another program that upgrades the database. Default: until it has ended. */
+  upgradeWaitMs?: number;
   /** Address of a standby of the database, from which pages are read; null, the default, without a standby. */
   readUrl?: string | null;
-  /** Tells problems of the standby. Without it, the standby is not used. */
+  /** Tells problems of the standby, and upgrades. Without it, the standby is not used. */
   log?: Log;
 }
 
@@ -55,6 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   if (server !== null) {
     const address = parseServerAddress(server.url, server.passwordFile);
     return openPostgresStore({
+      onUpgradeStep: (step) => server.log?.info("upgrading the database", { step }),
       ...options,
       ...server,
       address,

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openConnections } from "../../src/store/postgres/database.ts";
-import { migrate } from "../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
+import { migrate } from "../../src/store/postgres/upgrade.ts";
 import { type Answers, STORED_DATABASES } from "./stored-database.ts";
 
 /** A PostgreSQL database as a file. Pinned migrations make its tables, so rows and sequences are enough. */
@@ -72,13 +72,13 @@ export async function unpackDump(files: { dump: string; masterKey: string }, url
   const address = parseServerAddress(url, null);
   const db = openConnections({
     address,
-    connections: 1,
+    connections: 2,
     deadlineMs: 30_000,
     waitMs: 2_000,
     isPooled: false,
     sleep: Bun.sleep,
   });
-  await migrate(db, "it", MIGRATIONS.slice(0, schema)).finally(() => db.close());
+  await migrate(db, "it", { migrations: MIGRATIONS.slice(0, schema), sleep: Bun.sleep }).finally(() => db.close());
   await withSql(url, (sql) =>
     sql.begin(async (tx) => {
       // Switches off the checks of foreign keys, because a table may come before the table that it refers to.

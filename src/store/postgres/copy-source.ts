@@ -6,13 +6,14 @@ import { lockWriters, postgresSide } from "./copy-side.ts";
 import { type Database, openConnections } from "./database.ts";
 import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { beginLong, serverInUse } from "./long-transaction.ts";
-import { checkVersion, migrate, readMeta } from "./migrate.ts";
+import { checkVersion, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { isSomeNodeAlive } from "./nodes.ts";
 import { DEADLINE_MS, noData, UPGRADE_DEADLINE_MS } from "./postgres-store.ts";
 import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
 import { startError } from "./start-errors.ts";
+import { migrate } from "./upgrade.ts";
 
 export interface CopySourceOptions {
   address: ServerAddress;
@@ -76,12 +77,12 @@ export async function prepare(options: CopySourceOptions, isTarget: boolean): Pr
   }
 }
 
-/** Opens one connection, for statements that may take as long as an upgrade. */
+/** Opens the connections of an upgrade, for statements that may take as long as an upgrade. */
 async function openForLongWork({ address, now, sleep }: CopySourceOptions): Promise<Database> {
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   return openConnections({
     address,
-    connections: 1,
+    connections: 2,
     deadlineMs: UPGRADE_DEADLINE_MS,
     waitMs: DEADLINE_MS,
     isPooled,
@@ -99,7 +100,7 @@ async function prepareUsable(options: CopySourceOptions, isTarget: boolean): Pro
     if (!isTarget && (await readMeta(db, UNFINISHED_COPY)) !== undefined) throw unfinishedCopy(name);
     if (version > MIGRATIONS.length || (isTarget && version > 0 && version < MIGRATIONS.length))
       throw otherSchema(name, version, MIGRATIONS.length);
-    await migrate(db, name);
+    await migrate(db, name, { sleep: options.sleep });
     if (!isTarget) await applyLeftOverBodies(db, { now, random });
   } finally {
     await db.close();

@@ -11,7 +11,7 @@ import {
   storeErrorOf,
   wasIdleTooLong,
 } from "./errors.ts";
-import { type Parameter, type Queries, queriesOf, send } from "./queries.ts";
+import { type Parameter, type Queries, queriesOf, send, sendScript } from "./queries.ts";
 import { createStandbyWaits, standbyMissing } from "./standby-waits.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
@@ -24,6 +24,8 @@ export interface Database extends Queries {
    * transaction, and after a connection lost before COMMIT. So `work` must have no effect outside of the transaction.
    */
   transaction<T>(work: (tx: TransactionQueries) => Promise<T>): Promise<T>;
+  /** Runs a statement that PostgreSQL refuses in a transaction, such as CREATE INDEX CONCURRENTLY. Never repeats it. */
+  alone(text: string): Promise<void>;
   /** Waits briefly for running operations, and refuses later ones. */
   close(): Promise<void>;
 }
@@ -122,6 +124,12 @@ export function openConnections(options: DatabaseOptions): Database {
     get: (text, parameters) => one(text, (queries) => queries.get(text, parameters)),
     run: (text, parameters) => one(text, (queries) => queries.run(text, parameters)),
     transaction: (work) => transaction(work),
+    async alone(text) {
+      await connections.retry(
+        () => connections.use(true, ({ sql }) => sendScript(sql, text)),
+        () => false,
+      );
+    },
     close: connections.close,
   };
 }

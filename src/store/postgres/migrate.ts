@@ -1,15 +1,13 @@
 import { SdsError } from "../../domain/error.ts";
 import { COPIED_TABLES, KEPT_BY_TRIGGERS, NOT_COPIED } from "../copy/tables.ts";
-import type { Database, Queries } from "./database.ts";
+import type { Queries } from "./database.ts";
 import { sqlState } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { lackedRight } from "./start-errors.ts";
 
 /** Value of the row `application` of `meta`. It marks tables of this program. */
-const APPLICATION = "sds1";
+export const APPLICATION = "sds1";
 const OWN_TABLES = new Set([...COPIED_TABLES.map((table) => table.name), ...NOT_COPIED, ...KEPT_BY_TRIGGERS]);
-/** Number of the advisory lock of upgrades. It is arbitrary, and must never change. */
-const UPGRADE_LOCK = 0x73647331;
 /** A program accepts a schema that is one version newer, for rolling upgrades. */
 const NEWER_VERSIONS = 1;
 
@@ -54,22 +52,6 @@ async function readApplication(queries: Queries): Promise<string | undefined> {
     if (["42703", "42883"].includes(sqlState(thrown))) return undefined;
     throw thrown;
   }
-}
-
-/**
- * Upgrades the schema in one transaction. If several programs try at once, one upgrades it and the others wait.
- * @param db with long limits, because an upgrade may take minutes
- */
-export async function migrate(db: Database, name: string, migrations: readonly string[] = MIGRATIONS): Promise<void> {
-  await db.transaction(async (tx) => {
-    // The end of the transaction releases the lock. The next program then finds the upgraded schema.
-    await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [UPGRADE_LOCK]);
-    const version = await checkVersion(tx, name);
-    if (version >= migrations.length) return;
-    for (const script of migrations.slice(version)) await tx.script(script);
-    await writeMeta(tx, "application", APPLICATION);
-    await writeMeta(tx, "schema", String(migrations.length));
-  });
 }
 
 /** @throws SdsError `unavailable` if a program that is too new has upgraded the schema since this one started */

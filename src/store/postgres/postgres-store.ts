@@ -16,7 +16,7 @@ import { deliveryQueue } from "./deliveries.ts";
 import { checkEpochStays, type Epochs, openEpoch } from "./epoch.ts";
 import { inboxQueues } from "./inbox.ts";
 import { applyLeftOverBodies } from "./left-over-bodies.ts";
-import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
+import { checkVersion, checkVersionStays, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { mirrorStore } from "./mirror.ts";
 import { checkKeyStays, nodeStore } from "./nodes.ts";
@@ -25,6 +25,7 @@ import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
 import { openStandby, type StandbyOptions } from "./standby.ts";
 import { startError } from "./start-errors.ts";
+import { migrate } from "./upgrade.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
@@ -47,6 +48,10 @@ export interface PostgresOptions {
   serveProcess?: number;
   /** Called after an upgrade of the schema. */
   onUpgrade?: (upgrade: SchemaUpgrade) => void;
+  /** Called with what an upgrade does, here or in another program. */
+  onUpgradeStep?: ((text: string) => void) | undefined;
+  /** How long to wait for another program that upgrades the database. Default: until it has ended. */
+  upgradeWaitMs?: number | undefined;
 }
 
 const CONNECTIONS = 10;
@@ -61,7 +66,8 @@ const WAIT_MS = 5_000;
 /** Callers that check the database, such as a load balancer, do not wait for a failover. */
 const CHECK_WAIT_MS = 1_000;
 const SLOW_DEADLINE_MS = 600_000;
-export const UPGRADE_DEADLINE_MS = 3_600_000;
+/** Limit of one statement of an upgrade, such as the build of an index. */
+export const UPGRADE_DEADLINE_MS = 86_400_000;
 
 /**
  * Opens the engine for several machines: a PostgreSQL server, 15 or later.
@@ -91,11 +97,12 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     if (version < MIGRATIONS.length) {
       const upgrade = openConnections({
         ...shared,
-        connections: 1,
+        connections: 2,
         name: `${node} upgrade`,
         deadlineMs: UPGRADE_DEADLINE_MS,
       });
-      await migrate(upgrade, name).finally(() => upgrade.close());
+      const { upgradeWaitMs: waitMs, onUpgradeStep: onStep } = options;
+      await migrate(upgrade, name, { sleep, waitMs, onStep }).finally(() => upgrade.close());
       if (version > 0) options.onUpgrade?.({ from: version, to: MIGRATIONS.length });
     }
     // If the schema is newer, a newer program has applied the left-over bodies. The newer schema may lack their tables.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { CryptoHasher, Glob, SQL } from "bun";
-import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { migrate } from "../../../src/store/postgres/upgrade.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
@@ -35,9 +35,9 @@ async function schemaOf(url: string): Promise<{ version: string | undefined; tab
   return { version: schema?.value, tables: names };
 }
 
-async function message(work: Promise<unknown>): Promise<string> {
+async function message(work: Promise<unknown>, code = "failed"): Promise<string> {
   const [thrown] = await failures([work]);
-  expect(thrown).toMatchObject({ name: "SdsError", code: "failed" });
+  expect(thrown).toMatchObject({ name: "SdsError", code });
   return (thrown as Error).message;
 }
 
@@ -92,22 +92,23 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
       END $$;
       CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL)`;
     const second = "INSERT INTO one SELECT twice(n) FROM one; INSERT INTO one VALUES (';'::text = 'x;y')";
-    await migrate(db, "it", [first]);
-    await migrate(db, "it", [first]);
+    const upgrade = (...migrations: string[]) => migrate(db, "it", { migrations, sleep: Bun.sleep });
+    await upgrade(first);
+    await upgrade(first);
     const good = "INSERT INTO one SELECT twice(n) FROM one";
-    const [failed] = await failures([migrate(db, "it", [first, good, second])]);
+    const [failed] = await failures([upgrade(first, second)]);
     expect(String(failed)).toContain("column");
     // The failed migration left nothing.
     expect([await db.all("SELECT n::float8 AS n FROM one"), (await schemaOf(url)).version]).toEqual([[{ n: 1 }], "1"]);
-    await migrate(db, "it", [first, good]);
-    await migrate(db, "it", [first, good]);
+    await upgrade(first, good);
+    await upgrade(first, good);
     expect(await db.all<object>("SELECT n::float8 AS n FROM one ORDER BY one.n")).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  test("by another program is waited for, longer than any other lock", async () => {
+  test("by another program is waited for, and a command refuses after its wait", async () => {
     const url = await emptyDatabase();
     // A plain connection, because a busy machine can reach the time limits of our own connections.
-    const other = new SQL(url, { max: 2 });
+    const other = new SQL(url, { max: 1 });
     afterTest(() => other.close());
     const locked = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
@@ -117,15 +118,12 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
       await release.promise;
     });
     await locked.promise;
-    let isOpen = false;
-    const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
-      isOpen = true;
-    });
-    // Selects a session that has waited for 300 ms. With a deadline of 500 ms, other operations give up after 200 ms.
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
-      AND clock_timestamp() - query_start > interval '300 ms'`;
-    await eventually(async () => (await other.unsafe(waiting)).length > 0);
-    expect(isOpen).toBe(false);
+    const texts: string[] = [];
+    const onUpgradeStep = (text: string) => texts.push(text);
+    const opening = openStoreAt(url, { deadlineMs: 500, onUpgradeStep });
+    await eventually(() => texts.length > 0);
+    expect(texts).toEqual([expect.stringMatching(/^another sds upgrades .*: it begins$/)]);
+    expect(await message(openStoreAt(url, { upgradeWaitMs: 300 }), "unavailable")).toEndWith("Try again later");
     release.resolve();
     await upgrading;
     await opening;
