@@ -1,7 +1,7 @@
 import type { ContractRead, ExchangeRate } from "../../domain/platform/contract-read.ts";
 import { afterRead, type ContractReadRow, readColumns, storedRate, storedReads } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
-import { columnArrays, type Queries } from "./database.ts";
+import { columnArrays, type Queries, type Writes } from "./database.ts";
 
 /** Returns the stored readings of contracts, by gid. */
 export async function contractReads(
@@ -21,7 +21,7 @@ export async function contractReads(
 
 /** Stores readings in the given order, in the transaction that stores the records. @param before the stored readings */
 export async function noteReads(
-  tx: Queries,
+  tx: Writes,
   shopId: number,
   reads: readonly ContractRead[],
   before: ReadonlyMap<string, StoredRead>,

@@ -3,7 +3,7 @@ import { type CommitKeys, needsFields } from "../../domain/decide/commit-keys.ts
 import type { LoadedRows } from "../../domain/decide/snapshot.ts";
 import type { FieldDefinition } from "../../domain/fields/definition.ts";
 import type { FieldValues } from "../../domain/fields/value.ts";
-import { columnArrays, pipeline, type Queries } from "./database.ts";
+import { columnArrays, pipeline, type Queries, type Writes } from "./database.ts";
 import { joinedTexts, splitTexts } from "./rows.ts";
 
 type LoadedFields = Pick<LoadedRows, "fields" | "fieldValues">;
@@ -53,13 +53,13 @@ async function valuesOf(
 
 /** Writes a shop's values of custom fields. Also writes the shop's definitions, if a field has its first value now. */
 export async function writeFields(
-  tx: Queries,
+  tx: Writes,
   shopId: number,
   { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">,
 ): Promise<void> {
   const filled = customFields.filter(({ values }) => Object.keys(values).length > 0);
   const empty = customFields.filter(({ values }) => Object.keys(values).length === 0);
-  const writes: Promise<number>[] = [];
+  const writes: Promise<unknown>[] = [];
   if (filled.length > 0)
     writes.push(
       tx.run(

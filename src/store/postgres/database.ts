@@ -15,7 +15,7 @@ import { type Parameter, type Queries, queriesOf, send, sendScript } from "./que
 import { createStandbyWaits, standbyMissing } from "./standby-waits.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
-export { columnArrays, type Parameter, pipeline, type Queries } from "./queries.ts";
+export { columnArrays, type Parameter, pipeline, type Queries, type Writes } from "./queries.ts";
 
 /** @throws StoreError from every method */
 export interface Database extends Queries {

@@ -1,6 +1,6 @@
 import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { StoredState } from "../engine/mirrored-rows.ts";
-import { columnArrays, pipeline, type Queries } from "./database.ts";
+import { columnArrays, pipeline, type Queries, type Writes } from "./database.ts";
 
 type CountNames = "changeCount" | "spanNumber" | "previousSpanCount" | "customers" | "subscriptions" | "orders";
 type Settings = Omit<StoredState, CountNames>;
@@ -43,7 +43,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 }
 
 /** Writes the counters of shops with changed rows. */
-export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
+export async function writeCounts(tx: Writes, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
   // The rows exist and are locked, so an UPDATE would do. But only an upsert makes the server find each row by its key.
   await tx.run(
@@ -67,7 +67,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
 }
 
 /** Notes the number of changes before each new span. A lower number that `sds copy` brought stays (copy/tables.ts). */
-export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
+export async function noteSpans(tx: Writes, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;
   await tx.run(

@@ -18,7 +18,7 @@ import { stateOf } from "../engine/mirrored-rows.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, contractsWithoutRate, newestRate, noteReads } from "./contract-reads.ts";
 import { loadFields, writeFields } from "./custom-fields.ts";
-import { columnArrays, type Database, pipeline, type Queries } from "./database.ts";
+import { columnArrays, type Database, pipeline, type Queries, type Writes } from "./database.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
 import { addRedacted, joinedTexts, loadRows, splitTexts, writeRows } from "./rows.ts";
@@ -56,14 +56,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
 
     async applyRecords(submissions, now, searches) {
       if (submissions.length === 0) return [];
-      return db.transaction((tx) =>
-        applySubmissions(tx, submissions, {
+      return db.transaction(async (tx) => {
+        const { results, write } = await planSubmissions(tx, submissions, {
           now,
           random,
           textsOf: (keys) => texts.read(tx, keys, searches),
           beside: () => checksOf(tx, submissions, searches),
-        }),
-      );
+        });
+        await tx.commitWith(write);
+        return results;
+      });
     },
 
     async contractOf(shop, contractGid) {
@@ -113,12 +115,22 @@ interface CommitOptions {
 export async function applySubmissions(
   tx: Queries,
   submissions: readonly Submission[],
-  { now, random, textsOf = async () => [], beside = () => [] }: CommitOptions,
+  options: CommitOptions,
 ): Promise<CommitResult[]> {
+  const { results, write } = await planSubmissions(tx, submissions, options);
+  await write(tx);
+  return results;
+}
+
+/** Locks the shops and plans a commit. `write` has the statements that are left. */
+async function planSubmissions(
+  tx: Queries,
+  submissions: readonly Submission[],
+  { now, random, textsOf = async () => [], beside = () => [] }: CommitOptions,
+): Promise<{ results: CommitResult[]; write(last: Writes): Promise<void> }> {
   const [{ shops, reads }] = await pipeline([load(tx, submissions, textsOf), ...beside()]);
-  const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
-  await write(tx, plan.changes, reads, now);
-  return plan.results;
+  const { results, changes } = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
+  return { results, write: (last) => write(last, changes, reads, now) };
 }
 
 /** Allows more idle time: redacting all texts about people can take seconds without a statement. */
@@ -164,7 +176,7 @@ async function load(
  * the same order.
  */
 async function write(
-  tx: Queries,
+  tx: Writes,
   planned: readonly ShopChanges[],
   reads: CommitInput["reads"],
   now: number,
@@ -192,14 +204,14 @@ async function write(
   ]);
 }
 
-async function removeFromInbox(tx: Queries, shopId: number, numbers: readonly number[]): Promise<void> {
+async function removeFromInbox(tx: Writes, shopId: number, numbers: readonly number[]): Promise<void> {
   if (numbers.length === 0) return;
   await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
 }
 
 /** Inserts new deliveries of a shop, due now, in their order, in the caller's transaction. */
 async function insertDeliveries(
-  tx: Queries,
+  tx: Writes,
   shopId: number,
   deliveries: readonly NewDelivery[],
   now: number,
@@ -231,7 +243,7 @@ async function insertDeliveries(
 }
 
 /** Notes events of a shop without a delivery in the caller's transaction: the last one of each topic and renewal. */
-async function insertUnsent(tx: Queries, shopId: number, events: readonly UnsentEvent[], now: number): Promise<void> {
+async function insertUnsent(tx: Writes, shopId: number, events: readonly UnsentEvent[], now: number): Promise<void> {
   if (events.length === 0) return;
   // One statement cannot write a row twice.
   const last = new Map(events.map((event) => [`${event.subject} ${event.topic} ${event.cycle}`, event]));
@@ -249,7 +261,7 @@ async function insertUnsent(tx: Queries, shopId: number, events: readonly Unsent
 }
 
 /** Adds a shop's data requests in the caller's transaction. Skips requests that exist already. */
-async function insertDataRequests(tx: Queries, shopId: number, requests: readonly DataRequest[]): Promise<void> {
+async function insertDataRequests(tx: Writes, shopId: number, requests: readonly DataRequest[]): Promise<void> {
   if (requests.length === 0) return;
   await tx.run(
     `INSERT INTO data_requests (shop_id, id, customer, requested_at, due_at)

@@ -17,6 +17,11 @@ export interface Queries {
   run(text: string, parameters?: readonly Parameter[]): Promise<number>;
 }
 
+/** Takes statements whose results nobody needs. */
+export interface Writes {
+  run(text: string, parameters?: readonly Parameter[]): Promise<unknown>;
+}
+
 /** Rows of a result, with the properties that the driver adds. */
 export type QueryResult = unknown[] & { count: number; command: string };
 

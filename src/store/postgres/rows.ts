@@ -10,7 +10,7 @@ import {
   type StoredRow,
   writtenRow,
 } from "../engine/mirrored-rows.ts";
-import { columnArrays, pipeline, type Queries } from "./database.ts";
+import { columnArrays, pipeline, type Queries, type Writes } from "./database.ts";
 
 /** A row to write, with its change number. */
 export interface NumberedRow {
@@ -78,7 +78,7 @@ export async function addRedacted(tx: Queries, keys: readonly CommitKeys[]): Pro
 }
 
 /** Inserts rows, or replaces rows with the same id. */
-export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Promise<void> {
+export async function writeRows(tx: Writes, rows: readonly NumberedRow[]): Promise<void> {
   const byTable = new Map<MirrorTable, MirrorValue[][]>();
   for (const { shopId, row, changeNumber } of rows) {
     const { table, values } = writtenRow(row);

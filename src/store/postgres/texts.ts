@@ -2,7 +2,7 @@ import type { TextChange } from "../../domain/decide/commit.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { MirroredShop } from "../../domain/shop.ts";
 import { TEXT_COLUMNS, type TextColumns } from "../engine/text-searches.ts";
-import { columnArrays, type Parameter, pipeline, type Queries } from "./database.ts";
+import { columnArrays, type Parameter, pipeline, type Queries, type Writes } from "./database.ts";
 
 export type TextKey = string | number;
 
@@ -64,7 +64,7 @@ export async function textsOf(
 }
 
 /** Replaces texts, and keys of rewards, in the caller's transaction. */
-export async function writeTexts(tx: Queries, shopId: number, changes: readonly TextChange[]): Promise<void> {
+export async function writeTexts(tx: Writes, shopId: number, changes: readonly TextChange[]): Promise<void> {
   await pipeline(
     TEXT_PLACES.map(async (place) => {
       const changed = changes.filter(({ before }) => before.place === place);
@@ -79,7 +79,7 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
  * Removes receivers' answers to these deliveries, and keeps no later answer, in the caller's transaction. Locks the
  * deliveries first. So it waits for attempts that are being recorded, and removes their answers too.
  */
-export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
+export async function removeAnswers(tx: Writes, shopId: number, deliveries: readonly number[]): Promise<void> {
   if (deliveries.length === 0) return;
   await pipeline([
     tx.run(

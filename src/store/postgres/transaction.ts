@@ -1,7 +1,22 @@
 import type { ReservedSQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 import { isConnectionLost, isConsequence, isRepeatable } from "./errors.ts";
-import { type Queries, type QueryResult, queriesOf, send, sendScript } from "./queries.ts";
+import {
+  type Parameter,
+  pipeline,
+  type Queries,
+  type QueryResult,
+  queriesOf,
+  send,
+  sendScript,
+  type Writes,
+} from "./queries.ts";
+
+type Statement = readonly [text: string, parameters: readonly Parameter[]];
+
+const COMMIT: Statement = ["COMMIT", []];
+/** The driver refuses no value of these types. It refuses symbols, and some objects. `undefined` it sends as NULL. */
+const SENT_TYPES = new Set<string>(["string", "number", "boolean", "undefined"]);
 
 /** One attempt to run a transaction. */
 export interface Transaction<T> {
@@ -17,6 +32,11 @@ export interface Transaction<T> {
 export interface TransactionQueries extends Queries {
   /** Runs statements without parameters, separated by semicolons. */
   script(text: string): Promise<void>;
+  /**
+   * Runs the last statements and COMMIT in one round trip, so that locks are held for a shorter time. Nothing is sent
+   * before `write` has given all statements.
+   */
+  commitWith(write: (last: Writes) => Promise<void>): Promise<void>;
 }
 
 /**
@@ -32,6 +52,7 @@ export function createTransaction<T>(
 ): Transaction<T> {
   let isOver = false;
   let isCommitting = false;
+  let isCommitted = false;
   const failures: unknown[] = [];
 
   async function ask(send: () => Promise<QueryResult>): Promise<QueryResult> {
@@ -48,29 +69,28 @@ export function createTransaction<T>(
 
   const queries: TransactionQueries = {
     ...queriesOf((text, parameters) => ask(() => send(connection, text, parameters))),
-    async script(text) {
-      await ask(() => sendScript(connection, text));
-    },
+    script: async (text) => void (await ask(() => sendScript(connection, text))),
+    commitWith: async (write) => commit(await statementsOf(write)),
   };
+
+  /** Sends COMMIT behind the last statements. If one of them fails, the server answers COMMIT with ROLLBACK. */
+  async function commit(last: readonly Statement[]): Promise<void> {
+    // After a failed statement the server cannot commit, even if the work ignored the error.
+    if (failures.length > 0) throw failures[0];
+    isCommitting = true;
+    const sent = [...last, COMMIT].map(([text, parameters]) => ask(() => send(connection, text, parameters)));
+    const command = (await pipeline(sent)).at(-1)?.command;
+    if (command !== "COMMIT") throw failures[0] ?? new Error(`the server answered COMMIT with ${command}`);
+    isCommitted = true;
+  }
 
   async function run(): Promise<T> {
     const began = ask(() => (begin === "BEGIN" ? send(connection, begin, []) : sendScript(connection, begin)));
     began.catch(() => undefined);
     const result = await work(queries);
     await began;
-    // After a failed statement the server cannot commit, even if the work ignored the error.
-    if (failures.length > 0) throw failures[0];
-    isCommitting = true;
-    const { command } = await ask(() => send(connection, "COMMIT", []));
-    if (command !== "COMMIT") throw failures[0] ?? new Error(`the server answered COMMIT with ${command}`);
+    if (!isCommitted) await commit([]);
     return result;
-  }
-
-  /** Returns the reason of the failure: the work's error, or an earlier error that requires a retry. */
-  function reasonOf(thrown: unknown): unknown {
-    const first = failures.find((failure) => !isConsequence(failure));
-    const isFirst = isConsequence(thrown) || isRepeatable(first) || isConnectionLost(first);
-    return isFirst && first !== undefined ? first : thrown;
   }
 
   return {
@@ -80,7 +100,7 @@ export function createTransaction<T>(
       try {
         return await run();
       } catch (thrown) {
-        const reason = reasonOf(thrown);
+        const reason = reasonOf(thrown, failures);
         // If ROLLBACK fails, the connection is lost.
         if (!isOver && !isConnectionLost(reason)) await ask(() => send(connection, "ROLLBACK", []));
         throw reason;
@@ -93,4 +113,29 @@ export function createTransaction<T>(
       isOver = true;
     },
   };
+}
+
+/** Returns the reason of the failure: the work's error, or an earlier error that requires a retry. */
+function reasonOf(thrown: unknown, failures: readonly unknown[]): unknown {
+  const first = failures.find((failure) => !isConsequence(failure));
+  const isFirst = isConsequence(thrown) || isRepeatable(first) || isConnectionLost(first);
+  return isFirst && first !== undefined ? first : thrown;
+}
+
+/**
+ * Collects the statements that `write` gives. If the driver refused a value by itself, the server would not hear of the
+ * statement, and would commit the others. So only values that the driver sends are taken.
+ * @throws Error for a value of another type than `Parameter` allows
+ */
+async function statementsOf(write: (last: Writes) => Promise<void>): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  await write({
+    async run(text, parameters = []) {
+      const values = parameters.flatMap((each): unknown => (each instanceof Uint8Array ? null : each));
+      const refused = values.find((value) => value !== null && !SENT_TYPES.has(typeof value));
+      if (refused !== undefined) throw new Error(`a parameter has the type ${typeof refused}`);
+      statements.push([text, parameters]);
+    },
+  });
+  return statements;
 }

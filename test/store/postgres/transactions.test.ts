@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SdsError } from "../../../src/domain/error.ts";
-import { type Database, pipeline, type Queries } from "../../../src/store/postgres/database.ts";
+import { type Database, pipeline, type Queries, type Writes } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
 import { openDatabase, withPort } from "../../support/postgres-connections.ts";
@@ -14,8 +14,10 @@ async function openTable(options = {}): Promise<Database & { url: string }> {
   return { ...db, url };
 }
 
-const add = (tx: Queries, id: number) => tx.run("UPDATE counters SET value = value + 1 WHERE id = $1::bigint", [id]);
-const insert = (tx: Queries, id: number) => tx.run("INSERT INTO counters (id, value) VALUES ($1::bigint, 0)", [id]);
+const ADD = "UPDATE counters SET value = value + 1 WHERE id = $1::bigint";
+const INSERT = "INSERT INTO counters (id, value) VALUES ($1::bigint, 0)";
+const add = (tx: Queries, id: number) => tx.run(ADD, [id]);
+const insert = (tx: Queries, id: number) => tx.run(INSERT, [id]);
 const divide = (tx: Queries, by: number) => tx.get("SELECT 1 / $1::bigint", [by]);
 
 async function values(db: Queries): Promise<number[]> {
@@ -101,6 +103,74 @@ for (const isPooled of [false, true]) {
       expect(await values(db)).toEqual([0, 0]);
     });
 
+    test("commit their last statements in one round trip with COMMIT, or nothing", async () => {
+      const db = await openTable({ isPooled });
+      const commit = (write: (last: Writes) => Promise<void>) =>
+        db.transaction(async (tx) => {
+          await add(tx, 1);
+          await tx.commitWith(write);
+        });
+      const refusal = new Error("a defect in the work");
+      const failed = await failures([
+        commit(async (last) => {
+          await pipeline([last.run(ADD, [2]), last.run(INSERT, [1]), last.run(ADD, [2])]);
+        }),
+        // The driver would refuse these values by itself, and the server would commit the other statements.
+        commit(async (last) => {
+          await pipeline([last.run(ADD, [2]), last.run(INSERT, [Symbol("3") as never])]);
+        }),
+        commit(async (last) => {
+          await pipeline([last.run(ADD, [2]), last.run("SELECT $1::text[]", [["4", {} as never]])]);
+        }),
+        commit(async (last) => {
+          await last.run(ADD, [2]);
+          throw refusal;
+        }),
+        db.transaction(async (tx) => {
+          await insert(tx, 1).catch(() => undefined);
+          await tx.commitWith(async (last) => void (await last.run(ADD, [2])));
+        }),
+      ]);
+      expect(failed).toMatchObject([{ reason: "conflict" }, {}, {}, refusal, { reason: "conflict" }]);
+      expect(failed.slice(1, 3).map(String)).toEqual(["symbol", "object"].map(expect.stringContaining));
+      expect(await values(db)).toEqual([0, 0]);
+      await commit(async (last) => {
+        await last.run(ADD, [2]);
+        await last.run(ADD, [2]);
+      });
+      expect(await values(db)).toEqual([1, 2]);
+    });
+
+    test("are retried if their last statements deadlock", async () => {
+      const db = await openTable({ isPooled });
+      const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const both = (order: number[], mine: () => void, theirs: Promise<void>) =>
+        db.transaction(async (tx) => {
+          await add(tx, order[0] ?? 0);
+          mine();
+          await theirs;
+          await tx.commitWith(async (last) => void (await last.run(ADD, [order[1] ?? 0])));
+        });
+      await Promise.all([both([1, 2], first.resolve, second.promise), both([2, 1], second.resolve, first.promise)]);
+      expect(await values(db)).toEqual([2, 2]);
+    });
+
+    test("whose connection ends at COMMIT are not run again", async () => {
+      const { url } = await openTable();
+      const proxy = await startFaultyProxy(Number(new URL(url).port));
+      const db = openDatabase(withPort(url, proxy.port), { isPooled });
+      let runs = 0;
+      const cut = db.transaction(async (tx) => {
+        runs += 1;
+        await add(tx, 1);
+        proxy.cutAtAnswer = "COMMIT";
+        await tx.commitWith(async (last) => void (await last.run(ADD, [2])));
+      });
+      expect(await failures([cut])).toMatchObject([{ reason: "lost" }]);
+      expect(runs).toBe(1);
+      expect(await values(db)).toEqual([1, 1]);
+    });
+
     test("that have ended send no further statements", async () => {
       const db = await openTable({ isPooled });
       const late = Promise.withResolvers<Queries>();
@@ -135,7 +205,12 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     const db = openDatabase(withPort(url, proxy.port), { connections: 1 });
     const single = () => add(db, 1);
     const transaction = () => db.transaction((tx) => pipeline([add(tx, 1), add(tx, 2), values(tx)]));
-    for (const work of [single, transaction]) {
+    const committing = () =>
+      db.transaction(async (tx) => {
+        await pipeline([add(tx, 1), values(tx)]);
+        await tx.commitWith(async (last) => void (await last.run(ADD, [2])));
+      });
+    for (const work of [single, transaction, committing]) {
       // The first run prepares the statements. The second run is measured.
       await work();
       // Pipelined statements can arrive in several packets. With this delay all packets arrive before the first answer,
