@@ -7,6 +7,7 @@ import { migrate } from "../../../src/store/postgres/upgrade.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
+import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
 import { countRunning, openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
@@ -56,6 +57,14 @@ describe.skipIf(!hasPostgres())("an upgrade in steps", () => {
     await upgrade(db, FIRST);
     await upgrade(db, FIRST, SECOND);
     expect(await stateOf(db)).toEqual(UPGRADED);
+  });
+
+  test.skipIf(!hasPgBouncer())("works behind a pooler in transaction mode", async () => {
+    const url = await emptyDatabase();
+    const pooled = openDatabase(await startPgBouncer(url, { pool_mode: "transaction" }), { isPooled: true });
+    await upgrade(pooled, FIRST);
+    await upgrade(pooled, FIRST, SECOND);
+    expect(await stateOf(openDatabase(url))).toEqual(UPGRADED);
   });
 
   test("continues after kills at each moment, and fills each row once", async () => {
