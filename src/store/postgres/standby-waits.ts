@@ -55,8 +55,8 @@ export function createStandbyWaits(
   let isPlanned = false;
 
   const silentNames = () => {
-    const now = performance.now();
-    return [...watched].filter(([, heardAt]) => now - heardAt >= SILENCE_MS).map(([name]) => name);
+    const latest = performance.now() - SILENCE_MS;
+    return [...watched].flatMap(([name, heardAt]) => (heardAt <= latest ? name : []));
   };
 
   /** Asks about all writes without an answer. A visit that has not begun includes all that is added meanwhile. */
@@ -72,10 +72,10 @@ export function createStandbyWaits(
     const left = [...givenUp];
     const all = [...silentNames(), ...left];
     if (all.length === 0) return;
-    // If the server cannot be asked, the cause stays unknown. The next visit asks again about writes under way.
+    // If the server cannot be asked, the cause stays unknown, and a later visit asks again.
     const found = await ask<{ name: string }>(VISIT, [all, left]).catch(() => undefined);
+    if (found === undefined) return left.length > 0 ? void setTimeout(visit, SILENCE_MS).unref() : undefined;
     for (const name of left) givenUp.delete(name);
-    if (found === undefined) return;
     waiting.clear();
     for (const { name } of found) if (watched.has(name)) waiting.add(name);
     if (waiting.size > 0) onStuck();
