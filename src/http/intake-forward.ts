@@ -12,7 +12,7 @@ export const FORWARDED = "x-sds-forwarded";
  * A shop with more posts a second is busy. With fewer, the commits of a few nodes seldom wait for each other, and
  * passing posts on costs more than it saves.
  */
-const BUSY_PER_SECOND = 20;
+const BUSY_PER_SECOND = 50;
 /** How many shops are counted. */
 const MAX_COUNTED = 10_000;
 /** A node that does not answer within this time gets no records for a while. A commit takes some milliseconds. */

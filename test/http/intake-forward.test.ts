@@ -4,7 +4,7 @@ import { createForwarder } from "../../src/http/intake-forward.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { afterTest } from "../support/cleanup.ts";
 
-const BUSY = 20;
+const BUSY = 50;
 const shop = { id: 7, domain: "alpha.myshopify.com" };
 const signer = { shop, secret: "whsec_0123456789abcdef" } as never;
 
