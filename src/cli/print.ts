@@ -33,7 +33,7 @@ export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Writes text, and returns when the system has it, in a pipe's buffer or a file's cache. @throws SdsError `failed` */
+/** Writes text to stdout. Returns when the operating system has the text. @throws SdsError `failed` */
 export async function writeOut(text: string): Promise<void> {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
   let rest = Buffer.from(text);

@@ -5,7 +5,7 @@ export interface FaultyProxy {
   port: number;
   /** The port to which new connections go. */
   target: number;
-  /** How many connections it has. */
+  /** The number of connections of the proxy. */
   count(): number;
   /** While this is true, all bytes and closes are dropped in both directions, and connections stay open. */
   isSwallowing: boolean;

@@ -245,7 +245,7 @@ function textOf(value: unknown): string {
 
 export interface Server {
   url: string;
-  /** What it printed so far. */
+  /** The server's output so far. */
   output: string;
   pid: number;
   exited: Promise<number>;

@@ -11,7 +11,7 @@ interface QueuedEvent {
 
 /** Facts about the life of the shop that the checks of events need. */
 export interface Lived {
-  /** Contracts that were there before events were queued. */
+  /** Contracts that existed before events were queued. */
   firstContracts: ReadonlySet<string>;
   /** Attempts that had ended before events were queued. */
   firstAttempts: ReadonlySet<string>;

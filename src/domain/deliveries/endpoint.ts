@@ -20,7 +20,7 @@ export interface Endpoint {
 const MAX_URL = 2048;
 const REFUSED_SUFFIXES = ["localhost", "local", "internal", "home.arpa", "onion"];
 
-/** Checks the URL, and `refusedAddress` the addresses of its host. @returns the endpoint, or why it is refused */
+/** Checks the URL. `refusedAddress` checks its host's addresses. @returns the endpoint, or why it is refused */
 export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: Endpoint } | { refused: string } {
   const refuse = (refused: string) => ({ refused });
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);

@@ -167,8 +167,8 @@ function send(
 }
 
 /**
- * Returns the path and query, and whether the request is strict. A strict request may be refused where another is
- * answered.
+ * Returns the path and query, and whether the request is strict. A strict request and an ordinary one may get different
+ * answers.
  */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);

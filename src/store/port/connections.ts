@@ -57,8 +57,8 @@ export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /**
-   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is that of the connection before. If
-   * the mirror may have the contracts as ended, the shop is listed in `SyncStore.unloaded` again.
+   * Connects a shop, or connects it again. After an uninstallation, the former `eventsSince` is kept. If the
+   * mirror may have marked contracts as ended, the shop is listed in `SyncStore.unloaded` again.
    */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**

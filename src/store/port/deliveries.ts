@@ -163,7 +163,7 @@ export interface AttemptFigures {
 export interface DeliveryCounts {
   /** Returns the counts of the day of `since` and of later days. Days without attempts have no count. */
   countsByDay(shopId: number, since: number): Promise<DayCount[]>;
-  /** Returns when the last attempts began that succeeded and failed; null without one. Counts are kept for a year. */
+  /** Returns when the last successful and last failed attempts began; null if unknown. Counts are kept for a year. */
   lastOutcomes(shopId: number, kind: DeliveryKind): Promise<{ succeededAt: number | null; failedAt: number | null }>;
   /** Returns figures of the attempts that began at `since` or later, of the newest 1,000 deliveries. */
   recentAttempts(shopId: number, kind: DeliveryKind, since: number): Promise<AttemptFigures>;

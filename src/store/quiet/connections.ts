@@ -99,8 +99,8 @@ interface SealedConnection {
 }
 
 /**
- * Stores a connection. After an uninstallation, `events_since` is that of the connection before. If the mirror may have
- * the contracts as ended, the shop counts as not loaded: the platform may have ended none of them.
+ * Stores a connection. After an uninstallation, the former connection's `events_since` is kept. If the mirror may have
+ * marked contracts as ended, the shop is loaded again: on the platform they may still be active.
  */
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;

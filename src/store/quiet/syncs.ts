@@ -63,8 +63,8 @@ export const JOIN_SYNCS = sql`
   LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'`;
 
 /**
- * SQL of the time up to which a mirror is complete, beside JOIN_SYNCS; 0 if it is unknown. A future time was noted
- * before the clock was set back, so it does not count.
+ * SQL of the time up to which a mirror is complete; 0 if unknown. The query must contain JOIN_SYNCS. A future time was
+ * noted before the clock was set back, so it does not count.
  */
 export function coveredUntil(now: number): SQL {
   return sql`CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at

@@ -56,8 +56,8 @@ export function findDamage(folder: string): string | undefined {
 }
 
 /**
- * Opens a database so that SQLite makes no file and changes none. If there is a log, another process may write it, so
- * SQLite reads it with the log's index, which it opens only for reading. Otherwise no process uses the database.
+ * Opens a database for reading, so that SQLite neither creates nor changes a file. If a log exists, another process may
+ * be writing. SQLite then reads the log's index too. Without a log, no other process uses the database.
  */
 function openForReading(path: string): Database {
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false });

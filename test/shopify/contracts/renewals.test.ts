@@ -166,7 +166,7 @@ async function storeAsBefore(
 }
 
 describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (engine) => {
-  /** The clock stays, because a program on PostgreSQL needs the time of its server. Charges of later cycles are early. */
+  /** Uses the real clock, because a program on PostgreSQL needs its server's time. Charges of later cycles are early. */
   async function weeklyOnEngine() {
     const env = engine === "SQLite" ? {} : { SDS_DATABASE_URL: await emptyDatabase() };
     const { platform } = await connected({}, { now: Date.now });
