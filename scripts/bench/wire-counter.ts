@@ -43,7 +43,7 @@ const [EXECUTE, QUERY, READY] = ["E", "Q", "Z"];
 /** Forwards both directions of a connection and counts messages. See PostgreSQL, "Message Formats". */
 function countWire(client: Socket, server: Socket, said: Said): void {
   let waiting = 0;
-  // The first message of a client has no letter for its type, hence `true`.
+  // The first message of a client has no letter for its type, so `true` is passed.
   const sent = createReader(true, (type) => {
     if (type !== EXECUTE && type !== QUERY) return;
     said.statements += 1;

@@ -14,7 +14,7 @@ export interface Page<Row> {
   nextCursor: string | null;
 }
 
-/** Options of each call, beside its filters. */
+/** Options of each call, in addition to its filters. */
 export interface ReadOptions {
   /** Rows in a page, 1 to 250. 250 by default. */
   limit?: number;

@@ -97,7 +97,7 @@ for (const [shell, start, load] of SHELLS) {
     await eventually(() => shown.includes("loaded"));
     child.terminal?.write("sds shop show al\t");
     await eventually(() => shown.includes(`sds shop show ${SHOP}`));
-    // Control-A leads to the begin of the line.
+    // Control-A moves to the start of the line.
     child.terminal?.write("\u0001echo GOT \n");
     await eventually(() => /[\r\n]GOT sds shop show alpha\.myshopify\.com/.test(shown));
   });

@@ -88,7 +88,7 @@ function DayTable({ days }: { days: readonly DayCounts[] }) {
   );
 }
 
-/** Patterns beside the colours, for those who see no difference between the colours. */
+/** Patterns in addition to the colours, for readers who cannot tell the colours apart. */
 function Hatches() {
   return (
     <defs>

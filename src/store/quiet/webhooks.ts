@@ -16,7 +16,7 @@ interface StoredEndpoint {
 
 interface NewSecret {
   isFirst: boolean;
-  /** How long the former secret still signs, beside the new one. */
+  /** How long the former secret also signs, after the new one exists. */
   overlapMs: number;
 }
 
