@@ -6,7 +6,7 @@ import { PROGRAM, Program } from "../support/program.ts";
 import { shellWith } from "../support/samples.ts";
 
 test("the backup in docs/operating.md makes a new copy each night, for its owner alone, that can be restored", async () => {
-  const script = shellWith("operating.md", "sds backup");
+  const script = shellWith("operating.md", "backups/sds-$(date");
   const folder = join(temporaryFolder(), "home");
   const program = new Program(join(folder, "data"));
   await program.json(["shop", "add", "alpha.myshopify.com"]);
