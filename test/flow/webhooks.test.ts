@@ -139,12 +139,22 @@ test("serve warns that SDS_EGRESS_ALLOW is set, and the variable counts only for
   expect(entry?.error).toBe("The endpoint's address is not allowed: only https:// URLs are accepted.");
 });
 
-test("the demo's orders fail and recover, and its deliveries arrive, are verified, and are retried", async () => {
+test("the demo's orders fail and recover, and its deliveries arrive, are verified, are retried, and die", async () => {
   const server = await new Program().serve(["demo", "--port", "0"]);
   // The receiver refuses the webhook of a declined order once.
   await eventually(() => /received order.failed, signature verified \((whd_\w+)\)[\s\S]*\1/.test(server.output));
   // The platform's third event is the recovery of that order.
   await eventually(() => server.output.includes("received order.recovered, signature verified"));
   expect(server.output).not.toContain("SIGNATURE WRONG");
+  // The receiver refuses all five attempts for a reward. They take half a minute.
+  await eventually(() =>
+    /received loyalty.reward_earned, signature verified \((whd_\w+)\)([\s\S]*\1){4}/.test(server.output),
+  );
+  const sds = /^ {2}(\S.* --data \S+) key list$/m.exec(server.output)?.[1];
+  const dead = await eventually(() => {
+    const { stdout } = Bun.spawnSync(["sh", "-c", `${sds} delivery list --status dead --json`]);
+    return (JSON.parse(stdout.toString()) as object[]).at(-1);
+  });
+  expect(dead).toMatchObject({ topic: "loyalty.reward_earned", attempts: 5, lastStatusCode: 501 });
   await server.stop("SIGINT");
 });
