@@ -48,8 +48,10 @@ function readSettings(path: string): Map<string, string> {
 
 function readLines(path: string): string[] {
   try {
-    const { size } = statSync(path);
-    if (size > MAX_BYTES) throw invalid(`${path} is larger than ${MAX_BYTES / 1024} KiB`);
+    const file = statSync(path);
+    if (file.size > MAX_BYTES) throw invalid(`it is larger than ${MAX_BYTES / 1024} KiB`);
+    // Reading a pipe or a device might never end.
+    if (!file.isFile() && !file.isDirectory()) throw invalid("it is a pipe or a device: write a file in its place");
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
     return text.split(/\r?\n/);
   } catch (thrown) {

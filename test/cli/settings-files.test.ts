@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addSettings, parseLine } from "../../src/cli/settings-files.ts";
 import { SETTING_NAMES } from "../../src/setting-names.ts";
@@ -86,13 +86,27 @@ test("unknown settings are warned of with the nearest known one", () => {
 
 test.each([
   ["a line that is no setting", "SDS_PORT=1\n\nSDS_HOST\n", "line 3 is no setting"],
-  ["other bytes than UTF-8", Uint8Array.of(0x53, 0xff), "cannot be read"],
+  ["other bytes than UTF-8", Uint8Array.of(0x53, 0xff), "cannot be read: it is no text in UTF-8"],
   ["more than 64 KiB", `#${"x".repeat(64 * 1024)}`, "is larger than 64 KiB"],
 ])("a file with %s is refused, and changes nothing", (_, own, message) => {
   const { data, systemFile } = files(own, "SDS_SHOP=a.example");
   const env = {};
   expect(() => addSettings(data, env, systemFile)).toThrow(message);
   expect(env).toEqual({});
+});
+
+test.each([
+  ["a device that never ends", (file: string) => symlinkSync("/dev/zero", file)],
+  ["a pipe that nobody writes to", (file: string) => Bun.spawnSync(["mkfifo", file])],
+])("%s in place of the settings is refused", (_, make) => {
+  const { data, systemFile } = files(null, null);
+  make(join(data, "sds.env"));
+  // In a process of its own: while a pipe is read, no timer of the test runs.
+  const script = `
+    import { addSettings } from ${JSON.stringify(join(process.cwd(), "src/cli/settings-files.ts"))};
+    addSettings(...${JSON.stringify([data, {}, systemFile])});`;
+  const child = Bun.spawnSync([process.execPath, "-e", script], { timeout: 10_000, stderr: "pipe" });
+  expect(child.stderr.toString()).toContain("is a pipe or a device");
 });
 
 test("every setting that the source names is a known one", () => {

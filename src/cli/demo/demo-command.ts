@@ -145,7 +145,8 @@ function writeSettings(folder: string, platformUrl: string, clientSecret: string
   writeFileSync(
     join(folder, "sds.env"),
     Object.entries(settings)
-      .map(([name, value]) => `${name}=${value}\n`)
+      // A folder of the user may have ` #` or a quote in its name.
+      .map(([name, value]) => (value.includes('"') ? `${name}='${value}'\n` : `${name}="${value}"\n`))
       .join(""),
   );
   return settings;
