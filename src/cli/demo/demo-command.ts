@@ -66,7 +66,9 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     await platform.apply(past.filter(isOfPlatform));
     const { shop } = await app.platform.connect(SHOP, { kind: "token", token }, ACTOR);
     tell("Loading the shop from its platform …");
-    await Promise.race([stop, untilLoaded(store, shop)]);
+    const isStopped = await Promise.race([stop.then(() => true), untilLoaded(store, shop).then(() => false)]);
+    // Otherwise the shop would be reconciled an hour after the load.
+    if (!isStopped) await app.platform.synchronizer.reconcile(shop);
     const post = await intakeClient(app, address);
     await post(past.flatMap(loyaltyOf));
     const { plaintext: key } = await createKey(
