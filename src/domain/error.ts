@@ -60,7 +60,7 @@ const SYSTEM_MESSAGES: Record<string, (it: string) => string> = {
   ENOENT: (it) => `${it} does not exist: check the path`,
   ENOTDIR: (it) => `a folder in the path of ${it} is a file: check the path`,
   EISDIR: (it) => `${it} is a folder: name a file`,
-  ERR_ENCODING_INVALID_ENCODED_DATA: (it) => `${it} is no text in UTF-8`,
+  ERR_ENCODING_INVALID_ENCODED_DATA: (it) => `${it} is not UTF-8 text`,
   EROFS: (it) => `the disk of ${it} can only be read: choose another one`,
   ENOSPC: FULL,
   EDQUOT: FULL,

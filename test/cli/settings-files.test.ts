@@ -86,7 +86,7 @@ test("unknown settings are warned of with the nearest known one", () => {
 
 test.each([
   ["a line that is no setting", "SDS_PORT=1\n\nSDS_HOST\n", "line 3 is no setting"],
-  ["other bytes than UTF-8", Uint8Array.of(0x53, 0xff), "cannot be read: it is no text in UTF-8"],
+  ["other bytes than UTF-8", Uint8Array.of(0x53, 0xff), "cannot be read: it is not UTF-8 text"],
   ["more than 64 KiB", `#${"x".repeat(64 * 1024)}`, "is larger than 64 KiB"],
 ])("a file with %s is refused, and changes nothing", (_, own, message) => {
   const { data, systemFile } = files(own, "SDS_SHOP=a.example");

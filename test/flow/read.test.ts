@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
-import type { PageBody } from "../support/app.ts";
+import { type PageBody, temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { exchange } from "../support/raw-http.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
@@ -165,7 +167,9 @@ test("a second program on the same port does not start, and says why", async () 
 
 test("the demo loads a shop from its platform, prints a key, a link and commands that work, and cleans up", async () => {
   const program = new Program();
-  const server = await program.serve(["demo", "--port", "0"]);
+  const temporary = join(temporaryFolder(), "it's here #1");
+  mkdirSync(temporary);
+  const server = await program.serve(["demo", "--port", "0"], { TMPDIR: temporary });
   const { output } = server;
   const lines = [...output.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? "");
   expect(lines).toHaveLength(3);
@@ -186,7 +190,8 @@ test("the demo loads a shop from its platform, prints a key, a link and commands
     new Set((await readRows(server.url, key, resource)).map(({ status }) => status));
   expect((await statuses("subscriptions")).size).toBe(5);
   expect((await statuses("orders")).size).toBe(6);
-  const folder = /--data (\S+)/.exec(output)?.[1] ?? "";
+  const folder = /Its data is in (.*)\. Every/.exec(output)?.[1] ?? "";
+  expect(folder).toStartWith(temporary);
   expect(await Bun.file(`${folder}/sds.db`).exists()).toBe(true);
   expect(await server.stop("SIGINT")).toBe(0);
   expect(await Bun.file(`${folder}/sds.db`).exists()).toBe(false);
