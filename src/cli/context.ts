@@ -39,7 +39,11 @@ export function configOfFolder(command: Command): Config {
 
 /** How long a command waits while another program upgrades a PostgreSQL database. */
 const UPGRADE_WAIT_MS = 5_000;
-const onUpgradeStep = (text: string) => tell(`sds: upgrade: ${text}`);
+/** A command says nothing about an upgrade in its first seconds: most upgrades have ended by then. */
+const QUIET_UPGRADE_MS = 3_000;
+const onUpgradeStep = (text: string) => {
+  if (performance.now() > QUIET_UPGRADE_MS) tell(`sds: upgrade: ${text}`);
+};
 
 /** Commands of `withStore` that create a missing data folder. For others, a new folder would hide a wrong --data. */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
