@@ -14,7 +14,7 @@ import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
 const BEGINNING = "2026-02-02T09:00:00.000Z";
 const PLATFORM_SECRET = "a-made-up-client-secret";
 const ZSTD = { level: 19 };
-/** A row of this table reserves a token exchange for seconds, and only a killed process leaves one. */
+/** A row of this table reserves a token exchange for seconds. Only a killed process leaves a row. */
 const SHORT_LIVED = "token_exchanges";
 
 const { values } = parseArgs({
@@ -112,7 +112,7 @@ function checkFilled(data: string): void {
     );
 }
 
-/** Asks a copy, so that the stored database does not change and its queued deliveries are not sent. */
+/** Asks a copy of the database, so that the original does not change and its queued deliveries are not sent. */
 async function ask(program: OldProgram, { revokedKey, ...remembered }: Remembered): Promise<Answers> {
   const data = join(folder, "copy");
   cpSync(program.data, data, { recursive: true });
