@@ -3,7 +3,7 @@ import { cancelFlow, customer, gid, line, order, reward, subscription } from "..
 /** Made-up shops and people. No real person, shop or address is meant. */
 export const ALPHA = "alpha.myshopify.com";
 export const BETA = "beta.myshopify.com";
-/** It has no data, and uninstalls the app. */
+/** A shop without data, which uninstalls the app. */
 export const GAMMA = "gamma.myshopify.com";
 
 const day = (n: number) => `2026-01-${String(n).padStart(2, "0")}T08:00:00.000Z`;

@@ -19,13 +19,13 @@ interface KeyRequest {
   legacyKey?: string;
 }
 
-/** The most keys that a merchant makes, because the page lists all of them. */
+/** The most keys that a merchant can make. The limit exists because the settings page lists all keys. */
 const MAX_KEYS = 100;
 
 /**
- * Stores only the hash of a key. So the caller must show a new key now: nobody can read it later.
- * @throws SdsError `plan_required` and `invalid` for a merchant without the plan or with MAX_KEYS, `invalid` for the
- *   label, `conflict` for a legacy key stored before
+ * Creates a key and stores only its hash. So the caller must show the key now: nobody can read it later.
+ * @throws SdsError `plan_required` for a merchant without the plan; `invalid` for a merchant with MAX_KEYS keys, or for
+ *   a wrong label; `conflict` for a legacy key that is already stored
  */
 export async function createKey(
   { store, random }: KeyDependencies,
@@ -46,7 +46,7 @@ export async function createKey(
   return { entry, plaintext, warnings };
 }
 
-/** Finds a key of the shop with this label, apart from spaces around it. */
+/** Finds a key of the shop by its label. Spaces around the label do not count. */
 export async function findKeyWithLabel(
   { keys }: Pick<Store, "keys">,
   shop: Shop,
@@ -56,7 +56,7 @@ export async function findKeyWithLabel(
   return (await keys.list(shop.id)).find((key) => key.label === wanted);
 }
 
-/** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys begin so */
+/** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys begin with the text */
 export function revokeKey(
   store: Pick<Store, "audited">,
   by: ActorInShop,

@@ -65,22 +65,31 @@ export function createShopRemover({ shops, membership, sleep, log }: RemoverDepe
   return { wake: loop.wake, stop: loop.stop };
 }
 
-/** Removes a shop, or finishes an interrupted removal. @returns false without such a shop @throws SdsError `failed` */
+/** Removes a shop, or finishes an interrupted removal. @returns false if there is no shop @throws SdsError `failed` */
 export async function removeShop(shops: Removal, domain: string, now: number, sleep: Sleep): Promise<boolean> {
   const shop = await shops.beginRemoval(domain, now);
   if (shop === undefined) return false;
+  await finishRemoval(shops, shop, sleep);
+  return true;
+}
+
+/** Removes the rest of a shop whose removal has begun. @throws SdsError `failed` */
+export async function finishRemoval(
+  shops: Pick<Removal, "removeSome">,
+  { id, domain }: ShopRef,
+  sleep: Sleep,
+): Promise<void> {
   try {
-    while (await removeSomeAndRest(shops, shop.id, sleep));
+    while (await removeSomeAndRest(shops, id, sleep));
   } catch (thrown) {
     const message =
       `the removal of ${domain} began and is not finished: ${messageOf(thrown)}; ` +
       "`sds serve` goes on with it, or run this command again";
     throw new SdsError("failed", message, { cause: thrown });
   }
-  return true;
 }
 
-/** Removes some rows, then rests for as long as that took, so that other work can lock the database. */
+/** Removes some rows, then rests for the same time, so that other work can lock the database. */
 async function removeSomeAndRest(shops: Pick<Removal, "removeSome">, shopId: number, sleep: Sleep): Promise<boolean> {
   const began = performance.now();
   const isLeft = await shops.removeSome(shopId);

@@ -12,8 +12,8 @@ import { printLine } from "./print.ts";
 export const COMPLETE = "__complete";
 
 /**
- * The functions of the shells. Each passes the words up to the cursor, and gets one candidate a line. Without one, the
- * shell completes names of files.
+ * The functions of the shells. Each passes the words up to the cursor, and gets one candidate a line. Without a
+ * candidate, the shell completes names of files.
  */
 const SCRIPTS = {
   bash: `_sds() {
@@ -60,7 +60,7 @@ export function addCompletionCommands(program: SdsCommand): void {
     });
 }
 
-/** Returns the candidates for the last of the words, which follow the program's name. The last word may be empty. */
+/** Returns the candidates for the last word, which may be empty. @param words without the program's name */
 function candidatesFor(program: Command, words: readonly string[], own: Command): string[] {
   const { command, option, place, data } = walk(program, words.slice(0, -1));
   const word = words.at(-1) ?? "";
@@ -79,7 +79,7 @@ interface Walk {
   command: Command;
   /** The option whose value comes next. */
   option: Option | undefined;
-  /** How many arguments the command has before. */
+  /** How many arguments of the command come before the cursor. */
   place: number;
   /** The value of --data. */
   data: string | undefined;
@@ -112,7 +112,7 @@ function subcommandsOf(command: Command): string[] {
   return names.length > 1 ? names : [];
 }
 
-/** The options of a command, with those of the whole program. */
+/** The options of a command and of the whole program. */
 function optionsOf(command: Command): Option[] {
   const help = command.createHelp();
   return [...help.visibleOptions(command), ...help.visibleGlobalOptions(command), ...rootOptions(command)];
@@ -132,7 +132,7 @@ function valuesOf(option: Option, word: string, shops: () => string[]): readonly
   return choicesOf(option);
 }
 
-/** Returns each value as the next one of a list that is separated by commas. */
+/** Completes a list that is separated by commas: returns the list with one more value, for each value it lacks. */
 function asList(word: string, values: readonly string[]): string[] {
   const before = word.slice(0, word.lastIndexOf(",") + 1);
   const given = before.split(",");

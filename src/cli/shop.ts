@@ -31,6 +31,7 @@ import { addConnectionCommands } from "./connection.ts";
 import { findShop, operator, withStore } from "./context.ts";
 import { sleep } from "./dependencies.ts";
 import { printFields, printJson, printList, tell, warn } from "./print.ts";
+import { addMoveCommand } from "./shop-move.ts";
 import { confirm } from "./stdin.ts";
 
 type PrintedSettings = Pick<ShopStatus, "retryDays" | "creditTitle" | "triggers">;
@@ -67,13 +68,14 @@ export function addShopCommands(program: SdsCommand): void {
 
   addSetCommand(shop);
   addRenameCommand(shop);
+  addMoveCommand(shop);
   addAuditCommand(shop);
   addConnectionCommands(shop);
 
   shop
     .command("remove <domain>")
     .description("remove a shop with its keys, its deliveries and its mirror")
-    .option("--yes", "really remove it")
+    .option("--yes", "really remove the shop")
     .jsonOption()
     .examples("sds shop remove alpha.myshopify.com --yes")
     .action(remove);
@@ -189,7 +191,7 @@ async function remove(
   else tell(`Removed ${domain}.`);
 }
 
-/** Says what a removal takes, for its question. @throws SdsError `not_found` */
+/** Lists what a removal deletes, for the question before it. @throws SdsError `not_found` */
 async function contentsOf(store: Store, domain: string): Promise<string> {
   await checkRemovable(store, domain);
   const shop = await store.shops.find(domain);

@@ -45,7 +45,7 @@ export function addStatusCommand(program: SdsCommand): void {
     });
 }
 
-/** @returns `problem`: why no `serve` answers, else null; `cluster`: null with SQLite */
+/** Reads the status. @returns `problem`: why no `serve` answers, else null; `cluster`: null with SQLite */
 async function readStatus(store: Store, isWhole: boolean) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =
@@ -67,7 +67,7 @@ async function readStatus(store: Store, isWhole: boolean) {
 
 /**
  * Finds why the cluster cannot take work. Asks only nodes on this machine, because other nodes may be unreachable from
- * here. Checks the database in their place, as their `/readyz` does.
+ * here. In place of these nodes, checks the database, as their `/readyz` does.
  */
 async function findClusterProblem(store: Store, nodes: readonly NodeStatus[]): Promise<string | null> {
   const alive = nodes.filter(({ isAlive }) => isAlive);
@@ -103,7 +103,7 @@ function reasonIn(body: string): string {
   }
 }
 
-/** Sums up all shops, in a number of statements that does not grow with them. */
+/** Sums up all shops. The number of statements does not grow with the number of shops. */
 async function totalsOf(store: Store, shops: number) {
   const { deliveries, inbox, refusedShops, reconciledAt } = await store.totals.read(Date.now());
   return {
@@ -159,7 +159,7 @@ function nodeEntry({ id, address, host, processId, version, startedAt, heartbeat
   return { id, address, host, process: processId, version, ...times, alive: isAlive, shops };
 }
 
-/** PostgreSQL's backups are made by its own tools, so only SQLite's line names one. */
+/** Describes the database. Only SQLite's line names a backup, because PostgreSQL's own tools make its backups. */
 function databaseText({ bytes, walBytes, lastBackupAt }: ReturnType<typeof databaseEntry>): string {
   if (walBytes === null) return `database: ${bytesText(bytes)}`;
   const backup = lastBackupAt === null ? "no backup known" : `last backup ${lastBackupAt}`;

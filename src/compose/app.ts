@@ -73,7 +73,7 @@ const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
-/** Forms and looks at rows that each shop may make on the settings page. A person does not reach it. */
+/** How many forms and looks at rows each shop may make on the settings page. A person does not reach this limit. */
 const ACTION_LIMIT = { perSecond: 1, burst: 300 };
 
 /** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */
@@ -130,7 +130,7 @@ type HttpResources = AppResources & { log: OutageLog; membership: Membership };
 function openHttp(resources: HttpResources, work: Work, metrics: Metrics | undefined) {
   const { config, store, random, resolve, now, clock, log } = resources;
   const { gauge, recordWriter, inboxWriter, sender, platform } = work;
-  const { shops } = store;
+  const { shops, moves } = store;
   const readers = createReaderQueue(gauge);
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
@@ -144,7 +144,7 @@ function openHttp(resources: HttpResources, work: Work, metrics: Metrics | undef
     largePages: createLargePages(),
   });
   const shopIds = async () => (await shops.list()).map(({ id }) => id);
-  const checkpoints = createCheckpoints({ ...store, ...shops, shopIds, now });
+  const checkpoints = createCheckpoints({ ...store, ...shops, ...moves, shopIds, now });
   const lists = { pagesFor: store.pagesFor, checkpoints, api: readApi, publicUrl: config.publicUrl, log };
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
@@ -165,12 +165,11 @@ function openHttp(resources: HttpResources, work: Work, metrics: Metrics | undef
     list: (resource) => createListHandler(resource, lists),
     row: (resource) => createRowHandler(resource, store.pagesFor, readApi),
     shop: createShopHandler(shops, readApi),
-    intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge, forward }),
+    intake: createIntakeHandler({ bodies, shops, moves, recordWriter, load: gauge, forward }),
     platformWebhook: createPlatformWebhookHandler({
       bodies,
       verify,
-      shops,
-      connections: store.connections,
+      ...store,
       inboxWriter,
       warnings: platform.warnings,
       load: gauge,

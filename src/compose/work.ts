@@ -49,7 +49,7 @@ export interface AppResources extends AppDependencies {
 /** File descriptors that are reserved for name look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
-/** Is told of the work, for metrics. */
+/** Counts the work for the metrics. */
 interface WorkObserver {
   noteAttempt(kind: DeliveryKind, hasSucceeded: boolean, durationMs: number): void;
   noteCommit(records: number): void;
@@ -95,7 +95,7 @@ export function openWork(resources: MemberResources) {
 }
 
 /**
- * Returns a function that returns the address of the page that shows an alert. A shop that installed the app from the
+ * Returns the function `linkOf`, which makes the address of an alert's page. A shop that installed the app from the
  * platform sees the page in the platform's admin.
  */
 function createAlertLinks({ platformClientId }: Config, baseOf: () => Promise<string>) {

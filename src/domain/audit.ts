@@ -21,6 +21,7 @@ export const AUDITED = {
   "shop.connected": "Shop connected",
   "shop.disconnected": "Shop disconnected",
   "shop.renamed": "Shop renamed",
+  "shop.moved": "Shop moved to another database",
   "shop.changed": "Shop settings changed",
   "triggers.changed": "Workflow triggers changed",
   "key.created": "API key created",

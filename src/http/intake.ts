@@ -8,6 +8,7 @@ import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import { nextTurn } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
+import type { ShopMoves } from "../store/port/shop-moves.ts";
 import type { IntakeSecret, ShopStore } from "../store/port/shops.ts";
 import type { IntakeResult } from "./answers.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
@@ -24,17 +25,20 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   bodies: BodyReader;
   shops: ShopStore;
+  moves: Pick<ShopMoves, "isAway">;
   /** Counts the signed posts that are under way, because readers give way to them. */
   load: Pick<LoadGauge, "during">;
   forward: ForwardPost;
 }
 
 /** POST /intake: takes records from the billing system. Answers after their commit (docs/records.md, The intake). */
-export function createIntakeHandler({ bodies, shops, recordWriter, load, forward }: Dependencies): RouteHandler {
+export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
+  const { bodies, moves, recordWriter, load, forward } = dependencies;
   async function commit(shop: Shop, text: string): Promise<IntakeResult> {
     const records = await readRecords(text);
     const applied = await load.during(recordWriter.submit({ shop, records }));
-    if ("refused" in applied) throw refusals.badRecord(applied.refused);
+    if ("refused" in applied)
+      throw (await moves.isAway(shop.domain)) ? refusals.shopMoves() : refusals.badRecord(applied.refused);
     return { accepted: applied.accepted };
   }
 
@@ -43,7 +47,7 @@ export function createIntakeHandler({ bodies, shops, recordWriter, load, forward
     // The shop is looked up only after the body was read: the time of a refusal must not tell whether a shop exists.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { ...INTAKE_LIMIT, sender: context.client() });
-    const signer = await authenticate(shops, request.headers, body.bytes);
+    const signer = await authenticate(dependencies, request.headers, body.bytes);
     context.shop = signer.shop.domain;
     const text = decodeUtf8(body.bytes);
     if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");
@@ -58,12 +62,21 @@ function mayBeSigned(headers: Headers): boolean {
   return (headers.get("x-service-shop") ?? "") !== "" && SIGNATURE.test(headers.get("x-service-signature") ?? "");
 }
 
-/** @returns the shop that signed the body. @throws SdsError `unauthorized` */
-async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array): Promise<IntakeSecret> {
-  const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
+/**
+ * @returns the shop that signed the body
+ * @throws SdsError `unauthorized`; `unavailable` for a shop that moves or has moved, although its secret may be gone
+ */
+async function authenticate(
+  { shops, moves }: Pick<Dependencies, "shops" | "moves">,
+  headers: Headers,
+  body: Uint8Array,
+): Promise<IntakeSecret> {
+  const domain = headers.get("x-service-shop") ?? "";
+  const found = await shops.intakeSecret(domain);
   // The signature is checked for an unknown shop too: the time of the answer must not tell which shops exist.
   const genuine = isSigned(found?.secret ?? "?", body, headers.get("x-service-signature") ?? "");
   if (found !== undefined && genuine) return found;
+  if (found === undefined && (await moves.isAway(domain))) throw refusals.shopMoves();
   throw refusals.wrongSignature();
 }
 

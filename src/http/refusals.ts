@@ -57,6 +57,8 @@ export const refusals = {
     new SdsError("too_large", `The body may have ${maxBytes} bytes at most. ${IMPORT_MORE}`),
   tooManyRecords: () =>
     new SdsError("too_large", `The body may have ${MAX_INTAKE_RECORDS} records at most. ${IMPORT_MORE}`),
+  shopMoves: () =>
+    new SdsError("unavailable", "The shop moves to another database. Send this to the service of that database."),
   tooManyRequests: () =>
     new SdsError("rate_limited", "This API key makes too many requests. Slow down, and try again."),
   internal: () => new SdsError("internal", "Something went wrong on our side. It is safe to try again."),

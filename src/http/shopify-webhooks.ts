@@ -9,8 +9,10 @@ import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, orderingOf, readWebhook } from "../shopify/inbox/payload.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ConnectionStore } from "../store/port/connections.ts";
+import type { ShopMoves } from "../store/port/shop-moves.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader } from "./body.ts";
+import { refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteContext, RouteHandler } from "./routes.ts";
 
@@ -30,6 +32,7 @@ interface Dependencies {
   bodies: BodyReader;
   verify: Verifier;
   shops: ShopStore;
+  moves: Pick<ShopMoves, "isAway">;
   connections: Pick<ConnectionStore, "shopMovedTo">;
   inboxWriter: InboxWriter;
   warnings: Pick<ConnectionWarnings, "noteVersion">;
@@ -44,7 +47,7 @@ interface Dependencies {
  * because the platform removes an endpoint that keeps refusing.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, verify, inboxWriter, warnings, load, log, now } = dependencies;
+  const { bodies, verify, moves, inboxWriter, warnings, load, log, now } = dependencies;
   const warnOfUnknown = createUnknownShopLog(log, now);
   return async (request, context) => {
     const { headers } = request;
@@ -73,12 +76,14 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const shop = await findShop(dependencies, domain);
     if (shop !== undefined) context.shop = shop.domain;
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
+    // The platform sends it again, and by then to the service that has the shop.
+    if (shop === undefined && (await moves.isAway(domain))) throw refusals.shopMoves();
     if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")
       log.info("a platform webhook was received and not used", { ...logged, reason: intent.reason });
     else {
       const keptId = webhookId !== "" && webhookId.length <= MAX_ID_LENGTH ? webhookId : null;
-      await inboxWriter.submit({
+      const isNew = await inboxWriter.submit({
         shopId: shop.id,
         webhookId: keptId,
         topic,
@@ -87,6 +92,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
         body: text,
         triggeredAt,
       });
+      if (!isNew && (await moves.isAway(shop.domain))) throw refusals.shopMoves();
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   }

@@ -9,6 +9,8 @@ import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { Shop } from "../../src/domain/shop.ts";
+import { MOVED_TABLES } from "../../src/store/copy/moved-tables.ts";
+import type { Departure } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { OPERATOR, signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
@@ -50,9 +52,41 @@ export async function everyOperation(store: Store): Promise<void> {
   await store.figures();
   await store.totals.read(START);
   await store.checkpoint();
+  await moveAway(store, shop);
   await removeShop(store, shop.domain);
   await store.shops.removing();
   await store.close();
+}
+
+/** Calls the operations of a move. The shop moves to its own database under another domain, and stays in the end. */
+async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<void> {
+  const departure = (await moves.begin(shop.domain, "move_1", "elsewhere")) as Departure;
+  const { move, spans } = departure;
+  const there = "delta.myshopify.com";
+  const row = departure.row.map((value) => (value === shop.domain ? there : value));
+  await moves.stop(move, "stop_1", START);
+  await moves.sending(move, START);
+  await moves.goOn(move, "stop_1");
+  const room = await moves.arrive({ ...departure, move: "move_2", row, spans }, START);
+  await moves.arrival("move_2");
+  for (const { table, key } of MOVED_TABLES) {
+    const range = table.name === "attempts" ? { deliveries: [1] } : { limit: 500 };
+    const rows = await moves.read(departure.shop, table.name, range);
+    if (["orders", "deliveries", "attempts"].includes(table.name)) continue;
+    if (key.length > 0) await moves.read(departure.shop, table.name, { after: rows[0], upTo: rows[0] });
+  }
+  const styles = await moves.read(departure.shop, "widget_styles", {});
+  await moves.write("move_2", "widget_styles", [], styles);
+  await moves.write("move_2", "widget_styles", styles, []);
+  await moves.arm("move_2", "stop_2");
+  await moves.disarm("move_2", "stop_2");
+  await moves.refuse("move_2");
+  await moves.activate("move_2", "stop_2", { epoch, shopId: shop.id }, auditEntry(OPERATOR, START, "shop.moved"));
+  await removeShop({ shops } as Store, there);
+  await moves.origins(room.id);
+  await moves.isAway(shop.domain);
+  await moves.forget(move);
+  await moves.leave((await moves.begin(shop.domain, "move_3", "elsewhere"))?.move ?? "");
 }
 
 async function configure(store: Store, shop: Shop): Promise<void> {

@@ -1,51 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { auditEntry } from "../../src/domain/audit.ts";
-import { addField } from "../../src/domain/fields/definition.ts";
 import { hashKey } from "../../src/domain/key.ts";
-import { dataRequest } from "../../src/domain/people/data-request.ts";
-import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { OPERATOR, signInAt } from "../support/actors.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, customer, fieldValue, gid, order, reward, subscription } from "../support/records.ts";
-import { applySearched } from "../support/searched.ts";
+import { customer } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
-import { claim, dueShopIds, failed, LEASE, record, succeeded } from "./delivery-fixtures.ts";
+import { claim, dueShopIds, LEASE, succeeded } from "./delivery-fixtures.ts";
 import { engines, storeWithShop, type TestStore } from "./engines.ts";
+import { fillTables, RUN } from "./filled-tables.ts";
 import { apiKey, commit, expectConflict, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 
-// A shop with a connection has no row in `uninstallations`, and a shop without a failover none in `former_branches`.
-const WITHOUT_ROWS = ["uninstallations", "former_branches"];
+// A shop with a connection has no row in `uninstallations`, one without a failover none in `former_branches`, and one
+// that never moved none in the other two.
+const WITHOUT_ROWS = ["uninstallations", "former_branches", "checkpoint_origins", "shop_moves"];
 const TABLES = ["shops", ...SHOP_TABLES.filter((table) => !WITHOUT_ROWS.includes(table))] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
-const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
-
-/** Gives a shop a row or more in every table. */
-async function fillTables(store: Store, shop: MirroredShop): Promise<void> {
-  const name = shop.domain;
-  await store.keys.add(shop.id, apiKey(name), hashKey(name));
-  await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START + 1_000);
-  await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START + 1_000);
-  await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), signInAt(START), START + 1_000);
-  await store.connections.warn(shop.id, "answers", "another version", START);
-  await store.alerts.addAddress(shop.id, "a@example.com", START);
-  await store.syncs.save(shop.id, "full", run);
-  await store.fields.update(shop.id, (all) => addField(all, { key: "note", label: "Note", type: "text" }));
-  await store.styles.set(shop.id, { source: "p{}", hash: "a" });
-  await store.audit.add(shop.id, auditEntry(OPERATOR, START, "style.saved"));
-  await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
-  const stage = (await store.orderStages.begin(shop.id)) ?? 0;
-  await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
-  await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), fieldValue(1, "note", "x")]);
-  await applySearched(store.mirror, [{ shop, records: [subscription(2)], eventsSince: START + 1 }], START);
-  const reads = [{ contract: gid.contract(1), beganAt: START, updatedAt: START, orders: new Map() }];
-  const dataRequests = [dataRequest("1", gid.customer(1), START)];
-  await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START, []);
-  const [claimed] = await claim(store, shop, { share: 1 });
-  if (claimed !== undefined) await record(store, [failed(claimed)]);
-}
-
 /** Adds two shops with rows in every table. The platform has asked to remove the first shop. */
 async function twoShops(opened: TestStore) {
   const { store } = opened;
@@ -229,7 +200,7 @@ describe.each(engines())("$name: a shop that is being removed", (engine) => {
       keys.add(id, apiKey("new"), hashKey("new")),
       sessions.addLink(id, hashKey("new link"), START + 10),
       connections.connect(id, "token", TOKENS, [], START),
-      syncs.save(id, "full", run),
+      syncs.save(id, "full", RUN),
       syncs.complete(id, "full", START, 0, START),
       deliveries.queueTest(alpha, { topic: "order.charged", data: {} }, START),
     );

@@ -14,6 +14,7 @@ async function setUp() {
   const parts = {
     bodies: createBodyReader({ maxTotalBytes: 2_000 }),
     shops: app.store.shops,
+    moves: app.store.moves,
     load: {
       counted: 0,
       during<T>(work: Promise<T>): Promise<T> {

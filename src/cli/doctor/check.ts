@@ -18,7 +18,7 @@ export interface Patient {
   connect: Connect;
   /** Bytes that may still be written to the disk of a folder; undefined without the folder. */
   freeBytes: (folder: string) => number | undefined;
-  /** The most files that this process, or a running `serve`, may open; null if unknown. @param processId of `serve` */
+  /** The most files that a process may open; null if unknown. @param processId of `serve`; null for this process */
   descriptorLimit: (processId: number | null) => number | null;
   /** Searches the database for damage. Ends at the signal. @returns the damage, or undefined */
   findDamage: (signal: AbortSignal) => Promise<string | undefined>;

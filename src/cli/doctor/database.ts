@@ -17,7 +17,7 @@ const REMEDIES: Record<StoreProblem, string> = {
   damaged: RESTORE,
   unfinished: "run `sds copy` again; any other command finishes a restore",
   unreachable: "start the server, or correct the database address, its password and the firewalls in between",
-  unusable: "correct what it says, and run `sds doctor` again",
+  unusable: "correct this error, and run `sds doctor` again",
 };
 
 export const DATABASE_CHECKS: readonly Check[] = [{ name: "database", run: checkDatabase }];

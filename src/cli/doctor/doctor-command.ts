@@ -20,7 +20,7 @@ import { FILE_CHECKS } from "./files.ts";
 import { NETWORK_CHECKS, REMOTE_CHECKS } from "./network.ts";
 import { SHOP_CHECKS } from "./shops.ts";
 
-/** A check that takes longer failed. All run at once. */
+/** The time limit of a check. All checks run at once. */
 const CHECK_MS = 10_000;
 /** How long the database may take to open. */
 const OPEN_MS = 6_000;
@@ -69,7 +69,7 @@ async function examine(command: Command): Promise<Result[]> {
   try {
     const asRoot = { ...process.env };
     addSettings(flags["data"], asRoot);
-    // What root may read, the service may not: from here on, each check sees what the service sees.
+    // root may read files that the service may not read. From here on, the checks run as the owner of the data folder.
     becomeOwnerOf(readConfig(flags, asRoot).data);
     const warnings = addSettings(flags["data"], process.env);
     const config = readConfig(flags, process.env);
@@ -93,7 +93,7 @@ function lateDatabase(): OpenedCheckup {
   return { problem: "unreachable", detail: `the database did not answer within ${OPEN_MS / 1_000} seconds` };
 }
 
-/** Lists the checks that the database allows. */
+/** Lists the checks that are possible with this database. */
 function checksOf(checkup: Checkup | undefined): Check[] {
   const before = [...FILE_CHECKS, ...NETWORK_CHECKS, ...DATABASE_CHECKS];
   if (checkup === undefined || !checkup.schema.isCurrent) return before;
@@ -109,7 +109,7 @@ async function runCheck({ name, run }: Check, patient: Patient): Promise<Result>
     ),
   );
   const result = (async () => run(patient))().catch((thrown: unknown) =>
-    failed(`the check failed: ${messageOf(thrown)}`, "correct what it says, and try again"),
+    failed(`the check failed: ${messageOf(thrown)}`, "correct this error, and try again"),
   );
   return resultOf(name, await Promise.race([result, late]));
 }

@@ -12,7 +12,7 @@ const LITTLE_BYTES = 256_000_000;
 const MORE_SPACE =
   "delete old databases that `sds status` lists, old backups, or what other programs wrote there; or use a larger disk";
 const WRONG_MODE = "the mode keeps the owner out, or lets other users in";
-/** The descriptors of `serve` beside those of its attempts: clients, files and the platform. */
+/** The descriptors that `serve` needs for clients, files and the platform, in addition to those of its attempts. */
 const OTHER_DESCRIPTORS = 256;
 
 export const FILE_CHECKS: readonly Check[] = [
@@ -41,14 +41,15 @@ function checkFolder({ config: { data, database } }: Patient): Finding {
     const strange = files.filter((file) => statSync(file).uid !== folder.uid);
     if (strange.length > 0)
       return failed(
-        `${strange.join(", ")}: the owner is ${ownerName(strange[0] ?? "")}, but that of the folder is ${owner}`,
+        `${strange.join(", ")}: the owner is ${ownerName(strange[0] ?? "")}, but the folder belongs to ${owner}`,
         `run chown -R ${owner} ${data}`,
       );
     const wrong = files.filter((file) => !file.endsWith(".key") && !isModeOf(file, 0o600, 0o026));
     if (wrong.length > 0) return failed(`${wrong.join(", ")}: ${WRONG_MODE}`, `run chmod 600 ${wrong.join(" ")}`);
     return passed(`${data} belongs to ${owner}`);
   } catch (thrown) {
-    if (isForbidden(thrown)) return failed(rightsProblem(data), `keep it where ${currentUser()} may open each folder`);
+    if (isForbidden(thrown))
+      return failed(rightsProblem(data), `keep the data where ${currentUser()} may open each folder`);
     if (codeOf(thrown) !== "ENOENT") return failed(messageOf(thrown), `correct the path of the data folder`);
     if (database !== null) return passed("the data is on a PostgreSQL server");
     return failed(`there is no folder ${data}`, "name the folder of your data with --data or SDS_DATA");
@@ -65,7 +66,7 @@ function checkSecretFiles({ config }: Patient): Finding {
   return passed("only their owner can read them");
 }
 
-/** What to do about a file that this user may not use. */
+/** Returns the remedy for a file that this user may not use. */
 function giveAway(file: string): string {
   const user = currentUser();
   return `run chown ${user} ${file}, and keep it in a folder that ${user} may open; or run sds as ${ownerName(file)}`;
@@ -94,7 +95,7 @@ async function checkMasterKey({ config: { masterKeyFile: file }, opened }: Patie
     const isCompared = expected !== undefined;
     if (key === undefined && isCompared)
       return failed(`the master key ${file} is missing, and stored secrets need it`, restore);
-    if (key === undefined) return passed("there is none yet: the first start of sds makes it");
+    if (key === undefined) return passed("there is no master key yet: the first start of sds makes it");
     if (isCompared && key.fingerprint !== expected)
       return failed(`${file} is not the key that stored secrets were encrypted with`, restore);
     return passed(isCompared ? `${file} opens the stored secrets` : `${file} was not compared with the database`);

@@ -7,12 +7,12 @@ import type { Checkup } from "../../store/port/checkup.ts";
 import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
 const ANSWER_MS = 3_000;
-/** The most endpoints that are tried: with ten at once, this takes at most twice the time of an answer. */
+/** The most endpoints that are tried. Ten are tried at once, so all take at most twice the time of one answer. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
-/** The platform writes its time in whole seconds. By that time it refuses tokens. */
+/** The allowed difference to the platform's clock, which decides whether tokens are valid. It shows whole seconds. */
 const PLATFORM_CLOCK_MS = 10_000;
-/** Nodes compare leases with their own clock. */
+/** The allowed difference to the database server's clock. Nodes compare leases with their own clock. */
 const SERVER_CLOCK_MS = 2_000;
 const SET_CLOCK = "let NTP set the clock of this machine, for instance with systemd-timesyncd or chrony";
 
@@ -96,7 +96,7 @@ function checkEgress({ config }: Patient): Finding {
   );
 }
 
-/** How far a clock is ahead of ours at least, in milliseconds; negative if it is behind, null if it is unknown. */
+/** A clock, and how far it is at least ahead of ours, in milliseconds; negative if it is behind, null if unknown. */
 interface ReadClock {
   name: string;
   allowedMs: number;
@@ -132,7 +132,7 @@ async function readPlatformClock({ shops }: Checkup, patient: Patient): Promise<
   return { name: "the platform", allowedMs: PLATFORM_CLOCK_MS, aheadMs };
 }
 
-/** The difference that is certain, whatever the answer took and whatever it rounded. */
+/** Returns the least possible difference, because the moment of the answer and its rounding are unknown. */
 function leastDifference(earliest: number, latest: number, askedAt: number, answeredAt: number): number {
   return earliest > answeredAt ? earliest - answeredAt : Math.min(latest - askedAt, 0);
 }
@@ -152,7 +152,7 @@ async function checkPlatform({ shops }: Checkup, patient: Patient): Promise<Find
   }
 }
 
-/** Sends the platform a request without a token, and for no data. */
+/** Sends the platform a request without a token, which asks for no data. */
 function askPlatform(domain: string, { config, fetch }: Patient): Promise<Response> {
   const { origin } = new URL(apiUrls(config.platformUrl, domain).graphql);
   return fetch(`${origin}/`, plainRequest("HEAD"));
@@ -161,7 +161,7 @@ function askPlatform(domain: string, { config, fetch }: Patient): Promise<Respon
 async function checkEndpoints(checkup: Checkup, patient: Patient): Promise<Finding> {
   const { config, resolve, connect } = patient;
   const { count, endpoints } = await checkup.shops.endpoints();
-  if (count === 0) return passed("no shop has one");
+  if (count === 0) return passed("no shop has an endpoint");
   // Shops may share an endpoint's host.
   const hosts = new Map(endpoints.map((each) => [URL.parse(each.url)?.host ?? "an unreadable address", each]));
   const tried = [...hosts].slice(0, MAX_ENDPOINTS);

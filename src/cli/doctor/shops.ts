@@ -3,7 +3,7 @@ import { counted } from "../../lib/text.ts";
 import type { Checkup, FaultyShops } from "../../store/port/checkup.ts";
 import { type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
-/** A shop is reconciled every hour. */
+/** A shop counts as late after this time, because it should be reconciled every hour. */
 const RECONCILED_WITHIN_MS = 3 * 3_600_000;
 
 export const SHOP_CHECKS: readonly DataCheck[] = [
@@ -11,6 +11,7 @@ export const SHOP_CHECKS: readonly DataCheck[] = [
   { name: "access tokens", run: checkTokens },
   { name: "scopes", run: checkScopes },
   { name: "mirror", run: checkMirror },
+  { name: "moves", run: checkMoves },
 ];
 
 async function checkConnections({ shops }: Checkup): Promise<Finding> {
@@ -18,13 +19,13 @@ async function checkConnections({ shops }: Checkup): Promise<Finding> {
   if (refused.count === 0) return passed("the platform accepts every connected shop");
   return failed(
     `${namesOf(refused)}: ${refused.shops[0]?.reason}`,
-    "do what it says, for each shop that `sds status` lists",
+    "do what this message says, for each shop that `sds status` lists",
   );
 }
 
 async function checkTokens({ shops }: Checkup, { now }: Patient): Promise<Finding> {
   const expired = await shops.expired(now());
-  if (expired.count === 0) return passed("none expired");
+  if (expired.count === 0) return passed("no access token has expired");
   return failed(
     `the access token of ${namesOf(expired)} has expired, and cannot be renewed`,
     "connect each of these shops again with `sds shop connect`, or open the app in the shop's admin",
@@ -51,6 +52,21 @@ async function checkMirror({ shops }: Checkup, { now }: Patient): Promise<Findin
   return failed(
     `${namesOf(late)}: not reconciled for three hours`,
     "start `sds serve`, look for errors in its log, or run `sds sync` for the shop",
+  );
+}
+
+async function checkMoves({ shops }: Checkup): Promise<Finding> {
+  const moving = await shops.moving();
+  const [first] = moving.shops;
+  if (first === undefined) return passed("no shop is on its way to another database");
+  const states: Record<string, string> = {
+    arriving: "is not served here yet",
+    leaving: "is served here",
+    stopped: "takes nothing in and sends nothing",
+  };
+  return failed(
+    `a move of ${namesOf(moving)} has not ended: ${first.domain} ${states[first.reason ?? ""]}`,
+    "wait for its `sds shop move`, run that command again where it was run, or add --cancel to it",
   );
 }
 

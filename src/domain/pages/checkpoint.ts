@@ -20,6 +20,14 @@ export interface FormerBranch {
   changeCount: number;
 }
 
+/** A database that issued checkpoints of a shop, before the shop moved to this one. */
+export interface CheckpointOrigin {
+  /** The epoch of that database. */
+  epoch: Uint8Array;
+  /** The number of the shop in that database. */
+  shopId: number;
+}
+
 /** The number of a change has 48 bits, and the rest of a checkpoint's 15 bytes authenticates it. */
 const NUMBER_BYTES = 6;
 const MAC_BYTES = 9;
@@ -55,6 +63,8 @@ interface Dependencies {
   /** Returns the ids of all shops. */
   shopIds: () => Promise<number[]>;
   formerBranches: (shopId: number) => Promise<FormerBranch[]>;
+  /** Returns where a shop's checkpoints were issued before it moved to this database. */
+  origins: (shopId: number) => Promise<CheckpointOrigin[]>;
   /** Epoch milliseconds. A checkpoint begins with its own time, which only people read. */
   now: () => number;
 }
@@ -63,7 +73,7 @@ interface Dependencies {
 const SHOPS_IN_A_TURN = 500;
 
 export function createCheckpoints(dependencies: Dependencies): Checkpoints {
-  const { epoch, formerEpochs, shopIds, formerBranches, now } = dependencies;
+  const { epoch, formerEpochs, shopIds, now } = dependencies;
   /** The last checkpoint of each scope. */
   const given = new Map<string, { number: number; text: string }>();
 
@@ -73,6 +83,16 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
     bytes.writeUIntBE(number, 0, NUMBER_BYTES);
     bytes.set(authenticate(epoch, scope, date, bytes.subarray(0, NUMBER_BYTES)), NUMBER_BYTES);
     return `${date}~chg_${base32(bytes)}`;
+  }
+
+  /** Returns the number of a genuine checkpoint if the database still has its change. */
+  async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
+    const branches = await dependencies.formerBranches(scope.shopId);
+    // No branch begins when a shop moves. So a checkpoint of its former database may be of the present branch.
+    const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
+    const { epoch: key, shopId } = origin;
+    const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));
+    return found !== undefined && read.number <= found.changeCount ? read.number : "restored";
   }
 
   return {
@@ -94,11 +114,8 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
       const read = readCheckpoint(text);
       if (read === undefined) return "not_issued";
       const { shopId, resource } = scope;
-      if (read.isIssued(epoch, scope)) {
-        const branches = await formerBranches(shopId);
-        const former = branches.find(({ branch }) => read.isFrom(epoch, { ...scope, branch }));
-        return former !== undefined && read.number <= former.changeCount ? read.number : "restored";
-      }
+      for (const origin of [{ epoch, shopId }, ...(await dependencies.origins(shopId))])
+        if (read.isIssued(origin.epoch, { ...scope, shopId: origin.shopId })) return numberOf(read, scope, origin);
       if (formerEpochs.some((former) => read.isIssued(former, scope))) return "restored";
       for (const key of [epoch, ...formerEpochs])
         if (RESOURCES.some((other) => read.isIssued(key, { ...scope, resource: other }))) return "other_resource";
@@ -110,6 +127,8 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
     },
   };
 }
+
+type IssuedText = NonNullable<ReturnType<typeof readCheckpoint>>;
 
 /** @returns undefined for a text of another form */
 function readCheckpoint(text: string) {

@@ -218,6 +218,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id number at", text: "who origin action subject old_values new_values" },
     { numbered: "number", sqlite: { order: ["number"] } },
   ),
+  table("checkpoint_origins", "shop_id move", { number: "shop_id former_id", text: "move", bytes: "epoch" }),
+  table("shop_moves", "move", { number: "shop_id", text: "move state domain first_domain target stop offsets" }),
   // Removals come last: most tables refuse rows of a shop in removal.
   table(
     "shop_removals",

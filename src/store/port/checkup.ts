@@ -27,6 +27,8 @@ export interface ShopCheckup {
   grantedScopes(): Promise<GrantedScopes[]>;
   /** Accepted shops whose mirror is complete only up to a time, or earlier. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
+  /** Shops whose move to or from this database has begun and not ended. The reason says which, and if it is stopped. */
+  moving(): Promise<FaultyShops>;
   /** The number of endpoints, and some of them with the domain of a shop that has it: failing ones come first. */
   endpoints(): Promise<{ count: number; endpoints: { url: string; domain: string }[] }>;
 }

@@ -15,6 +15,7 @@ import type { PersonStore } from "./people.ts";
 import type { RowHistoryStore } from "./row-history.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SettingsPageStore } from "./settings-page.ts";
+import type { ShopMoves } from "./shop-moves.ts";
 import type { ShopStore } from "./shops.ts";
 import type { StyleStore } from "./styles.ts";
 import type { SyncStore } from "./syncs.ts";
@@ -99,6 +100,8 @@ export interface Store {
   styles: StyleStore;
   alerts: AlertStore;
   settingsPage: SettingsPageStore;
+  /** Moves of shops to other databases. */
+  moves: ShopMoves;
   audit: AuditStore;
   totals: TotalsStore;
   /**

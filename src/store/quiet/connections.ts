@@ -231,7 +231,8 @@ function renewals(db: QuietDatabase, seal: SealTokens): Pick<ConnectionStore, "b
     async beginRenewal(shopId, process, now, until) {
       const begun = await db.run(
         sql`UPDATE connections SET renewing = ${process}, renewing_until = ${until}
-          WHERE shop_id = ${shopId} AND (renewing IS NULL OR renewing_until < ${now})`,
+          WHERE shop_id = ${shopId} AND (renewing IS NULL OR renewing_until < ${now})
+            AND shop_id IN (SELECT id FROM shops WHERE removal_started_at IS NULL)`,
       );
       return begun > 0;
     },

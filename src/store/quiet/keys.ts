@@ -58,6 +58,11 @@ function* revoke(
   idOrFingerprint: string,
   now: number,
 ): TransactionWork<ApiKey & { revokedAt: number }> {
+  // A key that is revoked while its shop moves would stay valid in the other database.
+  const shop = yield* tx.get(
+    sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "KEY SHARE")}`,
+  );
+  if (shop === undefined) throw new SdsError("not_found", "the shop moves to another database, or was removed");
   const keys = yield* tx.all<ApiKey>(
     sql`SELECT ${COLUMNS} FROM api_keys WHERE shop_id = ${shopId} AND revoked_at IS NULL
         AND (id = ${idOrFingerprint} OR fingerprint = ${idOrFingerprint})

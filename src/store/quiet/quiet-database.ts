@@ -80,7 +80,7 @@ export function tableOf<C extends string>(
   db: QuietDatabase,
   name: string,
   columns: Record<C, "text" | "bigint">,
-  rows: readonly Record<C, string | number>[],
+  rows: readonly Record<C, string | number | null>[],
 ): SQL {
   const json = JSON.stringify(rows);
   const entries = Object.entries(columns);

@@ -15,6 +15,7 @@ import type { QuietDatabase } from "./quiet-database.ts";
 import { rowHistoryStore } from "./row-history.ts";
 import { sessionStore } from "./sessions.ts";
 import { settingsPageStore } from "./settings-page.ts";
+import { shopMoves } from "./shop-moves.ts";
 import { shopRemoval } from "./shop-removal.ts";
 import { shopStore } from "./shops.ts";
 import { styleStore } from "./styles.ts";
@@ -50,6 +51,7 @@ export function quietStores({ db, slow, vault, random }: QuietResources) {
     styles: styleStore(db),
     alerts: alertStore(db, vault, random),
     settingsPage: settingsPageStore(db, vault),
+    moves: shopMoves(db, vault),
     audit: auditStore(db),
     totals: totalsStore(db),
   };

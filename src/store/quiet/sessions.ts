@@ -14,7 +14,8 @@ export function sessionStore(db: QuietDatabase): SessionStore {
         const now = entry.at;
         const used = yield* tx.get<{ shopId: number }>(
           sql`UPDATE admin_links SET used_at = ${now}
-            WHERE hash = ${link} AND used_at IS NULL AND expires_at > ${now} RETURNING shop_id AS "shopId"`,
+            WHERE hash = ${link} AND used_at IS NULL AND expires_at > ${now}
+              AND shop_id IN (SELECT id FROM shops WHERE removal_started_at IS NULL) RETURNING shop_id AS "shopId"`,
         );
         if (used === undefined) return false;
         yield* tx.run(
@@ -30,7 +31,7 @@ export function sessionStore(db: QuietDatabase): SessionStore {
         sql`SELECT shops.id, domain, coalesce(first_domain, domain) AS "firstDomain", plan, currency,
             shops.created_at AS "createdAt", expires_at AS "expiresAt"
           FROM admin_sessions JOIN shops ON shops.id = shop_id
-          WHERE hash = ${session} AND expires_at > ${now}`,
+          WHERE hash = ${session} AND expires_at > ${now} AND removal_started_at IS NULL`,
       );
       if (row === undefined) return undefined;
       const { expiresAt, ...shop } = row;

@@ -55,6 +55,13 @@ export function shopCheckup(db: QuietDatabase): ShopCheckup {
             AND ${coveredUntil(now)} <= ${until}`,
       ),
 
+    moving: () =>
+      faulty(
+        sql`SELECT domain, CASE WHEN state = 'arriving' THEN 'arriving' WHEN stop IS NULL THEN 'leaving'
+            ELSE 'stopped' END AS reason
+          FROM shop_moves WHERE shop_id IS NOT NULL`,
+      ),
+
     async endpoints() {
       const found = await db.all<{ url: string; domain: string; count: number }>(
         sql`SELECT url, domain, count(*) OVER () AS count FROM (

@@ -32,6 +32,10 @@ interface LargeTable {
   isKept?: (shopId: number) => SQL;
 }
 
+/** A shop that moves to or from another database is marked as in removal too, but it is not removed. */
+const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
+  SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
+
 /** Maximum of rows and bytes in one step, because writers wait for a step. */
 const STEP = { rows: sql`100`, bytes: sql`524288` };
 
@@ -41,9 +45,7 @@ export function shopRemoval(db: QuietDatabase): ShopRemoval {
   return {
     beginRemoval: (domain, now) => db.transaction(() => markShop(db, domain, now)),
     removing: () =>
-      db.all<ShopRef>(
-        sql`SELECT id, domain FROM shops WHERE removal_started_at IS NOT NULL ORDER BY removal_started_at, id`,
-      ),
+      db.all<ShopRef>(sql`SELECT id, domain FROM shops WHERE ${IS_REMOVED} ORDER BY removal_started_at, id`),
     removeSome: (shopId) => db.transaction(() => removeSome(db, tables, shopId)),
   };
 }
@@ -92,16 +94,21 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
   );
   if (shop === undefined) return undefined;
   const { id, removalStartedAt } = shop;
-  if (removalStartedAt === null) {
-    yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);
-    for (const table of EMPTIED_AT_ONCE) yield* tx.run(sql`DELETE FROM ${template.raw(table)} WHERE shop_id = ${id}`);
-  }
+  // A move of the shop is given up.
+  const moves = yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id = ${id}`);
+  if (removalStartedAt === null) yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);
+  if (removalStartedAt === null || moves > 0) yield* emptyAtOnce(id);
   return { id, domain };
+}
+
+/** Empties the small tables of a shop that is marked as in removal. */
+export function* emptyAtOnce(shopId: number): TransactionWork<void> {
+  for (const table of EMPTIED_AT_ONCE) yield* tx.run(sql`DELETE FROM ${template.raw(table)} WHERE shop_id = ${shopId}`);
 }
 
 function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: number): TransactionWork<boolean> {
   const marked = yield* tx.get(
-    sql`SELECT id FROM shops WHERE id = ${shopId} AND removal_started_at IS NOT NULL ${lockFor(db, "UPDATE")}`,
+    sql`SELECT id FROM shops WHERE id = ${shopId} AND ${IS_REMOVED} ${lockFor(db, "UPDATE")}`,
   );
   if (marked === undefined) return false;
   for (const table of tables) if ((yield* tx.run(removeStep(db, table, shopId))) > 0) return true;

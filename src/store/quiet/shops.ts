@@ -125,6 +125,11 @@ export function shopStore(
   };
 }
 
+/** Hides a shop from now on as if it was in removal; null shows it again. @param at epoch milliseconds */
+export function* hide(shopId: number, at: number | null): TransactionWork<void> {
+  yield* tx.run(sql`UPDATE shops SET removal_started_at = ${at} WHERE id = ${shopId}`);
+}
+
 function formerBranches(db: QuietDatabase, shopId: number): Promise<FormerBranch[]> {
   return db.all(sql`SELECT branch, change_count AS "changeCount" FROM former_branches WHERE shop_id = ${shopId}`);
 }
@@ -191,8 +196,10 @@ export function* addShop(
       WHERE NOT EXISTS (SELECT 1 FROM shops WHERE first_domain = ${domain})
       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
   );
-  if (added !== undefined && db.engine === "postgres")
-    yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
+  if (added === undefined) return undefined;
+  if (db.engine === "postgres") yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
+  // The shop moved away from here, and is back.
+  yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id IS NULL AND ${domain} IN (domain, first_domain)`);
   return added;
 }
 

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import { type CopyTarget, describeRow, notEmpty, otherSchema } from "../copy/copy.ts";
+import { LISTING_TRIGGERS } from "../copy/listing-triggers.ts";
 import { COPIED_TABLES, type CopiedTable, filledTablesText, placeIn } from "../copy/tables.ts";
 import type { CopiedRow, Value } from "../copy/tally.ts";
 import { makeFolder, syncFolder } from "../files/data-folder.ts";
@@ -18,7 +19,6 @@ import { openDatabase } from "./database.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { LISTING_TRIGGERS } from "./rows.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
 /** Memory for indexes. Rows do not arrive in the order of the indexes, so the indexes should stay in memory. */
@@ -93,7 +93,7 @@ function openDraft(path: string, options: UpgradeOptions): Database {
   db.run("PRAGMA synchronous = OFF");
   db.run("PRAGMA locking_mode = EXCLUSIVE");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
-  db.run(LISTING_TRIGGERS);
+  for (const trigger of Object.values(LISTING_TRIGGERS)) db.run(trigger);
   return db;
 }
 

@@ -168,18 +168,3 @@ function rowLister(db: Database): (shopId: number, row: Row, changeNumber: numbe
     }
   };
 }
-
-/** Temporary triggers that list new rows instead of `rowLister`. They end with the connection. */
-export const LISTING_TRIGGERS = `
-  CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
-    INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);
-  END;
-  CREATE TEMP TRIGGER subscription_added AFTER INSERT ON subscriptions BEGIN
-    INSERT INTO changes VALUES (NEW.shop_id, 'subscriptions', NEW.change_number, NEW.id);
-    INSERT INTO customer_subscriptions VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.started_at, NEW.id);
-  END;
-  CREATE TEMP TRIGGER order_added AFTER INSERT ON orders BEGIN
-    INSERT INTO changes VALUES (NEW.shop_id, 'orders', NEW.change_number, NEW.id);
-    INSERT INTO customer_orders VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.billed_at, NEW.id);
-    INSERT INTO contract_orders VALUES (NEW.shop_id, NEW.json ->> '$.contractId', NEW.billed_at, NEW.id);
-  END;`;

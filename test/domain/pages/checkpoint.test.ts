@@ -10,6 +10,7 @@ function checkpoints(branches: FormerBranch[] = [], epoch = EPOCH) {
     epoch,
     formerEpochs: [OLD_EPOCH],
     shopIds: async () => [1, 2],
+    origins: async () => [],
     formerBranches: async (shopId) => (shopId === 1 ? branches : []),
     now: () => 0,
   });

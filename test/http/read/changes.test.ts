@@ -91,6 +91,7 @@ describe("changes", () => {
       epoch: new Uint8Array(32).fill(7),
       formerEpochs: [],
       shopIds: async () => [],
+      origins: async () => [],
       formerBranches: async () => [],
       now: harness.clock.now,
     });
@@ -103,6 +104,7 @@ describe("changes", () => {
       epoch,
       formerEpochs: [new Uint8Array(32).fill(7)],
       shopIds: async () => [shop.id],
+      origins: async () => [],
       formerBranches: async () => [],
       now: harness.clock.now,
     });

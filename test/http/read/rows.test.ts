@@ -84,7 +84,13 @@ test("a request that waits for its turn while the removal of its shop begins get
     readers: waits,
     largePages: createLargePages(),
   });
-  const checkpoints = createCheckpoints({ ...app.store, ...app.store.shops, shopIds: async () => [], now: clock.now });
+  const checkpoints = createCheckpoints({
+    ...app.store,
+    ...app.store.shops,
+    ...app.store.moves,
+    shopIds: async () => [],
+    now: clock.now,
+  });
   const lists = { pagesFor: app.store.pagesFor, checkpoints, api: readApi, publicUrl: null, log };
   const list = createListHandler("customers", lists);
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });

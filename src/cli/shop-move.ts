@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import { finishRemoval } from "../actions/shop-removal.ts";
+import { type Config, readAddressFile, readCopyTarget } from "../config.ts";
+import { invalid, SdsError } from "../domain/error.ts";
+import { parseDomain } from "../domain/shop.ts";
+import { counted } from "../lib/text.ts";
+import { cancelMove, type MoveRequest, moveShop } from "../store/copy/move-shop.ts";
+import type { Store } from "../store/port/store.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
+import { configOf, findShop, operator, withStore, withStoreOf } from "./context.ts";
+import { randomBytes, sleep } from "./dependencies.ts";
+import { printJson, tell, warn } from "./print.ts";
+import { createProgressBar } from "./progress-bar.ts";
+import { secretFileWarnings } from "./secret-files.ts";
+
+type MoveFlags = JsonFlag & { to?: string; toFile?: string; toKeyFile?: string; cancel?: boolean };
+
+export function addMoveCommand(shop: SdsCommand): void {
+  shop
+    .command("move <domain>")
+    .description("move a shop with everything it has to another database, while both are served")
+    .option("--to <url>", "postgres://USER@HOST/DATABASE, or sqlite:FOLDER")
+    .option("--to-file <file>", "the same, read from a file: for an address with a password")
+    .option("--to-key-file <file>", "the other database's master key, if it differs")
+    .option("--cancel", "give up a move that did not end: the shop stays here")
+    .jsonOption()
+    .examples(
+      "sds shop move alpha.myshopify.com --to-file /etc/sds/cell-2-url",
+      "sds shop move alpha.myshopify.com --to sqlite:/var/lib/sds-2",
+    )
+    .action(move);
+}
+
+async function move(text: string, { json, cancel = false, ...flags }: MoveFlags, command: Command): Promise<void> {
+  const domain = parseDomain(text);
+  const there = targetOf(flags, configOf(command));
+  warn(secretFileWarnings(flags.toFile));
+  warn(secretFileWarnings(flags.toKeyFile));
+  const run = cancel ? cancelThere : moveThere;
+  const waitedMs = await withStore(command, (source) =>
+    withStoreOf<number | undefined>(there, false, (target) => run(source, target, domain)),
+  );
+  if (json) printJson({ domain });
+  else if (waitedMs === undefined) tell(`The move of ${domain} is given up. The shop is served here.`);
+  else {
+    tell(`Moved ${domain}. Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`);
+    tell("Send its readers, its posts and its platform webhooks to the service of the other database now.");
+  }
+}
+
+/** Returns the configuration with the other database in place of our own. @throws SdsError `invalid` */
+function targetOf({ to, toFile, toKeyFile }: Omit<MoveFlags, "json">, config: Config): Config {
+  if ((to === undefined) === (toFile === undefined)) throw invalid("say where to move it: --to URL or --to-file FILE");
+  const address = toFile === undefined ? (to ?? "").trim() : readAddressFile("--to-file", toFile);
+  const target = readCopyTarget(address, process.env);
+  if ("folder" in target) {
+    const { folder } = target;
+    return { ...config, data: folder, database: null, masterKeyFile: toKeyFile ?? join(folder, "master.key") };
+  }
+  return { ...config, database: { ...target, readUrl: null }, masterKeyFile: toKeyFile ?? config.masterKeyFile };
+}
+
+/** @returns how long the shop's writes waited, milliseconds */
+async function moveThere(source: Store, target: Store, domain: string): Promise<number> {
+  const progress = createProgressBar(process.stderr);
+  let stoppedAt = performance.now();
+  const request = {
+    ...requestFor(source, target, domain),
+    onRows: (rows: number) => progress.update(undefined, counted(rows, "row", "rows")),
+    onStop() {
+      stoppedAt = performance.now();
+    },
+  };
+  const isMoved = await moveShop(request).finally(() => progress.end());
+  const waitedMs = isMoved ? performance.now() - stoppedAt : 0;
+  if (!isMoved && !(await source.moves.isAway(domain))) await findShop(source, domain);
+  if (!isMoved && (await target.shops.find(domain)) === undefined)
+    throw new SdsError("conflict", `${domain} has moved away from here before, and not to that database`);
+  await removeRest(source, domain);
+  return waitedMs;
+}
+
+async function cancelThere(source: Store, target: Store, domain: string): Promise<undefined> {
+  if (!(await cancelMove(requestFor(source, target, domain)))) {
+    await findShop(source, domain);
+    throw invalid(`no move of ${domain} has begun: there is nothing to cancel`);
+  }
+  await removeRest(target, domain);
+}
+
+/** Removes what a move, also one that was killed, has left of a shop. */
+async function removeRest({ shops }: Store, domain: string): Promise<void> {
+  for (const shop of await shops.removing()) if (shop.domain === domain) await finishRemoval(shops, shop, sleep);
+}
+
+function requestFor(source: Store, target: Store, domain: string): MoveRequest {
+  const silent = () => undefined;
+  const now = Date.now;
+  return { source, target, domain, actor: operator(), now, random: randomBytes, sleep, onRows: silent, onStop: silent };
+}

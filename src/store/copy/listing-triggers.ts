@@ -1,0 +1,15 @@
+/** Temporary triggers of SQLite that list the new rows of a copy or a move, instead of `rowLister` (sqlite/rows.ts). */
+export const LISTING_TRIGGERS: Readonly<Record<string, string>> = {
+  customer_added: `CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);
+  END`,
+  subscription_added: `CREATE TEMP TRIGGER subscription_added AFTER INSERT ON subscriptions BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'subscriptions', NEW.change_number, NEW.id);
+    INSERT INTO customer_subscriptions VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.started_at, NEW.id);
+  END`,
+  order_added: `CREATE TEMP TRIGGER order_added AFTER INSERT ON orders BEGIN
+    INSERT INTO changes VALUES (NEW.shop_id, 'orders', NEW.change_number, NEW.id);
+    INSERT INTO customer_orders VALUES (NEW.shop_id, NEW.json ->> '$.customerId', NEW.billed_at, NEW.id);
+    INSERT INTO contract_orders VALUES (NEW.shop_id, NEW.json ->> '$.contractId', NEW.billed_at, NEW.id);
+  END`,
+};

@@ -1,0 +1,84 @@
+import { SdsError } from "../../domain/error.ts";
+import type { MovedRange, MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
+import { StoreError } from "../port/store-error.ts";
+import { MOVED_TABLES, type MovedTable, valueIn } from "./moved-tables.ts";
+
+/** A moving shop, and the operations of the database that has it. */
+export interface MoveSide {
+  moves: Pick<ShopMoves, "read" | "write">;
+  shop: MovedShop;
+}
+
+export const OTHER_COMMAND = "another command moves this shop now: wait until it ends";
+
+/** The rows of a batch. After a large batch the next one has fewer. */
+const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
+
+/**
+ * Makes the rows of a shop in the target the same as in the source. Reads both sides in batches of the same range of
+ * keys, and writes what differs. So a pass after an interruption, or after changes in the source, writes only the rest.
+ * @param onRows called with the number of rows read from the source
+ * @returns how many rows it wrote
+ */
+export async function copyDifferences(
+  source: MoveSide,
+  target: MoveSide & { move: string },
+  onRows: (rows: number) => void,
+): Promise<number> {
+  let written = 0;
+  for (const moved of MOVED_TABLES) {
+    // Attempts are copied with their deliveries, because SQLite finds them only by these.
+    if (moved.table.name === "attempts") continue;
+    let limit = BATCH.rows;
+    let after: MovedRow | undefined;
+    do {
+      const rows = await source.moves.read(source.shop, moved.table.name, { after, limit });
+      const last = rows.length < limit ? undefined : rows.at(-1);
+      written += await copyRange({ source, target, moved, rows }, { after, upTo: last });
+      if (moved.table.name === "deliveries") written += await copyAttempts(source, target, moved, rows);
+      onRows(rows.length);
+      const characters = rows.reduce((sum, row) => sum + JSON.stringify(row).length, 0);
+      limit = Math.min(BATCH.rows, Math.max(1, Math.floor((rows.length * BATCH.characters) / Math.max(characters, 1))));
+      after = last;
+    } while (after !== undefined);
+  }
+  return written;
+}
+
+interface MovedBatch {
+  source: MoveSide;
+  target: MoveSide & { move: string };
+  moved: MovedTable;
+  rows: readonly MovedRow[];
+}
+
+/** Makes a range of a table in the target the same as these rows of the source. @returns how many rows it wrote */
+async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange): Promise<number> {
+  const name = moved.table.name;
+  const keyOf = (row: MovedRow) => JSON.stringify(moved.key.map((column) => valueIn(moved, row, column)));
+  const stored = await target.moves.read(target.shop, name, range);
+  const texts = new Map(stored.map((row) => [keyOf(row), JSON.stringify(row)]));
+  const added = rows.filter((row) => texts.get(keyOf(row)) !== JSON.stringify(row));
+  const [kept, replaced] = [new Set(rows.map(keyOf)), new Set(added.map(keyOf))];
+  const removed = stored.filter((row) => !kept.has(keyOf(row)) || replaced.has(keyOf(row)));
+  if (added.length + removed.length === 0) return 0;
+  await target.moves.write(target.move, name, removed, added).catch((thrown: unknown) => {
+    if (thrown instanceof StoreError && thrown.reason === "conflict") throw new SdsError("conflict", OTHER_COMMAND);
+    throw thrown;
+  });
+  return Math.max(added.length, removed.length);
+}
+
+/** Copies the attempts of deliveries that were copied. */
+async function copyAttempts(
+  source: MoveSide,
+  target: MoveSide & { move: string },
+  moved: MovedTable,
+  rows: readonly MovedRow[],
+): Promise<number> {
+  const attempts = MOVED_TABLES.find(({ table }) => table.name === "attempts");
+  if (attempts === undefined || rows.length === 0) return 0;
+  const deliveries = rows.map((row) => Number(valueIn(moved, row, "number")));
+  const found = await source.moves.read(source.shop, "attempts", { deliveries });
+  return copyRange({ source, target, moved: attempts, rows: found }, { deliveries });
+}

@@ -1,0 +1,159 @@
+import { type Actor, auditEntry } from "../../domain/audit.ts";
+import { messageOf, SdsError } from "../../domain/error.ts";
+import { randomId } from "../../domain/ids.ts";
+import type { Departure, MovedShop } from "../port/shop-moves.ts";
+import type { Store } from "../port/store.ts";
+import { copyDifferences, OTHER_COMMAND } from "./move-rows.ts";
+
+type MoveStore = Pick<Store, "moves" | "epoch">;
+
+export interface MoveRequest {
+  source: MoveStore;
+  target: MoveStore;
+  domain: string;
+  actor: Actor;
+  now: () => number;
+  random: (bytes: number) => Uint8Array;
+  sleep: (ms: number) => Promise<void>;
+  /** Called with the number of rows read so far in a pass. */
+  onRows: (rows: number) => void;
+  /** Called when the shop's writes stop. */
+  onStop: () => void;
+}
+
+/** A pass that wrote fewer rows is followed by the last one, for which the writes stop. */
+const FEW_ROWS = 1_000;
+/** A shop that changes faster than it is copied is stopped after this many passes. */
+const MAX_PASSES = 10;
+/** How often it is checked whether a delivery or a renewal of tokens has ended. */
+const POLL_MS = 100;
+/** A delivery that is being sent, and a renewal of tokens, end sooner. */
+const MAX_WAIT_MS = 120_000;
+
+/**
+ * Moves a shop to another database while it is served. Passes copy what differs, until little does. Then the writes of
+ * the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. After an
+ * interruption the same call goes on: before the activation the shop belongs to the source, after it to the target.
+ * @returns false if the source has no such shop. After true, the rows in the source are to be removed (`removeShop`)
+ * @throws SdsError `conflict` if the target has the shop, or another caller moves it; `failed`
+ */
+export async function moveShop(request: MoveRequest): Promise<boolean> {
+  const { source, target, domain, random } = request;
+  const departure = await source.moves.begin(domain, randomId("move_", random), nameOf(target));
+  if (departure === undefined) return false;
+  if ((await target.moves.arrival(departure.move)) !== "arrived") {
+    const shop = await arrive(request, departure);
+    await copyWhileServed(request, departure, shop);
+    await stopAndActivate(request, departure, shop);
+  }
+  await source.moves.leave(departure.move);
+  return true;
+}
+
+/** Names a database without revealing its epoch. */
+function nameOf({ epoch }: MoveStore): string {
+  return Bun.SHA256.hash(epoch, "hex");
+}
+
+/** Makes room in the target. Forgets a move that the target refuses. */
+async function arrive({ source, target, now }: MoveRequest, departure: Departure): Promise<MovedShop> {
+  try {
+    return await target.moves.arrive(departure, now());
+  } catch (thrown) {
+    // Another command may have made the room meanwhile.
+    if ((await target.moves.arrival(departure.move)) === undefined) await source.moves.forget(departure.move);
+    throw thrown;
+  }
+}
+
+async function copyWhileServed(request: MoveRequest, departure: Departure, shop: MovedShop): Promise<void> {
+  for (let passes = 0; passes < MAX_PASSES; passes += 1)
+    if ((await copyPass(request, departure, shop)) < FEW_ROWS) return;
+}
+
+function copyPass({ source, target, onRows }: MoveRequest, departure: Departure, shop: MovedShop): Promise<number> {
+  let rows = 0;
+  return copyDifferences(
+    { moves: source.moves, shop: departure.shop },
+    { moves: target.moves, shop, move: departure.move },
+    (read) => {
+      rows += read;
+      onRows(rows);
+    },
+  );
+}
+
+/** Stops the shop, copies the rest and activates it. If that fails, the shop goes on in the source. */
+async function stopAndActivate(request: MoveRequest, departure: Departure, shop: MovedShop): Promise<void> {
+  const { source, target, now, random, actor, onStop } = request;
+  const { move } = departure;
+  const stop = randomId("stop_", random);
+  try {
+    await waitUntil(request, () => source.moves.stop(move, stop, now()));
+    onStop();
+    await target.moves.arm(move, stop);
+    await waitUntil(request, async () => (await source.moves.sending(move, now())) === 0);
+    await copyPass(request, departure, shop);
+    const origin = { epoch: source.epoch, shopId: departure.shop.id };
+    if (await target.moves.activate(move, stop, origin, auditEntry(actor, now(), "shop.moved"))) return;
+  } catch (thrown) {
+    await goOn(request, move, stop, thrown);
+    return;
+  }
+  await goOn(request, move, stop, new SdsError("conflict", OTHER_COMMAND));
+}
+
+/** Lets the shop go on in the source, unless the target serves it. @throws SdsError `failed` in the first case */
+async function goOn({ source, target }: MoveRequest, move: string, stop: string, cause: unknown): Promise<void> {
+  const reason = messageOf(cause);
+  try {
+    // The answer to an activation may have been lost.
+    if (!(await target.moves.disarm(move, stop))) return;
+    await source.moves.goOn(move, stop);
+  } catch (thrown) {
+    if (thrown instanceof SdsError && thrown.code === "conflict") throw cause;
+    throw new SdsError(
+      "failed",
+      `the shop is stopped: ${reason}; then: ${messageOf(thrown)}. Run the command again when both databases answer, ` +
+        "or with --cancel",
+      { cause },
+    );
+  }
+  if (cause instanceof SdsError) throw cause;
+  throw new SdsError("failed", `the shop did not move, and is served as before: ${reason}`, { cause });
+}
+
+/**
+ * Gives up a move. The shop goes on in the source, and the target removes what was copied.
+ * @returns whether there was a move
+ * @throws SdsError `conflict` if the target serves the shop already, or another caller moves it
+ */
+export async function cancelMove(request: MoveRequest): Promise<boolean> {
+  const { source, target, domain, now, random } = request;
+  const newMove = randomId("move_", random);
+  const departure = await source.moves.begin(domain, newMove, nameOf(target));
+  if (departure === undefined) return false;
+  const { move } = departure;
+  const stop = randomId("stop_", random);
+  if (move !== newMove) {
+    // The shop is stopped for a moment, so that another caller cannot stop it and move it meanwhile.
+    await waitUntil(request, () => source.moves.stop(move, stop, now()));
+    if (!(await target.moves.refuse(move)))
+      throw new SdsError(
+        "conflict",
+        `${domain} has moved already: run the command without --cancel, which finishes it`,
+      );
+    if (!(await source.moves.goOn(move, stop))) throw new SdsError("conflict", OTHER_COMMAND);
+  }
+  await source.moves.forget(move);
+  return move !== newMove;
+}
+
+/** @throws SdsError `failed` after MAX_WAIT_MS */
+async function waitUntil({ sleep, now }: MoveRequest, isDone: () => Promise<boolean>): Promise<void> {
+  const until = now() + MAX_WAIT_MS;
+  while (!(await isDone())) {
+    if (now() > until) throw new SdsError("failed", "deliveries of the shop, or a renewal of its tokens, do not end");
+    await sleep(POLL_MS);
+  }
+}

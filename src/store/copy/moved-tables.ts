@@ -1,0 +1,90 @@
+import type { MovedRow, MovedValue } from "../port/shop-moves.ts";
+import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
+
+/**
+ * Tables whose rows stay behind. A load that runs begins again in the other database, so its staged orders are not
+ * needed there. Sessions of the settings page end, because that database is behind another address.
+ */
+const LEFT_BEHIND = [
+  "meta",
+  "order_stages",
+  "staged_orders",
+  "staged_order_lines",
+  "admin_links",
+  "admin_sessions",
+  "admin_forms",
+  "shop_moves",
+  "shop_removals",
+];
+
+/** Columns with numbers that the other database gives anew, and the table whose numbers they are. */
+const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  deliveries: { number: "deliveries" },
+  attempts: { delivery: "deliveries" },
+  inbox: { number: "inbox" },
+  audit: { number: "audit" },
+  alert_addresses: { number: "alert_addresses" },
+  alert_notices: { number: "alert_notices", address: "alert_addresses" },
+};
+
+/** Columns that say what a process of this database does right now. They arrive as NULL. */
+const LEFT_EMPTY: Readonly<Record<string, readonly string[]>> = {
+  connections: ["renewing", "renewing_until"],
+  syncs: ["run", "holder", "held_until", "progress"],
+};
+
+/** A table of which a move takes the rows of a shop. */
+export interface MovedTable {
+  table: CopiedTable;
+  /** The column with the number of the shop. */
+  shopColumn: "id" | "shop_id";
+  /** Columns that sort and identify the rows of a shop. Empty if a shop has one row. */
+  key: readonly string[];
+  /** Names the table of whose numbers a column is; undefined for other columns. */
+  numbersOf: (column: string) => string | undefined;
+  isLeftEmpty: (column: string) => boolean;
+}
+
+/** Tables whose numbers a shop gets anew. */
+export const NUMBERED_TABLES = [...new Set(Object.values(RENUMBERED).flatMap((columns) => Object.values(columns)))];
+
+/**
+ * The tables of a move, in the order in which they are read. The inbox comes before everything that its items change:
+ * an item that is done in the meantime is done again in the other database.
+ */
+export const MOVED_TABLES: readonly MovedTable[] = COPIED_TABLES.filter(({ name }) => !LEFT_BEHIND.includes(name))
+  .map(movedTable)
+  .toSorted((a, b) => rankOf(a) - rankOf(b));
+
+function rankOf({ table: { name } }: MovedTable): number {
+  return ["shops", "inbox"].includes(name) ? ["shops", "inbox"].indexOf(name) : 2;
+}
+
+function movedTable(table: CopiedTable): MovedTable {
+  const { name } = table;
+  const shopColumn = name === "shops" ? "id" : "shop_id";
+  const key = table.key.filter((column) => column !== shopColumn);
+  return {
+    table,
+    shopColumn,
+    // Both engines have an index on these columns of deliveries, and SQLite has none on the number.
+    key: name === "deliveries" ? ["kind", ...key] : key,
+    numbersOf: (column) => RENUMBERED[name]?.[column],
+    isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,
+  };
+}
+
+export function movedTableOf(name: string): MovedTable {
+  const found = MOVED_TABLES.find(({ table }) => table.name === name);
+  if (found === undefined) throw new Error(`a move takes no table ${name}`);
+  return found;
+}
+
+export function columnsOf({ table }: MovedTable): string[] {
+  return Object.keys(table.columns);
+}
+
+/** Returns the value of a column in a moved row. */
+export function valueIn(moved: MovedTable, row: MovedRow, column: string): MovedValue {
+  return row[columnsOf(moved).indexOf(column)] ?? null;
+}

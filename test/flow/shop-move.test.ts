@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { failure, Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+import { customer, order, subscription } from "../support/records.ts";
+import { signed } from "../support/shop-sending.ts";
+
+const ALPHA = "alpha.myshopify.com";
+const ENV = { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_RETRY_WAITS: "100ms,100ms,100ms" };
+
+/** Two services. The shop alpha is in the first one, with a contract, a key and an endpoint. */
+async function twoServices(receiver: Receiver) {
+  const source = await Program.withShop(ENV);
+  const target = new Program(undefined, ENV);
+  await target.json(["shop", "add", "gamma.myshopify.com"]);
+  await source.json(["webhook", "set", "--url", receiver.url, "--topics", "order.charged"]);
+  const { key } = await source.json<{ key: string }>(["key", "create", "--label", "test"]);
+  const { secret } = await source.json<{ secret: string }>(["intake", "secret"]);
+  const url = await target.databaseUrl();
+  const to = ["--to", url ?? `sqlite:${target.data}`];
+  const keyFile = url === undefined ? [] : ["--to-key-file", `${target.data}/master.key`];
+  return { source, target, key, secret, move: ["shop", "move", ALPHA, ...to, ...keyFile] };
+}
+
+const headers = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+
+test("a shop moves to another database while both are served: no record and no webhook is lost or sent twice", async () => {
+  const receiver = new Receiver();
+  const { source, target, key, secret, move } = await twoServices(receiver);
+  const [here, there] = [await source.serve(), await target.serve()];
+  const post = (url: string, n: number) =>
+    fetch(`${url}/intake`, signed(JSON.stringify(order(1, n, { status: "PAID" })), secret));
+  expect((await fetch(`${here.url}/intake`, signed(JSON.stringify(subscription(1)), secret))).status).toBe(202);
+  const first = await fetch(`${here.url}/api/v1/orders`, headers(key));
+  const since = encodeURIComponent(first.headers.get("x-checkpoint") ?? "");
+
+  const answers = new Set<number>();
+  const exited = source.start(move).then((command) => command.exited);
+  let [url, sent, sentThere] = [here.url, 0, 0];
+  while (sentThere < 20) {
+    const { status } = await post(url, sent + 1);
+    answers.add(status);
+    if (status === 202) sent += 1;
+    if (status === 202 && url === there.url) sentThere += 1;
+    // A sender that is refused tries again, at both services.
+    if (status !== 202) url = url === here.url ? there.url : here.url;
+  }
+  expect(await exited).toBe(0);
+  expect([...answers].filter((status) => status !== 202 && status !== 503 && status !== 401)).toEqual([]);
+
+  expect((await fetch(`${here.url}/api/v1/orders`, headers(key))).status).toBe(401);
+  expect((await post(here.url, 1)).status).toBe(503);
+  const changed = await fetch(`${there.url}/api/v1/orders?since=${since}&limit=250`, headers(key));
+  expect(changed.status).toBe(200);
+  const { data } = (await changed.json()) as { data: unknown[] };
+  expect(data).toHaveLength(Math.min(sent, 250));
+  const charged = () => receiver.received.filter(({ topic }) => topic === "order.charged");
+  await eventually(() => charged().length >= sent);
+  expect(new Set(charged().map(({ id }) => id)).size).toBe(sent);
+  expect(new Set(charged().map(({ json }) => JSON.stringify(json.data))).size).toBe(sent);
+  expect(charged()).toHaveLength(sent);
+  expect(await source.json<unknown[]>(["shop", "list"])).toEqual([]);
+});
+
+test("a move that is killed goes on with the same command, and is given up with --cancel", async () => {
+  const receiver = new Receiver();
+  const { source, target, key, secret, move } = await twoServices(receiver);
+  const here = await source.serve();
+  const records = Array.from({ length: 250 }, (_, n) => customer(n + 1));
+  expect((await fetch(`${here.url}/intake`, signed(JSON.stringify(records), secret))).status).toBe(202);
+  const killed = await source.start(move);
+  await eventually(async () => (await target.rows("shop_moves")).length > 0);
+  process.kill(killed.pid, "SIGKILL");
+  await killed.exited;
+  expect((await source.run(["doctor"], { env: { SDS_PORT: "0" } })).stdout).toContain("has not ended");
+  expect(await source.run([...move, "--cancel"])).toMatchObject({ status: 0 });
+  expect((await fetch(`${here.url}/api/v1/customers`, headers(key))).status).toBe(200);
+  expect(await target.json<{ domain: string }[]>(["shop", "list"])).toMatchObject([{ domain: "gamma.myshopify.com" }]);
+  expect(await source.run([...move, "--cancel"])).toEqual(
+    failure(2, `no move of ${ALPHA} has begun: there is nothing to cancel`),
+  );
+  expect(await source.json(move)).toEqual({ domain: ALPHA });
+  // The command may be repeated.
+  expect(await source.json(move)).toEqual({ domain: ALPHA });
+  expect(await source.run(["shop", "show", ALPHA])).toMatchObject({ status: 3 });
+  expect(await target.json(["shop", "show", ALPHA])).toMatchObject({ domain: ALPHA });
+});
