@@ -82,7 +82,7 @@ async function tryAll(folder: string, tests: readonly TestFile[]): Promise<numbe
   if (tried < chosen.length) say(`The time is over: ${chosen.length - tried} changes were not tried.`);
   const percent = ((tried - survivors.length) / tried) * 100;
   say(`\n${tried - survivors.length} of ${tried} changes were found, ${percent.toFixed(1)} %.`);
-  if (survivors.length > 0) say(`These were not:\n${survivors.map(describe).join("\n")}`);
+  if (survivors.length > 0) say(`No test found these changes:\n${survivors.map(describe).join("\n")}`);
   return percent >= WANTED_PERCENT ? 0 : 1;
 }
 
@@ -100,7 +100,7 @@ async function copyTree(): Promise<string> {
   return folder;
 }
 
-/** @returns what found the change; undefined if nothing did */
+/** Tries a change. @returns the test file or check that found the change; undefined if it survived */
 async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile[]): Promise<string | undefined> {
   const text = texts.get(mutant.path) ?? "";
   writeFileSync(join(folder, mutant.path), apply(text, mutant));

@@ -1,5 +1,5 @@
 /**
- * Measures the lowest possible cost of an intake: inserts the rows that an intake wrote into the same tables of another
+ * Measures the lowest possible cost of an intake: inserts the rows of an intake into the same tables of another
  * database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the pragmas of sds. Prints the
  * seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */

@@ -1,5 +1,5 @@
 /**
- * A server that is as fast as Bun can be: fetches a URL once, then answers every request with those bytes and headers.
+ * A server that is as fast as Bun can be: fetches a URL once, then answers every request with the fetched answer.
  * `bun scripts/bench/constant.ts URL KEY`
  */
 import { serve } from "bun";

@@ -30,7 +30,7 @@ const ROUNDS = 3;
 
 const SHOPS = 100;
 const EVENTS_PER_SHOP = 200;
-/** As many concurrent attempts as sds makes for these shops: 4 for each shop, the default of SDS_DELIVERY_PER_SHOP. */
+/** The number of concurrent attempts of sds: 4 for each shop, the default of SDS_DELIVERY_PER_SHOP. */
 const IN_FLIGHT = SHOPS * 4;
 /** BullMQ is fastest with this concurrency. */
 const QUEUE_CONCURRENCY = 50;
@@ -174,7 +174,7 @@ async function measureLarge(endpoint: string): Promise<void> {
     perSecond / speed,
     0.8,
   );
-  table.addBound("Memory during that, without mapped files", memory / 1e6, 250, "MB");
+  table.addBound("Memory while it sends the large backlog, without mapped files", memory / 1e6, 250, "MB");
 }
 
 async function postsTo(folder: string, domain: string, count: number): Promise<SignedPost[]> {
@@ -222,8 +222,8 @@ async function measureIdle(): Promise<void> {
 }
 
 /**
- * Measures the intake first with an endpoint that hangs, so that sending takes almost no processor time. Then measures it
- * with an endpoint that answers.
+ * Measures the intake first with an endpoint that hangs, so that sending takes almost no processor time. Then measures
+ * the intake with an endpoint that answers.
  */
 async function measureIntake(endpoint: string): Promise<void> {
   using hanging = startHanging();

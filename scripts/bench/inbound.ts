@@ -45,7 +45,7 @@ function sds(folder: string, ...args: string[]): Promise<{ seconds: number }> {
   return runPinned([SDS, "--data", folder, ...args], { SDS_LOG: "error" });
 }
 
-/** Starts a stand-in with this many contracts. From now on sds uses it. */
+/** Starts a stand-in with this many contracts. From now on, sds uses this stand-in. */
 async function startStandIn(points: Points, contracts: number): Promise<StandIn> {
   const standIn = await StandIn.start(SECRET_FILE, points, { contracts, renewals: 1 });
   process.env["SDS_PLATFORM_URL"] = standIn.url;
@@ -125,7 +125,7 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
   const name = `Webhooks acknowledged, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} of the same bytes`;
   table.addRatio(name, `${rate(taken)}, bare ${rate(bare)} (${meanwhile})`, taken / bare, 0.5);
   table.addRemark(
-    "The same while the platform gives no points, so that only what needs no platform is processed",
+    "The same while the platform gives no points, so that only webhooks that need no query are processed",
     `${rate(alone)}, ratio ${(alone / bare).toFixed(2)}`,
   );
   table.addBound("From request to acknowledgement meanwhile, 99th percentile", median(slowest), 100, "ms");
@@ -220,7 +220,7 @@ if (!values.load) {
   await measureWebhooks(template, posts);
   await measureDrain(template, posts);
 }
-tell("Loading one at the pace that its points allow ...");
+tell("Loading a shop at the pace that its points allow ...");
 await measureSync();
 
 process.stdout.write(

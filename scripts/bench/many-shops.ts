@@ -32,7 +32,7 @@ const PAGES = 500;
 const EVENTS = 500;
 /** Renewals of a night: one for each shop, but not more than this. */
 const MOST_RENEWALS = 10_000;
-/** Within the waits between attempts: a later attempt would count as planned by a wrong clock, and be made at once. */
+/** Less than the longest wait. Beyond the longest wait, sds blames a wrong clock, and makes the attempt at once. */
 const RETRY_WAIT_MS = 900_000;
 /** The server counts the work of a connection up to a second late. */
 const STATISTICS_DELAY_MS = 1_500;
@@ -128,7 +128,7 @@ async function onPostgres(folder: string, name: string): Promise<Engine> {
   };
 }
 
-/** What some work cost: milliseconds of processor time of sds and the database, transactions and buffers. */
+/** The cost of some work: milliseconds of processor time of sds and the database, transactions and buffers. */
 interface Cost {
   ms: number;
   transactions: number;
@@ -172,7 +172,7 @@ async function measure(engine: Engine, folder: string, shops: number): Promise<R
     transactions: 0,
     buffers: 0,
   };
-  // The first look at everything is over after some seconds.
+  // After some seconds, sds has looked at everything for the first time.
   await Bun.sleep(5_000);
   const idle = await costOf(engine, pid, () => Bun.sleep(IDLE_SECONDS * 1_000), IDLE_SECONDS);
   const headers = { Authorization: `Bearer ${key}` };

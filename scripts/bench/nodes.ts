@@ -1,7 +1,7 @@
 /**
- * Measures how the intake grows with the nodes on one PostgreSQL, behind a balancer that gives posts to the nodes in
- * turn, with a network of some milliseconds to the database: accepted posts a second, and processor time of each.
- * Without `SDS_NODE_URL`, each node commits what it gets; with it, it passes posts on to the node of their shop.
+ * Measures how the intake grows with the number of nodes on one PostgreSQL: accepted posts a second, and processor time
+ * of each post. A balancer gives posts to the nodes in turn. The network to the database takes some milliseconds.
+ * Without `SDS_NODE_URL`, each node commits all posts that it gets. With it, nodes pass posts on to the shop's node.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ async function measure(nodes: number, shops: number, passesOn: boolean): Promise
     const env = { ...side.env, ...url, SDS_DATABASE_URL: address };
     servers.push(await startServer([sds, "--data", folder, "serve", "--port", port], env));
   }
-  // Until each node has heard of the others.
+  // Waits until the nodes know of each other.
   await Bun.sleep(3_000);
   const costs: Cost[] = [];
   for (let round = 0; round <= ROUNDS; round += 1) {

@@ -103,7 +103,7 @@ async function countOperations(store: Store, key: string, paths: string, add: Ad
 }
 
 async function counted(said: Said, run: () => Awaitable<unknown>): Promise<Said> {
-  // Not counted, because the first runs prepare the statements.
+  // The first runs are not counted, because they prepare the statements.
   for (let index = 0; index < 3; index += 1) await run();
   const counts: Said[] = [];
   for (let index = 0; index < TIMES; index += 1) {

@@ -119,7 +119,7 @@ Object.assign(process.env, {
 });
 tell("Loading a shop by pages ...");
 await measureLoad("by pages alone", ["--pages"], 30);
-tell("Loading it with bulk operations ...");
+tell("Loading the shop with bulk operations ...");
 await measureLoad("with bulk operations", [], 8);
 tell("Renewing contracts ...");
 await measureBillingNight();

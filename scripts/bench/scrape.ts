@@ -16,7 +16,7 @@ const ROUNDS = 11;
 const ROUND_S = 3;
 const table = new Table();
 
-/** Adds deliveries as an endpoint leaves them that works, or that has failed for a day. */
+/** Adds deliveries: delivered ones, or dead and retrying ones, as after an endpoint has failed for a day. */
 function addDeliveries(shop: shops.Shop, state: "delivered" | "failed"): void {
   const db = openDatabase(shops.databaseOf(shop), 30_000, UPGRADE);
   db.run("PRAGMA synchronous = OFF");
@@ -48,7 +48,7 @@ async function scrape(): Promise<{ ms: number; text: string }> {
   return { ms: performance.now() - beganMs, text };
 }
 
-/** Scrapes for a quarter of a minute, so that the figures are read meanwhile too. */
+/** Scrapes for a quarter of a minute, because sds reads its figures every 15 seconds. */
 async function scrapes(): Promise<string> {
   const times: number[] = [];
   for (let n = 0; n < SCRAPES; n += 1) {

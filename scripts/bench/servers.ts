@@ -132,7 +132,7 @@ export function rateIn(printed: string): number {
 
 /**
  * Measures the servers in turn, because the speed of the machine varies.
- * @returns the median pages per second of each
+ * @returns the median pages per second of each server
  */
 export async function pagesPerSecond<Name extends string>(
   loads: Record<Name, Load>,

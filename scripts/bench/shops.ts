@@ -104,7 +104,7 @@ export function filledShop(count: number): Promise<Shop> {
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Prepare the statements before the index is dropped: one of them, unused here, names the index.
+    // Prepares the statements before the index is dropped: one statement, unused here, names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;
@@ -134,7 +134,7 @@ export function baselineOf(shop: Shop): string {
 
 /** Makes a file of paths to random pages and returns its name. */
 export function randomPages(shop: Shop, limit: number): string {
-  // Ids are hashes, so the first by id are a random sample.
+  // Ids are hashes, so the rows with the first ids are a random sample.
   return pathFile(shop, `random-${limit}`, limit, "ORDER BY id", CURSORS);
 }
 
@@ -209,7 +209,7 @@ function* subscriptionRows(count: number) {
   }
 }
 
-/** Copies the rows that an import wrote into a second database beside it, in the order in which they were written. */
+/** Copies the rows of an import into a second database in its folder, in the order of the import. */
 export function writtenRows(shop: Shop): { file: string; count: number; changes: number } {
   const file = join(shop.folder, "rows.db");
   const db = new Database(file, { create: true, strict: true });

@@ -50,7 +50,7 @@ export function machineLine(...programs: string[]): string {
 
 /** @throws Error on a machine with one core, because server and client need a core each */
 export function needTwoCores(): void {
-  if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other asks");
+  if (cpus().length < 2) throw new Error("this bench needs two cores: one for the server, one for the clients");
 }
 
 function percent(share: number): string {

@@ -5,7 +5,7 @@ import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
  * schema library.
  */
 
-/** The type name of each schema that is exported as a type of its own. */
+/** The names of the exported types, by their schemas. */
 export type Names = ReadonlyMap<TSchema, string>;
 
 const WIDTH = 120;

@@ -9,7 +9,7 @@ import { unitFor } from "../../src/cli/systemd.ts";
 interface DebianPackage {
   /** Path of the executable. */
   program: string;
-  /** As Debian names it. */
+  /** Debian's name for the architecture. */
   architecture: string;
   version: string;
   /** The result of `programFiles`. */
@@ -18,7 +18,7 @@ interface DebianPackage {
   epoch: string;
   /** Where the package is written. */
   folder: string;
-  /** A folder for files that are used meanwhile. */
+  /** A folder for temporary files. */
   work: string;
 }
 
@@ -74,7 +74,7 @@ export async function makePackage(parts: DebianPackage): Promise<string> {
   return file;
 }
 
-/** Returns the content of each installed file but the executable. */
+/** Returns the content of each installed file, except the executable. */
 async function filesOf({ version, texts, epoch }: DebianPackage): Promise<Record<string, string | Uint8Array>> {
   const text = (name: string) => texts[name] ?? "";
   const date = new Date(Number(epoch) * 1_000).toUTCString().replace("GMT", "+0000");

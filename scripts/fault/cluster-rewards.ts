@@ -38,7 +38,7 @@ export function startRewards(
   let isOver = false;
   let posted = 0;
 
-  /** @returns whether it was acknowledged */
+  /** Posts a record. @returns whether the record was acknowledged */
   async function postOne(address: string, mark = String(++posted)): Promise<boolean> {
     const shop = shops[Number(mark) % shops.length] as ClusterShop;
     const isAcknowledged = await postReward(address, shop, mark);
@@ -64,7 +64,7 @@ export function startRewards(
   const posting = postMany();
   return {
     acknowledged,
-    /** Posts a new record to the node at this address. @returns whether it was acknowledged */
+    /** Posts a new record to the node at this address. @returns whether the record was acknowledged */
     postTo: (address: string) => postOne(address),
     /** Waits until all acknowledged records are delivered. @returns what is wrong with the deliveries */
     async end(): Promise<string[]> {

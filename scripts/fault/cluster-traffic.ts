@@ -73,7 +73,7 @@ export function startWatchingReceiver() {
   };
 }
 
-/** Posts a record to one of the nodes. @returns whether it was acknowledged */
+/** Posts a record to one of the nodes. @returns whether the record was acknowledged */
 export async function postReward(address: string, shop: ClusterShop, mark: string): Promise<boolean> {
   const customer = `gid://shopify/Customer/${(Number(mark) % 50) + 1}`;
   return (await postRecords(address, shop, { type: "reward", id: mark, mark, source: "loyalty", customer })) === 202;

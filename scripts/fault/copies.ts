@@ -19,7 +19,7 @@ const PULL_INTERVAL_MS = 3_000;
 const SHORTEST_LIFE_MS = 10_000;
 const LONGEST_LIFE_MS = 90_000;
 const MINUTE_MS = 60_000;
-/** Webhooks go to this port. Without it there are no webhooks. */
+/** Webhooks go to this port. Without a port, there are no webhooks. */
 const RECEIVER_PORT = process.env["RECEIVER_PORT"];
 
 const folder = mkdtempSync(join(tmpdir(), "sds-living-"));

@@ -27,7 +27,7 @@ export interface Server {
 export interface CompiledProgram {
   /** Runs a command. @throws Error for an exit status other than 0 */
   run(args: string[], stdin?: string): Promise<string>;
-  /** Starts `serve`. @param before a command to put before the program's, such as a tracer. @param port 0 for any */
+  /** Starts `serve`. @param before a command that runs the program, such as a tracer. @param port 0 for any */
   serve(before?: string[], port?: number): Promise<Server>;
 }
 

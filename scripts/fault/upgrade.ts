@@ -87,7 +87,7 @@ const clients = nodes.flatMap(({ url }, index) => [
   startClient(`readiness of node ${index + 1}`, async () => String((await fetch(`${url}/readyz`)).status), "200"),
 ]);
 
-/** Upgrades, with kills. @returns their number */
+/** Upgrades, and kills the upgrade meanwhile. @returns the number of kills */
 async function upgrade(): Promise<number> {
   for (let kills = 0; ; kills += 1) {
     const child = Bun.spawn([process.execPath, "-e", UPGRADER, server.url, JSON.stringify([...MIGRATIONS, NEXT])], {

@@ -21,7 +21,7 @@ const PRO_PRICE = "39 USD per month, the first 30 days free";
 const ADDON_PRICE = "19.99 USD per month";
 export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WITH_ADDON} (${ADDON_PRICE})`;
 
-/** Message that a plan does not include a feature, for the API, the command line and the settings page. */
+/** Returns the message that a plan lacks a feature, for the API, the command line and the settings page. */
 export function noAccess(feature: Feature): string {
   return `this shop's plan has no ${feature}: ${SINGULAR.includes(feature) ? "it comes" : "they come"} ${PLANS}`;
 }

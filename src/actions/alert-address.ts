@@ -12,7 +12,7 @@ interface ActorOfAlerts {
 /** Somebody who presses the button of a link in an e-mail. */
 const READER: Actor = { role: "merchant", who: "link in an e-mail", from: null };
 
-/** Adds an address, which then gets a link. @returns why it is not added */
+/** Adds an address, and sends a link to it. @returns "added", or why the address was not added */
 export async function addAlertAddress(
   store: Pick<Store, "audited">,
   { shop, actor }: ActorOfAlerts,
@@ -48,7 +48,7 @@ export async function confirmAlertAddress(
   await store.audited(shop.id, entry).alerts.confirmAddress(hash, now);
 }
 
-/** Returns an address for the audit list, which outlives it: "a…@example.com". */
+/** Shortens an address to "a…@example.com", because the audit list is kept longer than the address. */
 function shortened(address: string): string {
   return `${address.charAt(0)}…${address.slice(address.lastIndexOf("@"))}`;
 }

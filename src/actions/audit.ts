@@ -2,7 +2,7 @@ import { type Actor, type AuditEntry, type AuditedAction, auditEntry } from "../
 import type { Shop } from "../domain/shop.ts";
 import type { AuditedStores, Store } from "../store/port/store.ts";
 
-/** The shop that somebody acts on, and who it is. */
+/** A shop, and the person who acts on it. */
 export interface ActorInShop {
   shop: Shop;
   actor: Actor;
@@ -21,7 +21,7 @@ export function audited(
   return store.audited(shop.id, auditEntry(actor, now, action, details));
 }
 
-/** Writes an entry of an act that changes no stored data, such as a look at a secret or a person. */
+/** Writes an entry about an action that changes no stored data, such as showing a secret or a person's data. */
 export async function noteInAudit(
   store: Pick<Store, "audit">,
   { shop, actor }: ActorInShop,

@@ -14,7 +14,7 @@ export async function exportPerson(
   return found;
 }
 
-/** Notes that a person's requests for their data are answered. @returns how many were open */
+/** Notes that a person's requests for their data are answered. @returns the number of requests that were open */
 export function answerDataRequests(
   store: Pick<Store, "audited">,
   by: ActorInShop,

@@ -6,15 +6,15 @@ import type { MirroredShop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import { type FoundRow, findRows, isSubject, subjectsOf } from "./delivery-search.ts";
 
-/** The most deliveries about a row that are shown: the newest. `sds delivery list` shows the older ones too. */
+/** Only this many deliveries about a row are shown, the newest. `sds delivery list` shows older deliveries too. */
 const NEWEST_DELIVERIES = 250;
 
 /**
- * What became of an event or a change of a row. A delivery's status, or why there is no delivery (`UnsentReason`), or:
+ * What became of an event or of a changed row: a delivery's status, why there is no delivery (`UnsentReason`), or:
  * - `no_topic`: the row changed, and no topic tells of this change;
- * - `pruned`: the entries of the last change and of earlier ones were removed with old deliveries;
+ * - `pruned`: the entries of the last change and of earlier changes were removed with old deliveries;
  * - `redacted`: the customer's personal data was removed;
- * - `nothing_changed`: the last change. Records after it changed nothing or were older, if there were any.
+ * - `nothing_changed`: this was the last change. Later records, if any, were older or changed nothing.
  */
 export type DecisionCode = DeliveryStatus | UnsentReason | "no_topic" | "pruned" | "redacted" | "nothing_changed";
 
@@ -31,7 +31,7 @@ export interface DeliveryDecision {
 }
 
 /**
- * Tells why something was sent or not about a contract, an order or a customer, oldest first.
+ * Lists what was sent about a contract, an order or a customer, and why other events were not. Oldest first.
  * @param typed a gid, an internal id, or a number
  * @param since entries before this time were removed, epoch milliseconds
  * @throws SdsError `invalid` for a text that is no id, `not_found` if the shop has no such row
@@ -58,7 +58,7 @@ export async function explainDeliveries(
   return [...decided, ...(await lastChanges(history, shop.id, rows, since, decided))];
 }
 
-/** Returns an entry for each customer of the rows whose personal data was removed. */
+/** Returns an entry for each of the rows' customers, if the customer's personal data was removed. */
 async function redactions(history: Store["history"], shopId: number, rows: readonly FoundRow[]) {
   const customers = new Set(rows.map(({ resource, id, customerId }) => (resource === "customers" ? id : customerId)));
   const times = await Promise.all(Array.from(customers, (id) => id !== null && history.redactedAt(shopId, id)));

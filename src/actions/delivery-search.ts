@@ -5,7 +5,7 @@ import type { MirroredShop } from "../domain/shop.ts";
 import type { PageStore } from "../store/port/pages.ts";
 import { gidOfNumber } from "./row-search.ts";
 
-/** The contracts of a customer whose deliveries a search finds: the newest ones. */
+/** A search for a customer finds the deliveries of this many of the customer's contracts, the newest. */
 const CONTRACTS_OF_CUSTOMER = 20;
 
 /** The number of a gid. */
@@ -32,8 +32,8 @@ function subjectText(typed: string): string {
 }
 
 /**
- * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. A number may be of a
- * contract, an order and a customer at once.
+ * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. One number may name a
+ * contract, an order and a customer.
  */
 export async function findRows(pages: PageStore, shop: MirroredShop, typed: string): Promise<FoundRow[]> {
   const text = subjectText(typed);
@@ -58,7 +58,7 @@ export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: 
   return [...(isContract ? [{ subject: numberOf(text) }] : []), ...(await subjectsOf(pages, shop.id, rows))];
 }
 
-/** Returns the subjects of the deliveries about these rows: for a customer also those about the newest contracts. */
+/** Returns the subjects of the deliveries about these rows; for a customer, also subjects of the newest contracts. */
 export async function subjectsOf(
   pages: PageStore,
   shopId: number,

@@ -31,9 +31,9 @@ export async function retryDelivery(
 }
 
 /**
- * Makes dead deliveries due now. The entry of the audit list is written first, because this runs in steps.
+ * Makes dead deliveries due now, in steps. The entry of the audit list is written before the first step.
  * @param since epoch milliseconds
- * @returns how many
+ * @returns the number of these deliveries
  */
 export async function retryDeadDeliveries(
   store: Pick<Store, "deliveries" | "audit">,

@@ -68,7 +68,7 @@ export async function clearEndpoint(
   await audited(store, by, now, "endpoint.removed", { before }).webhooks.clear(by.shop.id);
 }
 
-/** Returns the signing secret for somebody to see. @throws SdsError `not_found` for a removed shop */
+/** Returns the signing secret, and notes who sees it. @throws SdsError `not_found` for a removed shop */
 export async function showSecret(
   store: Pick<Store, "webhooks" | "audit">,
   by: ActorInShop,

@@ -32,7 +32,7 @@ export function archiveField(
 
 /**
  * Adds, changes or brings back custom fields.
- * @throws SdsError `plan_required` for a merchant, and what `change` throws; then nothing changes
+ * @throws SdsError `plan_required` for a merchant, or an error of `change`; then nothing changes
  */
 export async function changeFields(
   store: Pick<Store, "fields" | "audited">,
@@ -43,7 +43,7 @@ export async function changeFields(
   return { fields: await update(store, { shop, actor }, subject, change, now), warnings };
 }
 
-/** Changes the definitions. The entry of the audit list has what changes in the definition of one field. */
+/** Changes the definitions. The entry of the audit list shows the changes of the field `subject`. */
 async function update(
   store: Pick<Store, "fields" | "audited">,
   by: ActorInShop,
@@ -76,7 +76,7 @@ export interface EditableFields {
   fields: { definition: FieldDefinition; value: FieldValue | null }[];
 }
 
-/** @param name internal id, gid, or the number of a gid @throws SdsError `invalid` for another text, `not_found` */
+/** Finds a subscription by internal id, gid, or number of a gid. @throws SdsError `invalid`, `not_found` */
 export async function findFields(
   { pages, fields }: Pick<Store, "pages" | "fields">,
   shop: Shop,

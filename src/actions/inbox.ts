@@ -12,7 +12,7 @@ export async function retryItem(
   await inbox.retry(by.shop.id, item, now);
 }
 
-/** Makes all failed items due now. The entry of the audit list is written first. @returns how many */
+/** Makes all failed items due now. The entry of the audit list is written first. @returns the number of items */
 export async function retryFailedItems(
   store: Pick<Store, "inbox" | "audit">,
   by: ActorInShop,

@@ -25,7 +25,7 @@ export function resourceNamed(text: string): Resource | undefined {
 
 /**
  * Finds the internal id of the row that a typed text names: an internal id, a gid, or a number, also as `#1042`.
- * @param resource which a number is of
+ * @param resource the resource that a number names
  * @returns undefined if the shop has no such row
  */
 export async function findRowId(

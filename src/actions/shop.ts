@@ -33,11 +33,11 @@ export interface ShopStatus extends ShopSettings {
 /** A load that is under way, or that `serve` has to begin or continue. */
 export interface UnfinishedLoad {
   isUnderWay: boolean;
-  /** How far it is. */
+  /** How far the load is. */
   text: string;
   /** The finished part of the current step, 0 to 1; null if unknown. */
   done: number | null;
-  /** Why it was interrupted; null if it was not, or if the reason is unknown. */
+  /** Why the load was interrupted; null without an interruption, or for an unknown reason. */
   error: string | null;
 }
 
@@ -74,7 +74,7 @@ export async function shopStatus(
   };
 }
 
-/** @returns null if the shop is loaded, or not connected */
+/** Returns the shop's unfinished load; null if the shop is loaded, or not connected. */
 export async function unfinishedLoad(
   { syncs, connections }: Pick<Store, "syncs" | "connections">,
   shopId: number,

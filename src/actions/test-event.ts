@@ -5,7 +5,7 @@ import type { Store } from "../store/port/store.ts";
 import { requireAccess } from "./access.ts";
 import { type ActorInShop, audited } from "./audit.ts";
 
-/** @returns the delivery's id @throws SdsError `invalid` for a topic, `plan_required`, `failed` without an endpoint */
+/** Queues a test event. @returns the delivery's id @throws SdsError `invalid`, `plan_required`, `failed` without URL */
 export async function queueTestEvent(
   store: Pick<Store, "webhooks" | "audited">,
   { topic: name, ...by }: ActorInShop & { topic: string },

@@ -25,7 +25,7 @@ export function addBackupCommands(program: SdsCommand): void {
   program
     .command("restore <file>")
     .description("replace the database by a copy that `sds backup` made; `sds serve` must not run")
-    .option("--yes", "really replace it")
+    .option("--yes", "really replace the database")
     .jsonOption()
     .examples("sds restore backups/sds-2026-01-31T013000Z.db --yes")
     .action(restore);

@@ -11,7 +11,7 @@ export class SdsCommand extends Command {
     const term = help.subcommandTerm.bind(help);
     const description = help.optionDescription.bind(help);
     return Object.assign(help, {
-      // Without this word, the descriptions have room for 80 columns.
+      // Without `[options]`, the help fits in 80 columns.
       subcommandTerm: (command: Command) => term(command).replace(" [options]", ""),
       optionDescription: (option: Option) => `${description(option)}${option.mandatory ? " (required)" : ""}`,
     });

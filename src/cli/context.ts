@@ -45,14 +45,21 @@ const onUpgradeStep = (text: string) => {
   if (performance.now() > QUIET_UPGRADE_MS) tell(`sds: upgrade: ${text}`);
 };
 
-/** Commands of `withStore` that create a missing data folder. For others, a new folder would hide a wrong --data. */
+/** Commands that create a missing data folder. For other commands, a new folder would hide a wrong --data. */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
 
 /** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
-export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
-  const config = configOf(command);
+export function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
+  return withStoreOf(configOf(command), !MAKES_DATA.includes(nameOf(command)), run);
+}
+
+/** Opens the store of a configuration for one command, and closes it afterwards. */
+export async function withStoreOf<T>(
+  config: Config,
+  mustExist: boolean,
+  run: (store: Store) => Promise<T>,
+): Promise<T> {
   const { data, masterKeyFile, database, upgradeCopy } = config;
-  const mustExist = !MAKES_DATA.includes(nameOf(command));
   const store = await openStore({
     folder: data,
     masterKeyFile,
@@ -79,7 +86,7 @@ function nameOf(command: Command): string {
 }
 
 /**
- * Opens the store for a command on one shop: the named one, else the one that has `id`, see `chooseShop`.
+ * Opens the store for a command on one shop: the named shop, else the shop that owns `id`, else the only shop.
  * @param id of an API key or a delivery, or the fingerprint of a key
  */
 export async function withShop<T>(

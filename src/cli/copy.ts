@@ -47,12 +47,14 @@ async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<
   if (json) printJson({ rows: copied.rows, seconds: rounded });
   else
     printLine(printable(`copied and compared ${counted(copied.rows, "row", "rows")} to ${copied.to} in ${rounded} s`));
-  tell("The source is as it was. Serve only one of the two, and run commands on that one: put the source away.");
+  tell("The source is unchanged. Serve only the source or only the copy, and run commands on that one only.");
   const keyOfCopy = "folder" in target ? join(target.folder, "master.key") : undefined;
   if (keyOfCopy === undefined)
-    tell(`The master key is not in it. Keep ${masterKeyFile}: the same key belongs to the copy.`);
+    tell(`The copy does not contain the master key. Keep ${masterKeyFile}: the same key belongs to the copy.`);
   else if (keyOfCopy !== masterKeyFile)
-    tell(`The master key is not in it. Copy ${masterKeyFile} to ${keyOfCopy}, or set SDS_MASTER_KEY_FILE.`);
+    tell(
+      `The copy does not contain the master key. Copy ${masterKeyFile} to ${keyOfCopy}, or set SDS_MASTER_KEY_FILE.`,
+    );
 }
 
 /** Returns the target's address from `--to` or from the file. @throws SdsError `invalid` */

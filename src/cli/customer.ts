@@ -21,7 +21,7 @@ export function addCustomerCommands(program: SdsCommand): void {
   customer
     .command("export <gid>")
     .description(
-      "print everything that is stored about a customer, always as JSON, to answer the customer's request for it",
+      "print everything that is stored about a customer, always as JSON, to answer the customer's data request",
     )
     .shopAndJsonOptions()
     .examples("sds customer export gid://shopify/Customer/7 > customer-7.json")
@@ -54,7 +54,7 @@ export function addCustomerCommands(program: SdsCommand): void {
     .description("remove a customer's personal data for good, as the platform's customers/redact does")
     .option("--email <address>", "remove this e-mail address too, such as a former one", parseEmail)
     .option("--phone <number>", "remove this phone number too", parsePhone)
-    .option("--yes", "really remove it")
+    .option("--yes", "really remove the data")
     .shopAndJsonOptions()
     .examples("sds customer redact gid://shopify/Customer/7 --email ada@old.example --yes")
     .action(redact);

@@ -62,7 +62,7 @@ export function addDeliveryCommands(program: SdsCommand): void {
   delivery
     .command("why <id>")
     .description(
-      "tell why something was sent or not about a contract, an order or a customer, oldest first. " +
+      "list what was sent about a contract, an order or a customer, and why the rest was not, oldest first. " +
         "Entries are removed with delivered ones (SDS_KEEP_DELIVERED)",
     )
     .shopAndJsonOptions()
@@ -193,7 +193,7 @@ function subjectText({ subject: { contract, order, customer } }: Delivery): stri
   return contract === null ? (customer ?? "") : `contract ${numberOf(contract)}`;
 }
 
-/** Writes a body on several lines, as it would be read. Its signature is of the line that `--json` has. */
+/** Formats a body on several lines for people. The signature signs the one line that `--json` prints. */
 function readableBody(body: string): string {
   return JSON.stringify(JSON.parse(body), null, 2);
 }

@@ -38,9 +38,8 @@ export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependen
 }
 
 /**
- * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Otherwise the first later fetch
- * would do that, and would end the program if no descriptor is free. This fetch fails on purpose: its socket does not
- * exist.
+ * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Later, without a free descriptor,
+ * this start would end the program. This fetch fails on purpose: its socket does not exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
@@ -51,7 +50,7 @@ export function programCommand(): string[] {
   return Bun.main.includes("$bunfs") ? [process.execPath] : [process.execPath, Bun.main];
 }
 
-/** Bun's limit on concurrent fetches, unless the environment sets another. */
+/** Bun's limit on concurrent fetches, unless the environment sets another limit. */
 const DEFAULT_FETCHES = 256;
 /** Fetches reserved for work other than deliveries. */
 const SPARE_FETCHES = 32;

@@ -10,7 +10,7 @@ const MAX_COLUMNS = 100;
 export function addDocsCommand(program: SdsCommand): void {
   program
     .command("docs")
-    .description("print a page of the documentation; without a topic, list the pages. `serve` has the same at /docs")
+    .description("print a page of the documentation; without a topic, list the pages. `serve` has these pages at /docs")
     .argument("[topic]", "a page or a section, such as quick-start or errors")
     .jsonOption()
     .examples("sds docs", "sds docs quick-start", "sds docs errors")

@@ -70,7 +70,7 @@ function definitionOptions(command: SdsCommand): SdsCommand {
     .option("--label <text>", "the name that people see, 1 to 80 characters")
     .option(...choiceOption("--type <type>", "type of the values", FIELD_TYPES))
     .option("--options <a,b>", "the options of a choice, separated by commas", splitList)
-    .option("--option <text>", "one option of a choice; repeat it for each", (text, all: string[] = []) => [
+    .option("--option <text>", "one option of a choice; repeat the flag for each", (text, all: string[] = []) => [
       ...all,
       text,
     ])

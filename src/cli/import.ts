@@ -162,7 +162,7 @@ async function importLines(
   return counts;
 }
 
-/** Applies all lines that are not empty in one commit. @throws SdsError `bad_record` naming the wrong line */
+/** Applies all lines in one commit, except empty lines. @throws SdsError `bad_record` naming the wrong line */
 async function applyBatch(
   batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,

@@ -30,8 +30,8 @@ export function addInboxCommands(program: SdsCommand): void {
 
   inbox
     .command("retry [id]")
-    .description("process an item again now, or with --failed all that could not be processed")
-    .option("--failed", "all that could not be processed")
+    .description("process an item again now, or with --failed all items that could not be processed")
+    .option("--failed", "all items that could not be processed")
     .shopAndJsonOptions()
     .examples("sds inbox retry 12", "sds inbox retry --failed")
     .action(retry);

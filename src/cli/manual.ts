@@ -64,7 +64,7 @@ export function manualPage(program: Command, now: Date): string {
     ".It 0",
     "The command is done.",
     ".It 1",
-    "It failed.",
+    "The command failed.",
     ".It 2",
     "The command line or its input is wrong.",
     ".It 3",
@@ -78,7 +78,7 @@ export function manualPage(program: Command, now: Date): string {
   ].join("\n");
 }
 
-/** Returns the commands that do something, without the hidden ones, in the order of the help. */
+/** Returns the commands without subcommands, in the order of the help. Leaves out hidden commands. */
 function leavesOf(command: Command): Command[] {
   const shown = command
     .createHelp()

@@ -49,7 +49,7 @@ async function rotate({ yes = false, json }: KeyChangeFlags, command: Command): 
   await rotateMasterKey(change);
   if (json) return printJson({ rotatedAt: isoUtc(Date.now()) });
   tellNewKey(change);
-  tell("Backups that were made before need the former key: keep that one with them.");
+  tell("Earlier backups need the former key: keep it with these backups.");
 }
 
 async function reset({ yes = false, json }: KeyChangeFlags, command: Command): Promise<void> {
@@ -69,7 +69,7 @@ function tellNewKey({ masterKeyFile, isServer }: KeyChange & { isServer: boolean
   if (isServer) tell("Copy the file to every node before you start it.");
 }
 
-/** What a reset takes from a shop. */
+/** Says what a reset replaces and ends for a shop. */
 function replacedText({ hasSigningSecret, isConnected }: LostSecrets): string {
   const parts = ["a new intake secret", ...(hasSigningSecret ? ["a new signing secret"] : [])];
   return `${parts.join(", ")}${isConnected ? "; its connection to the platform ends" : ""}`;

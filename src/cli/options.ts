@@ -15,7 +15,7 @@ export function choiceOption<T extends string>(flags: string, description: strin
   return [flags, `${description}: ${values.join(", ")}`, parse] as const;
 }
 
-/** Returns the values of an option that `choiceOption` made; of others, an empty list. */
+/** Returns the values of an option that `choiceOption` made; for any other option, an empty list. */
 export function choicesOf({ parseArg }: Option): readonly string[] {
   return (parseArg as { choices?: readonly string[] } | undefined)?.choices ?? [];
 }

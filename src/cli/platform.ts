@@ -56,13 +56,14 @@ export function addPlatformCommands(program: SdsCommand): void {
     .option("--config <name>", "add to shopify.app.NAME.toml, as the platform's tool names its files", parseName)
     .option(
       "--without <scope>",
-      "leave out a scope that the platform has not approved, and its webhooks; again for each: " +
+      "leave out a scope that the platform has not approved, and its webhooks; repeat the flag for each: " +
         ASKED_SCOPES.join(", "),
       (scope, before: string[] = []) => [...before, parseChoice("--without", scope, ASKED_SCOPES)],
     )
     .option(
       "--with <scope>",
-      `ask also for a scope that few shops need, and its webhooks; repeat it for each: ${OPTIONAL_SCOPES.join(", ")}`,
+      "ask also for a scope that few shops need, and its webhooks; repeat the flag for each: " +
+        OPTIONAL_SCOPES.join(", "),
       (scope, before: string[] = []) => [...before, parseChoice("--with", scope, OPTIONAL_SCOPES)],
     )
     .option("--force", "write all files again, if this command wrote the whole app before")
@@ -165,7 +166,7 @@ function textOf(path: string): string | undefined {
   return existsSync(path) ? readText(path) : undefined;
 }
 
-/** Keeps a byte order mark, so that the text can be written back. @throws SdsError `conflict` if it is not UTF-8 */
+/** Reads a text with its byte order mark, to write it back unchanged. @throws SdsError `conflict` for other bytes */
 function readText(path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
@@ -184,13 +185,13 @@ function replaceFile(path: string, text: string): void {
   renameSync(`${target}.draft`, target);
 }
 
-/** A part of a file's name. @throws SdsError `invalid` */
+/** Checks a value of `--config`. @throws SdsError `invalid` */
 function parseName(text: string): string {
   if (/^[\w-]+$/.test(text)) return text;
   throw invalid(`--config is "${text}": it must be the NAME in shopify.app.NAME.toml, such as staging`);
 }
 
-/** The platform posts only to https. @throws SdsError `invalid` */
+/** Checks a value of `--url`: the platform posts only to https. @throws SdsError `invalid` */
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   const isPlain = url?.protocol === "https:" && url.username === "" && url.search === "" && url.hash === "";

@@ -21,10 +21,10 @@ function isStdoutClosed(): boolean {
 /** Checked once, because a check for each line would cost more than the line. */
 const IS_STDOUT_CLOSED = isStdoutClosed();
 
-/** The width of a terminal that does not tell its own. */
+/** The width to use if a terminal does not report its own width. */
 export const DEFAULT_COLUMNS = 80;
 
-/** The beginning of the message of an error after which nothing more is printed to stdout. */
+/** The beginning of the error message if stdout cannot be written. Nothing more is printed to stdout then. */
 export const CANNOT_WRITE = "cannot write to stdout";
 
 /** Prints a line of data to stdout. Messages go to stderr, see `tell`. @throws SdsError `failed` for a closed stdout */
@@ -63,7 +63,7 @@ function cannotWrite(why: string): SdsError {
 
 let hasPrinted = false;
 
-/** Whether this process has printed JSON. Then an error is on stderr only, because stdout has one JSON document. */
+/** Whether this process has printed JSON. If so, stderr alone gets the error: stdout must have one JSON document. */
 export function hasPrintedJson(): boolean {
   return hasPrinted;
 }
@@ -100,7 +100,7 @@ export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) tell(`sds: warning: ${warning}`);
 }
 
-/** Prints a list: with `--json` as it is, else a table or `ifEmpty`. @param columns an entry's text for each heading */
+/** Prints a list: as JSON, or as a table, or `ifEmpty` as a message. @param columns an entry's text for each heading */
 export function printList<T>(
   json: boolean | undefined,
   entries: readonly T[],
@@ -113,7 +113,7 @@ export function printList<T>(
 }
 
 const GAP = "  ";
-/** A terminal's lines cut no column to less than this. */
+/** On a terminal, columns are cut, but not to less than this. */
 const MIN_CUT_WIDTH = 8;
 
 /**
@@ -137,7 +137,7 @@ export function printTable<T>(entries: readonly T[], columns: Record<string, (en
   for (const row of rows) printLine(line(row));
 }
 
-/** Makes the widest columns narrower, until they fit between the gaps, or none can be cut further. */
+/** Makes the widest columns narrower, until the line fits or all columns have the least width. */
 function fitted(widths: readonly number[], columns: number): number[] {
   const room = columns - GAP.length * (widths.length - 1);
   const fitting = [...widths];

@@ -35,7 +35,7 @@ import { addWebhookCommands } from "./webhook.ts";
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
-/** Commands that work whatever the files of settings contain. The doctor reads them itself. */
+/** Commands that do not need the files of settings. `doctor` reads these files itself. */
 const WITHOUT_SETTINGS = ["completions", "demo", "docs", "doctor", "man", "version"];
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
@@ -50,7 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
     const code = codeOfFailure(thrown);
     const message = safeMessage(inOneLine(messageOf(thrown).replace(/^error: /, "")));
-    // commander has told its own error.
+    // commander has already printed its own error.
     if (!(thrown instanceof CommanderError)) tellError(message);
     const isUnprinted = !hasPrintedJson() && !message.startsWith(CANNOT_WRITE);
     if (argv.includes("--json") && isUnprinted) printError({ code, message });
@@ -63,12 +63,12 @@ function codeOfFailure(thrown: unknown): ErrorCode {
   return thrown instanceof SdsError ? thrown.code : "internal";
 }
 
-/** Prints an error for programs. A closed stdout was the error then, or is no further one. */
+/** Prints an error as JSON. With a closed stdout, only stderr has the error. */
 function printError(error: { code: ErrorCode; message: string }): void {
   try {
     printJson({ error });
   } catch {
-    // stderr has the error.
+    // `tellError` has printed the error to stderr.
   }
 }
 

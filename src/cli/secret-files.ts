@@ -17,12 +17,12 @@ function isOpenToAll(file: string): boolean {
   }
 }
 
-/** Warnings of the files with the secrets of the server. */
+/** Returns warnings about the server's own secret files. */
 export function secretFiles(config: Config): string[] {
   return secretFileWarnings(...filesOf(config));
 }
 
-/** The files with secrets of the server that every user of this machine can read or write. */
+/** Returns the server's secret files that every user of this machine can read or write. */
 export function openToAll(config: Config): string[] {
   return filesOf(config).filter(isOpenToAll);
 }

@@ -17,9 +17,9 @@ import { addSettings } from "./settings-files.ts";
 import { untilSignal } from "./signal.ts";
 
 const TLS_HELP = `
-It speaks http, so keys go in clear text: stay on the loopback address, and let
-a reverse proxy on this machine give it a name and TLS. \`sds docs operating\` has
-one for Caddy and one for nginx.`;
+The service speaks http, so keys go in clear text. Stay on the loopback address,
+and let a reverse proxy on this machine add a name and TLS. \`sds docs operating\`
+has examples for Caddy and nginx.`;
 
 export function addServeCommand(program: SdsCommand): void {
   program
@@ -62,8 +62,8 @@ async function serve(_options: object, command: Command): Promise<void> {
 }
 
 /**
- * Reads the settings anew, of which only the log level can change. Files with secrets need no signal: they are read
- * whenever they change. Wrong settings change nothing.
+ * Reads the settings again, and applies the log level. All other settings need a restart. Files with secrets need no
+ * signal: they are read whenever they change. Wrong settings change nothing.
  */
 function reload(
   command: Command,
@@ -119,7 +119,7 @@ function endOnUncaught(log: Log): void {
       log.error("a socket or file could not be opened", fields);
       return;
     }
-    log.error("the program ends because of an error that nothing handled", fields);
+    log.error("the program ends because of an unhandled error", fields);
     process.exit(1);
   };
   process.on("uncaughtException", onThrown);

@@ -6,10 +6,10 @@ import { nearest } from "../lib/similar.ts";
 import { rightsProblem } from "../lib/users.ts";
 import { SETTING_NAMES } from "../setting-names.ts";
 
-/** Settings of all commands on this machine, below those of a data folder. A package installs it. */
+/** Settings of all commands on this machine. The settings of a data folder win over them. A package makes this file. */
 const SYSTEM_FILE = "/etc/sds/sds.env";
 const MAX_BYTES = 64 * 1024;
-/** The only setting without the prefix. PostgreSQL's programs have it too. */
+/** The only setting without the prefix `SDS_`: PostgreSQL's programs read it too. */
 const FOREIGN_NAME = "PGPASSFILE";
 
 /**
@@ -24,7 +24,7 @@ export function addSettings(data: string | undefined, env: Environment, systemFi
   const folder = resolve(data ?? env["SDS_DATA"] ?? system.get("SDS_DATA") ?? "./data");
   const file = join(folder, "sds.env");
   const own = readSettings(file);
-  if (own.has("SDS_DATA")) throw invalid(`${file} sets SDS_DATA, but it is read only when the folder is known`);
+  if (own.has("SDS_DATA")) throw invalid(`${file} sets SDS_DATA, but this file is read only when the folder is known`);
   const warnings = [
     ...unknownNames("the environment", Object.keys(env)),
     ...unknownNames(systemFile, [...system.keys()]),
@@ -49,9 +49,9 @@ function readSettings(path: string): Map<string, string> {
 function readLines(path: string): string[] {
   try {
     const file = statSync(path);
-    if (file.size > MAX_BYTES) throw invalid(`it is larger than ${MAX_BYTES / 1024} KiB`);
+    if (file.size > MAX_BYTES) throw invalid(`the file is larger than ${MAX_BYTES / 1024} KiB`);
     // Reading a pipe or a device might never end.
-    if (!file.isFile() && !file.isDirectory()) throw invalid("it is a pipe or a device: write a file in its place");
+    if (!file.isFile() && !file.isDirectory()) throw invalid("this is a pipe or a device: write a file in its place");
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
     return text.split(/\r?\n/);
   } catch (thrown) {
@@ -75,7 +75,7 @@ export function parseLine(line: string): [name: string, value: string] | null | 
   return name === "" ? undefined : [name, quoted?.slice(1, -1) ?? plain ?? ""];
 }
 
-/** Returns a warning for each name that is no setting. In the environment, only names with our prefix count. */
+/** Returns a warning for each name that is no setting. Skips names of the environment without our prefix. */
 function unknownNames(place: string, names: readonly string[]): string[] {
   const ours = place === "the environment" ? names.filter((name) => name.startsWith("SDS_")) : names;
   return ours

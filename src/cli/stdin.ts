@@ -1,7 +1,7 @@
 import { invalid } from "../domain/error.ts";
 import { safeMessage } from "./print.ts";
 
-/** Asks unless `yes`. @param what the action, without a full stop @throws SdsError `invalid` for any answer but yes */
+/** Asks, unless `yes` is set. @param what the action, without a full stop @throws SdsError `invalid` for a no */
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw invalid(`${what}: add --yes to do it`);

@@ -87,7 +87,7 @@ interface LoadContext {
   show: OnProgress;
 }
 
-/** Loads the shop, or follows the load of another process. If that process stops, this one continues its load. */
+/** Loads the shop, or follows the load of another process. If the other process stops, continues its load. */
 async function load(context: LoadContext, shop: Shop, options: LoadOptions): Promise<SyncCounts> {
   const { store, synchronizer, show } = context;
   const { syncs } = store;
@@ -109,7 +109,7 @@ async function load(context: LoadContext, shop: Shop, options: LoadOptions): Pro
   }
 }
 
-/** Shows the progress of another process until its load ends. @returns what it read */
+/** Shows the progress of another process until its load ends. @returns the counts of that load */
 async function follow({ store, show }: LoadContext, shop: Shop): Promise<SyncCounts> {
   for (;;) {
     const state = await store.syncs.loadState(shop.id, Date.now());

@@ -12,8 +12,8 @@ import { printLine, warn } from "./print.ts";
 const STATE_FOLDER = "/var/lib/sds";
 
 /**
- * What the service may not do. PostgreSQL's socket needs AF_UNIX. `MemoryDenyWriteExecute` is left out: it disables the
- * compiler inside Bun.
+ * The limits of the service. PostgreSQL's socket needs AF_UNIX. `MemoryDenyWriteExecute` is left out, because it
+ * disables the compiler inside Bun.
  */
 const SANDBOX = [
   "CapabilityBoundingSet=",
@@ -71,15 +71,15 @@ export function addServiceCommands(program: SdsCommand): void {
 /**
  * Writes a systemd unit that runs the program as the owner of the data folder. Settings come from files that the
  * program reads itself.
- * @param flags those of the package's unit are none, because its settings name the folder
+ * @param flags empty for the package's unit, because the package's settings name the folder
  */
 export function unitFor(folder: string, program: readonly string[], flags = ["--data", folder]): string {
   const isStateFolder = folder === STATE_FOLDER;
-  // systemd makes this folder, for a user of this name. Other folders have an owner, or get one from a first command.
+  // systemd makes the state folder for the user sds. Another folder has an owner, or will belong to the current user.
   const place = isStateFolder
     ? ["User=sds", "StateDirectory=sds", "StateDirectoryMode=0700"]
     : [`User=${existsSync(folder) ? ownerName(folder) : currentUser()}`, `ReadWritePaths=${quoted(folder)}`];
-  // ProtectHome would hide a folder below one of these.
+  // ProtectHome would hide a data folder or a program in a home folder.
   const isHome =
     /^\/(?:home|root|run\/user)\//.test(`${folder}/`) || program.some((part) => /^\/(?:home|root)\//.test(part));
   const command = [...program, ...flags, "serve"].map(quoted).join(" ");

@@ -91,7 +91,7 @@ function addSecretCommands(webhook: SdsCommand): void {
     .shopAndJsonOptions()
     .addHelpText(
       "after",
-      "\nX-Service-Signature of deliveries that were queued before stays as it is.\n" +
+      "\nDeliveries that are already queued keep their X-Service-Signature.\n" +
         "With --json it does not print the secret: `sds webhook secret` does.",
     )
     .examples("sds webhook rotate-secret --overlap 24h --yes")

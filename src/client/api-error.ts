@@ -18,7 +18,7 @@ export class ApiError extends Error {
   readonly reason: string | undefined;
   /** `X-Request-Id`, which the server logs. */
   readonly requestId: string | null;
-  /** The wait before the next request that the server asks for, in milliseconds; undefined without Retry-After. */
+  /** How long the server asks to wait before the next request, in milliseconds; undefined without Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { status, code, reason, requestId, retryAfterMs }: ApiErrorDetails) {

@@ -52,11 +52,11 @@ type CopyQuery = ReadOptions & Partial<IncludeFields>;
  * run continues after the newest saved page.
  *
  * After a restore from a backup, the server refuses the checkpoint as `restored`, and rows of the copy may be gone.
- * Then `copy` clears the store and reads all rows again. For any other reason, such as a key of another shop, it throws
- * the refusal, and the store stays.
+ * Then `copy` clears the store and reads all rows again. `copy` throws any other refusal, such as for a key of another
+ * shop, and leaves the store unchanged.
  *
- * With `include`, subscriptions are copied with their custom fields. Pass `include` from the first run of a store on: a
- * later run copies only rows that have changed.
+ * With `include`, subscriptions are copied with their custom fields. Pass `include` already in a store's first run,
+ * because later runs copy only rows that have changed.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy(
@@ -125,7 +125,7 @@ async function bringUpToDate<Row>(
     // restored or the shop is the wrong one.
     if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
-    // Rows can change during the walk. So this keeps the first page's checkpoint, which is older than all these
+    // Rows can change during the walk. So the state keeps the first page's checkpoint, which is older than all these
     // changes.
     for await (const page of reader.pages(query))
       await save(page, { checkpoint: state?.checkpoint ?? page.checkpoint, cursor: page.nextCursor });
@@ -139,7 +139,7 @@ async function bringUpToDate<Row>(
   return count;
 }
 
-/** @throws ApiError with the reason */
+/** @throws ApiError if the server refuses the checkpoint */
 async function requireCheckpoint(reader: CopyReader<unknown>, checkpoint: string, options: CopyQuery): Promise<void> {
   for await (const _page of reader.changes(checkpoint, { ...options, limit: 1 })) return;
 }

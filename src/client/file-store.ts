@@ -28,15 +28,15 @@ interface OpenFile<Row> {
   rewriteAbove: number;
   /** Bytes of all whole lines. */
   size: number;
-  /** Whether a failed save may have left a part of its line after the whole lines. */
+  /** Whether a part of a line may follow the whole lines, because a save failed. */
   hasRest: boolean;
 }
 
 const LINE_START = '{"state":';
 
 /**
- * A file with more saved rows than this is rewritten at opening or before a save, if more than half of them are
- * outdated. A save without rows counts as one row.
+ * A file with more saved rows is rewritten if more than half of its rows are outdated: at opening, or before a save. A
+ * save without rows counts as one row.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
@@ -105,7 +105,7 @@ function take<Row extends { id: string }>(file: OpenFile<Row>, { state, rows }: 
 async function append(file: OpenFile<unknown>, line: Uint8Array): Promise<void> {
   if (file.hasRest) await file.handle.truncate(file.size);
   file.hasRest = true;
-  // Not `write`, which could write a part of the line.
+  // Not `write`, which could write only a part of the line.
   await file.handle.appendFile(line);
   await file.handle.datasync();
   file.hasRest = false;

@@ -7,9 +7,9 @@ export interface ClientOptions {
   url: string;
   /** An API key, `cad_pk_…`. It is sent in a header, and no error contains it. */
   key: string;
-  /** How long one attempt of a request may take, its body included. 30,000 by default. */
+  /** Time limit of one attempt, including the body of its answer. 30,000 by default. */
   timeoutMs?: number;
-  /** The longest time of a request with all attempts. 120,000 by default. No attempt begins in the last second. */
+  /** Time limit of a request with all its attempts. 120,000 by default. No attempt begins in the last second. */
   deadlineMs?: number;
   /** Allows `http:` to another machine. Everybody between the two machines can then read the key. */
   allowHttp?: boolean;
@@ -39,7 +39,7 @@ export interface RequesterDependencies {
   clock: () => number;
   /** From 0 to 1. */
   random: () => number;
-  /** Rejects with the signal's reason if it aborts. */
+  /** Rejects with the signal's reason if the signal aborts. */
   sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
@@ -63,12 +63,11 @@ interface FailedAttempt {
 const REAL: RequesterDependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
 /**
- * No attempt begins with less time than this. It would fail, and its error would replace the error of the former
- * attempt.
+ * No attempt begins with less time left: it would fail, and its error would replace the error of the former attempt.
  */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
-/** Repeats requests that fail by 429, 5xx or the network, until the deadline. @throws TypeError for wrong options */
+/** Creates a requester that repeats failed requests (429, 5xx, network) until the deadline. @throws TypeError */
 export function createRequester(
   options: ClientOptions,
   { clock, random, sleep }: RequesterDependencies = REAL,
@@ -125,7 +124,7 @@ export function createRequester(
   };
 }
 
-/** Parses the server's address. @throws TypeError without the address, because it may contain a password */
+/** Parses the server's address. @throws TypeError, which does not show the address: it may contain a password */
 function baseOf(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")
@@ -145,7 +144,7 @@ function urlOf(base: URL, path: string, query: Query): string {
 
 /**
  * Reads an answer.
- * @param text undefined if it is too large: then no retry follows, because it would load the answer again
+ * @param text undefined if the text is too large. No retry follows then: it would load the large answer again
  */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
@@ -198,11 +197,11 @@ function messageOf(thrown: unknown): string {
   return ADDRESS_ERRORS[String((reason as { code?: unknown }).code)] ?? reason.message;
 }
 
-/** Four times the most bytes of a page (8 MiB), so a larger answer cannot come from `sds`. */
+/** Four times the largest page (8 MiB). A larger answer cannot come from `sds`. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
-/** Reads a body without `for await`, which Safari lacks. @returns undefined if it is larger than MAX_BODY_BYTES */
+/** Reads a body without `for await`, which Safari lacks. @returns undefined for more than MAX_BODY_BYTES */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
   const reader = body.getReader();

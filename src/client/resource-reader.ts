@@ -6,7 +6,7 @@ const DEFAULT_LIMIT = 250;
 
 /** One page of a list or of changes. */
 export interface Page<Row> {
-  /** Can be fewer than the limit, or empty, although more pages follow. */
+  /** May be shorter than the limit, or empty, although more pages follow. */
   rows: Row[];
   /** The state of the shop that these rows show. Pass it to `changes` later. */
   checkpoint: string;
@@ -36,7 +36,7 @@ export interface ResourceReader<Row, Filter> {
   /**
    * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
    * its rows. A row can come twice, each time in its newest state.
-   * @param since the checkpoint of a page, or a time; after a time, changes from up to a minute before it can come too
+   * @param since the checkpoint of a page, or a time; for a time, changes of the minute before it may come too
    */
   changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
   /** One row. @param id internal id or gid. @returns undefined for an unknown id */

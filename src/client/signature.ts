@@ -5,7 +5,7 @@ const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Imports the key of X-Service-Signature: the secret as UTF-8. Import a secret once: it costs more than signing. */
+/** Imports the key of X-Service-Signature: the secret as UTF-8. Import it once: an import costs more than signing. */
 export function importSecret(secret: string): Promise<CryptoKey> {
   return importBytes(new TextEncoder().encode(secret));
 }
@@ -24,7 +24,7 @@ function importBytes(bytes: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
-/** The value of X-Service-Signature, as the server and senders of records make it. */
+/** Returns the X-Service-Signature of a body. The server signs webhooks with it, and senders sign posts of records. */
 export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.sign("HMAC", key, body));
   let hex = "";

@@ -10,8 +10,8 @@ export type HeaderSource =
 
 export interface VerifyOptions {
   /**
-   * `standard`, the default, checks the headers of Standard Webhooks. They have the time of the attempt, so a recorded
-   * webhook cannot be replayed later. `service` checks X-Service-Signature, which signs only the body, without a time.
+   * `standard`, the default, checks the headers of Standard Webhooks. These headers have the time of the attempt, so a
+   * recorded webhook cannot be replayed later. `service` checks X-Service-Signature, which signs no time.
    */
   signature?: "standard" | "service";
   /** How far the time of an attempt may differ from this machine's clock. 300,000 by default: five minutes. */
@@ -38,7 +38,7 @@ export type Verified =
 /**
  * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can come twice, so
  * store the `id` of each processed event.
- * @param secret printed by `sds webhook secret`; several during an overlap
+ * @param secret printed by `sds webhook secret`; pass all secrets of an overlap
  * @param body the raw body, before anything parses it
  */
 export async function verify(

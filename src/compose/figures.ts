@@ -3,10 +3,10 @@ import type { DatabaseFigures } from "../store/port/store.ts";
 import type { Totals } from "../store/port/totals.ts";
 import type { AppResources } from "./work.ts";
 
-/** After a count that took long, the next one comes after this many times as long. */
+/** The least pause after a reading, as a multiple of the reading's duration. */
 const REST = 20;
 
-/** What the database and the disk hold, as it was at the last reading. */
+/** The contents of the database and the disk at the last reading. */
 export interface Figures {
   totals: Totals;
   database: DatabaseFigures;

@@ -11,7 +11,7 @@ const ATTEMPT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What the metrics show of the program when they are asked for. */
+/** The values that each scrape reads from the program. */
 export interface MetricsSource {
   version: string;
   engine: "sqlite" | "postgres";
@@ -26,8 +26,8 @@ export interface MetricsSource {
 }
 
 /**
- * Creates the metrics of docs/operating.md. Counters that an alert reads have all their labels from the start: `rate`
- * misses the first increase of a series that begins with it. No label tells a shop, a host, a path or a person.
+ * Creates the metrics of docs/operating.md. Counters that an alert reads have all their labels from the start, because
+ * `rate` misses the increase that begins a series. No label tells a shop, a host, a path or a person.
  */
 export function createMetrics(source: MetricsSource) {
   const { version, engine } = source;
@@ -124,7 +124,7 @@ function addGauges(registers: Registry[], { isReady, fewestPoints, figures, now 
   gauge(
     "sds_last_backup_timestamp_seconds",
     "When the last complete sds backup began; 0 without one",
-    // PostgreSQL is backed up with its own tools.
+    // PostgreSQL has no such series, because its own tools make the backups.
     figure(({ database }) => (database.walBytes === null ? null : (database.lastBackupAt ?? 0) / 1_000)),
   );
 }

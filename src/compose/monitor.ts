@@ -48,7 +48,7 @@ export function openMonitor(resources: AppResources, parts: Pick<MetricsSource, 
       try {
         await figures.read();
       } catch (thrown) {
-        // A stop closes the database.
+        // A stop closes the database, so a failure is normal then.
         if (!stopped) log.error("cannot read the figures of the metrics", failureFields(thrown));
       }
       firstRead.resolve();

@@ -37,13 +37,13 @@ export interface AlertTeller {
 
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 4 * 3_600_000;
-/** A notice is given up if it could not be sent for a day: what it says would be old. */
+/** A notice is given up if it could not be sent for a day, because its text would be out of date. */
 const GIVEN_UP_AFTER_MS = 86_400_000;
 
 /**
- * Queues notices for the alerts that are due, and sends the queued ones. The leader does it for all shops. What was
- * queued is sent after a kill too. A notice is claimed before it is sent, so two nodes never send the same one. Only a
- * kill between the end of its request and its removal repeats it.
+ * Queues notices for the alerts that are due, and sends queued notices, also after a kill. The leader does this for all
+ * shops. A notice is claimed before it is sent, so two nodes never send the same notice. Only a kill between the end of
+ * a notice's request and its removal repeats the notice.
  */
 export function createAlertTeller(dependencies: TellerDependencies): AlertTeller {
   const { alerts, membership, alertUrl, sendMail, linkOf, wakeSender, now, sleep, log } = dependencies;
@@ -82,7 +82,7 @@ export function createAlertTeller(dependencies: TellerDependencies): AlertTeller
     if (error === null || isGivenUp) await alerts.removeNotice(number);
   }
 
-  /** Settings may have changed since the notice was queued. Then it is dropped. */
+  /** Drops the notice if the settings have no URL any more. */
   async function post({ shop, notice }: ClaimedNotice): Promise<string | null> {
     if (alertUrl === null || notice === null) return null;
     const text = `${operatorText(shop.domain, notice.isOver, notice)}\n${notice.link}`;
@@ -98,7 +98,7 @@ export function createAlertTeller(dependencies: TellerDependencies): AlertTeller
   return { wake: loop.wake, stop: loop.stop };
 }
 
-/** Returns the wait after an attempt: it doubles up to four hours. @param attempts before this one */
+/** Returns the wait after an attempt: it doubles up to four hours. @param attempts the number of earlier attempts */
 function waitAfter(attempts: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** attempts, LONGEST_WAIT_MS);
 }

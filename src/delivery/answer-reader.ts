@@ -76,7 +76,7 @@ interface AnswerState {
   body: string;
 }
 
-/** Creates a reader. All readers share the functions below, to save the garbage collector work. */
+/** Creates a reader. All readers share the functions below, so that the garbage collector has less work. */
 export function createAnswerReader(): AnswerReader {
   const answer: AnswerState = {
     part: "status line",

@@ -15,8 +15,8 @@ export interface ConcurrencyLimiter {
   /**
    * Divides the free slots among the queues with due deliveries. It takes no slot.
    * @param due sorted by ascending shop id
-   * @returns the number of slots as `count`; a queue without a slot is missing. `limit` is the most slots that the
-   *   pace of the queue allows in all processes together
+   * @returns a claim for each queue that gets slots. `count`: the number of slots. `limit`: the most slots that the
+   *   queue's pace allows in all processes together
    */
   share(due: readonly SendQueue[]): QueueClaim[];
   /**
@@ -31,13 +31,13 @@ export interface ConcurrencyLimiter {
 }
 
 /**
- * Limits the attempts that begin in one turn, because all may hang. It applies to untried and slow endpoints together,
- * and separately to recovering endpoints.
+ * The most attempts that begin in one turn, because all may hang. Untried and slow endpoints are counted together,
+ * recovering endpoints separately.
  */
 const BEGIN_TOGETHER = 32;
 /**
- * The part of all slots that quick endpoints leave to every other pace, even if they have deliveries for all slots:
- * first slots leave it to untried endpoints, and other slots to recovering and slow ones.
+ * Quick endpoints leave one of 16 slots to every other pace, even if they have deliveries for all slots. When they get
+ * their first slots, they leave slots to untried endpoints; later, to recovering and slow endpoints.
  */
 const ENSURED_PART = 16;
 

@@ -24,7 +24,7 @@ interface Dependencies {
 interface Keys {
   /** For X-Service-Signature. */
   own: CryptoKey;
-  /** The key for the header webhook-signature; undefined if the secret does not contain one. */
+  /** The key for the header webhook-signature; undefined if the secret contains no base64. */
   standard: Uint8Array | undefined;
 }
 
@@ -64,7 +64,7 @@ export function createDeliverer(
       ...attemptHeaders(id, body, standard, at),
     };
     if (performance.now() - began > LONGEST_SIGNING_MS)
-      throw new SdsError("failed", "to read the signing secret took too long");
+      throw new SdsError("failed", "reading the signing secret took too long");
     return { ...(await attempt({ url, headers, body })), url };
   };
 }

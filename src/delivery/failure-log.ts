@@ -2,7 +2,7 @@ import { isLastAttempt } from "../domain/deliveries/delivery.ts";
 import type { Log } from "../lib/log.ts";
 import type { AttemptResult } from "../store/port/deliveries.ts";
 
-/** How often the dead deliveries of a shop are logged at most. */
+/** The dead deliveries of a shop are logged at most once in this time. */
 const INTERVAL_MS = 60_000;
 
 /** What the log says of a failing delivery. */
@@ -13,7 +13,7 @@ interface FailureFields {
   error: string | null;
 }
 
-/** Dead deliveries of a shop that were not logged yet. The fields are those of the last one. */
+/** Dead deliveries of a shop that were not logged yet. The fields are those of the last delivery. */
 interface DeadSum {
   deliveries: number;
   fields: FailureFields | undefined;
@@ -30,9 +30,9 @@ export interface FailureLog {
 }
 
 /**
- * Creates a log of failures. It says when deliveries to an endpoint, or a shop's workflow triggers, begin to fail or
- * succeed again: once for each URL, without path and query, because some hold secrets. Dead deliveries are summed up by
- * shop.
+ * Creates a log of failures. It says once when deliveries to a URL, or a shop's workflow triggers, begin to fail, and
+ * once when they succeed again. It shows only the host of a URL, because some paths and queries contain secrets. Dead
+ * deliveries are summed up by shop.
  * @param waits see `afterAttempt`
  * @param clock milliseconds of a clock that only goes forward
  */

@@ -30,7 +30,7 @@ export function createMailer(readServer: () => SmtpServer, baseOf: () => Promise
       ...{ to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
       // A repeated e-mail has the same id, so many mail programs show it once.
       messageId: `<alert.${number}.${createdAt}@${shop.domain}>`,
-      // RFC 8058: mail programs show a button for it.
+      // Mail programs show a button that ends the e-mails (RFC 8058).
       headers: { "List-Unsubscribe": `<${end}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" },
     };
     let timer: Timer | undefined;

@@ -63,7 +63,7 @@ export function createPaces(perQueue: number) {
       const key = queueKey(target);
       if (states.get(key)?.url !== target.url) states.delete(key);
     },
-    /** Notes what an attempt shows. It says nothing about an endpoint that the shop got since the attempt began. */
+    /** Notes what an attempt shows. Ignores an attempt to a former URL of the shop. */
     note({ url, ...queue }: AttemptTarget, sign: Sign, nowMs: number): void {
       const key = queueKey(queue);
       const state = states.get(key) ?? { url, slots: 1, timedOutAtMs: Number.NEGATIVE_INFINITY };

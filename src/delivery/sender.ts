@@ -52,7 +52,7 @@ const LEASE_MARGIN_MS = 5_000;
  * clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/** After a longer claim, deliveries are not attempted: another node's clock could end the lease too early. */
+/** If a claim takes longer, its deliveries are not attempted: another node's clock could end the lease too early. */
 const LONGEST_CLAIM_MS = 2_000;
 /** The largest difference between two nodes' clocks. Each may differ from the database's clock by half of this. */
 const CLOCK_SLACK_MS = 4_000;
@@ -63,7 +63,7 @@ const GATHER_ROUNDS = 20;
 const QUIET_ROUNDS = 3;
 
 /**
- * An attempt that ended. Its start by the wall clock is computed when it is recorded: the clock may be set until then.
+ * An attempt that ended. Its start is computed when it is recorded, because the wall clock may be set in between.
  */
 type EndedAttempt = Pick<AttemptResult, "claim" | "outcome" | "duration"> & {
   /** By the clock that only goes forward. */
@@ -151,8 +151,8 @@ async function makeTurn(state: SenderState): Promise<void> {
     }
     failureLog.report();
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // After a late claim no attempt begins. Only attempts under way take the new claim, because their results need the
-    // lease of that claim.
+    // After a late claim, no attempt begins. Attempts under way take the new claim, because their results need the new
+    // lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;

@@ -6,7 +6,7 @@ import type { PlatformShop } from "../../../test/support/platform/shop.ts";
 import type { Random } from "../fuzzing/random.ts";
 import { contractsOf, hasCycle, nextCycle } from "./expected.ts";
 
-/** The shop whose data change, and what its app and merchant did so far. */
+/** A shop that changes, with the facts about its app and its merchant that later changes need. */
 export interface ChangingShop {
   remote: PlatformShop;
   random: Random;
@@ -75,7 +75,7 @@ function newCustomer({ remote, random }: ChangingShop): string {
   return remote.createCustomer({ email: `c${number}@example.com`, firstName: "Ada", lastName: `Number ${number}` });
 }
 
-/** Makes contracts, some with an order of their own, some with one order for several. */
+/** Makes contracts, some with an order of their own, some with one order for several contracts. */
 export function signUp(shop: ChangingShop): void {
   const { remote, random, late, broken } = shop;
   if (remote.ids("contract").length >= MOST_CONTRACTS) return;
@@ -101,7 +101,7 @@ export function setRates({ remote, random }: ChangingShop): void {
   remote.setRates(Object.fromEntries(moved));
 }
 
-/** The cycle that the app bills next: the one that it tries already, or the first after the last charge. */
+/** Returns the cycle that the app bills next: the first cycle after the last charge, without skipped cycles. */
 function cycleToBill({ late, remote }: ChangingShop, contract: ContractRow): number {
   const charged = contract.attempts.flatMap(({ state, cycleIndex }) => (state === "succeeded" ? [cycleIndex] : []));
   let cycle = Math.max(late.has(remote.gid(contract)) ? 1 : 0, ...charged) + 1;
@@ -116,7 +116,7 @@ function hasEnded({ status }: ContractRow): boolean {
   return status === "CANCELLED" || status === "EXPIRED";
 }
 
-/** @throws Unlikely if the contract has ended, or if the cycle is far ahead or after the last one */
+/** Bills a contract. @throws Unlikely if it has ended, or if the cycle is far ahead or after the last cycle */
 function attempt(shop: ChangingShop, contract: ContractRow): string {
   const { remote, now } = shop;
   const cycle = cycleToBill(shop, contract);
@@ -132,7 +132,7 @@ function ordersOf(remote: PlatformShop): OrderRow[] {
   return remote.ids("order").flatMap((id) => remote.find("order", id) ?? []);
 }
 
-/** Changes an order in one of two ways. An order that was changed in the other way stays. */
+/** Changes an order in one of two ways. An order that was changed in the other way before stays unchanged. */
 function changeOrder(
   shop: ChangingShop,
   how: "lines" | "quantities",

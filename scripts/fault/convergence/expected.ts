@@ -7,8 +7,8 @@ import type { PlatformShop } from "../../../test/support/platform/shop.ts";
 import { type OrderLine, orderTotals } from "../../../test/support/platform/totals.ts";
 
 /*
- * What the mirror must show, from the rows of the stand-in and docs/connecting.md. This file uses no function of the
- * program: a fault in both would not be seen.
+ * Computes what the mirror must show, from the rows of the stand-in, by the rules of docs/connecting.md. This file uses
+ * no function of the program, because a fault in a shared function would stay hidden.
  */
 
 export type Rows<T> = Partial<T>;

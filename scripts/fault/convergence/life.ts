@@ -36,7 +36,7 @@ export class Life {
   /** Probabilities that a webhook is lost, sent twice, or late. */
   readonly fates = { dropped: 0, doubled: 0, late: 0 };
   restarts = 0;
-  /** The shop's domain in the mirror, if the platform has another one. */
+  /** The shop's domain in the mirror, if the platform has another domain. */
   oldDomain: string | undefined;
   mustLoad = false;
   /** Since when the platform has refused customers or orders. */
@@ -230,7 +230,7 @@ export class Life {
     this.remote.cancelAll();
   }
 
-  /** Lets time pass in which nothing but `act` happens. */
+  /** Lets time pass. Meanwhile, only `act` happens. */
   async sleep(ms: number, act: () => void): Promise<void> {
     await this.deliver();
     await this.idle();
@@ -256,7 +256,7 @@ export class Life {
     this.mustLoad = this.random.chance(0.5);
   }
 
-  /** Ends all faults and webhooks. Then two reconciliations pass, and the inbox retries what waits. */
+  /** Ends all faults and webhooks. Then two reconciliations pass, and the inbox retries all items that wait. */
   private async calm(): Promise<void> {
     const { all } = this;
     for (const each of this.switches) await each.end?.(this);

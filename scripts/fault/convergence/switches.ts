@@ -3,7 +3,7 @@ import type { ContractRow } from "../../../test/support/platform/rows.ts";
 import { contractsOf } from "./expected.ts";
 import type { Life } from "./life.ts";
 
-/** A fault of the platform, or a thing that it may do at any time. */
+/** A fault of the platform, or an event that may happen there at any time. */
 export interface Switch {
   name: string;
   /** Called at the start of a life. */

@@ -5,14 +5,14 @@ import type { FuzzedShop, World } from "./world.ts";
 const ID = /\b(?:sub|cus|ord)_[a-z2-7]{24}\b/g;
 const MOST_ROWS = 250;
 
-/** @returns in plain words what is wrong with an answer; undefined if it is right */
+/** Checks an answer. @returns its fault in plain words; undefined for a right answer */
 export type AnswerCheck = (request: FuzzedRequest, answer: Answer) => string | undefined;
 
 export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
   const owners = new Map(shops.flatMap((shop) => shop.known.ids.map((id) => [id, shop] as const)));
   const secretsOf = (shop: FuzzedShop) => [shop.key, shop.intakeSecret, shop.cookie, shop.csrf];
 
-  /** Finds the first text of another shop in an answer, unless the request had it too. */
+  /** Finds the first text of another shop in an answer, unless the request had this text too. */
   function foreignIn({ as, target, body, raw }: FuzzedRequest, answer: string): string | undefined {
     const sent = `${target}${decoded(target)}${body?.toString() ?? ""}${decoded(body?.toString() ?? "")}${raw ?? ""}`;
     const others = shops.filter((shop) => shop !== as);

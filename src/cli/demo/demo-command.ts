@@ -26,7 +26,7 @@ const SHOP = "demo.myshopify.com";
 const CUSTOMERS = 150;
 /** Milliseconds between two events of the demo shop. */
 const EVENT_INTERVAL_MS = 3_000;
-/** Milliseconds between two looks whether the shop is loaded. */
+/** Milliseconds between two checks whether the shop is loaded. */
 const LOADED_CHECK_MS = 100;
 const ACTOR: Actor = { role: "operator", who: "demo", from: null };
 /** Short, so that deliveries are retried and die while somebody watches. */
@@ -67,7 +67,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const { shop } = await app.platform.connect(SHOP, { kind: "token", token }, ACTOR);
     tell("Loading the shop from its platform …");
     const isStopped = await Promise.race([stop.then(() => true), untilLoaded(store, shop).then(() => false)]);
-    // Otherwise the shop would be reconciled an hour after the load.
+    // Without this call, the first reconciliation would come an hour after the load.
     if (!isStopped) await app.platform.synchronizer.reconcile(shop);
     const post = await intakeClient(app, address);
     await post(past.flatMap(loyaltyOf));
@@ -208,8 +208,8 @@ function quoted(word: string): string {
 }
 
 /**
- * Makes answers for the log: webhooks of declined orders fail once and are then delivered, those of rewards are never
- * delivered.
+ * Makes some deliveries fail, so that the delivery log shows failures. Webhooks of declined orders arrive at the second
+ * attempt, webhooks of rewards never do.
  */
 function sometimesFails(): (received: ReceivedWebhook) => Response | undefined {
   const failed = new Set<string>();

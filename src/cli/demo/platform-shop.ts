@@ -121,7 +121,7 @@ export class PlatformShop {
     });
   }
 
-  /** Returns the attempts of one contract, or of all. */
+  /** Returns the attempts of one contract, or of all contracts. */
   attemptNodes(of?: Contract) {
     const contracts = of === undefined ? [...this.contracts.values()] : [of];
     return contracts.flatMap(({ cycles }) => [...cycles.values()].flatMap(attemptsOf));
@@ -216,7 +216,7 @@ function orderNode({ record, attempts }: { record: OrderRecord; attempts: readon
   };
 }
 
-/** The payload of a webhook is written in another way than the node of a query. */
+/** Returns the payload of a customer's webhook. Its fields have other names than the fields of a query. */
 function customerPayload({ shopifyId, email, firstName, lastName }: CustomerRecord, now: number) {
   return {
     ...{ admin_graphql_api_id: shopifyId, updated_at: isoUtc(now) },

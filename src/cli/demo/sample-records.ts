@@ -29,7 +29,7 @@ const PRODUCTS = [
 const DECLINE_REASONS = ["insufficient_funds", "expired_payment_method", "payment_method_declined"];
 const CANCEL_REASONS = ["too_expensive", "too_much_product", "moving", "prefer_another"];
 
-/** @param number is part of the gid */
+/** @param number the number in the gid */
 export function sampleCustomer(number: number): CustomerRecord {
   const firstName = pick(FIRST_NAMES);
   const lastName = pick(LAST_NAMES);

@@ -35,12 +35,12 @@ export function addPullCommand(program: SdsCommand): void {
   program
     .command("pull")
     .description(
-      "print the rows of a server's API that are new or changed since the last run, all rows at the first; " +
+      "print the rows of a server's API that are new or changed since the last run. The first run prints all rows; " +
         "the API key comes from the file that SDS_KEY_FILE names",
     )
     .requiredOption("--url <url>", "address of the server, such as https://sds.example.com")
     .requiredOption(...choiceOption("--resource <name>", "what to print", RESOURCES))
-    .requiredOption("--state <file>", "file of its position; the first run makes it")
+    .requiredOption("--state <file>", "file that keeps the position of the last run; the first run makes it")
     .option(...choiceOption("--format <format>", "how to print rows", FORMATS), "ndjson")
     .option(...choiceOption("--include <what>", "add to each subscription", ["customFields"]))
     .option("--sequence", "add _sequence to each row, a number that grows over all runs: the largest is the newest")
@@ -124,7 +124,7 @@ async function findFieldKeys({ subscriptions }: Client, onPage: (rows: number) =
   return keys;
 }
 
-/** Parses the server's address. @throws SdsError `invalid`, without the address, which may contain a password */
+/** Parses the server's address. @throws SdsError `invalid`. It does not show the address, which may have a password */
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")

@@ -46,8 +46,7 @@ export function createPullOutput(
   return {
     begin: () => stdout.write(format.header),
     async write(rows, state) {
-      // If this write fails, the pipe's reader may lack the earlier rows too. So the state of these rows must not be
-      // saved.
+      // If this write fails, the pipe's reader may lack the earlier rows too. So their state must not be saved.
       unsaved = undefined;
       await stdout.write(rows.map(format.textOf).join(""));
       unsaved = state;

@@ -47,15 +47,15 @@ export interface StateFile {
   fieldKeys: string[] | undefined;
   /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
-  /** Returns a larger number than all calls before, also those of killed runs. @throws SdsError `failed` */
+  /** Returns a larger number than all earlier calls, also calls of killed runs. @throws SdsError `failed` */
   nextSequence(): number;
 }
 
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * How many numbers are reserved with one sync of the file. Numbers begin at the time in microseconds. This many are a
- * tenth of a second, so the numbers stay near the time.
+ * How many numbers one sync of the file reserves. Numbers begin at the time in microseconds. So 100,000 numbers are a
+ * tenth of a second, and numbers stay near the time.
  */
 const RESERVED_NUMBERS = 100_000;
 
