@@ -19,7 +19,7 @@ export interface Config {
   port: number;
   /** Scheme, host and port in links to the settings page; null if not set. */
   publicUrl: string | null;
-  /** Where the other nodes of the database reach this one; null if they cannot. */
+  /** URL at which the other nodes of the database reach this node; null if they cannot. */
   nodeUrl: string | null;
   /** Networks of trusted proxies, which tell the client's address. Proxies on this machine are always trusted. */
   trustedProxies: Networks;
@@ -43,7 +43,7 @@ export interface Config {
   rateLimit: RateLimit | null;
   /** How long delivered deliveries are kept. */
   keepDeliveredMs: number;
-  /** Where the operator gets posts about alerts. A secret; null if not set. */
+  /** URL to which alerts for the operator are posted; null if not set. A secret. */
   alertUrl: string | null;
   /** The file that names the mail server, for `readSmtpServer`; null if not set. */
   smtpUrlFile: string | null;
@@ -200,7 +200,7 @@ function readDuration(name: string, text: string): number {
 
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
 
-/** At least a day, so that the log still has the delivery about which somebody complains. */
+/** At least a day: the log must still have a delivery when somebody complains about it. */
 function readRetention(name: string, text: string): number {
   const retentionMs = parseDuration(text);
   if (retentionMs !== undefined && retentionMs >= DAY_MS && retentionMs <= MAX_RETENTION_MS) return retentionMs;

@@ -10,7 +10,7 @@ export interface Membership {
   mayBegin(shopId: number): boolean;
   /** Whether this node is the leader, which does the work that a single node does for all shops. */
   readonly isLeader: boolean;
-  /** Where to send what is best done by the node that works for the shop; undefined for this node. */
+  /** Returns the URL of the node that should work for the shop; undefined for this node, and without a URL. */
   ownerUrl(shopId: number): string | undefined;
   /** The number of nodes that were alive at the last beat, including this node; 0 before the first beat. */
   readonly nodes: number;

@@ -7,9 +7,7 @@ const CHECK_INTERVAL_MS = 250;
 const BRAKE_MS = 2;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/**
- * How often a fetch is tried. The tries take about a second, in which other requests end and free their descriptors.
- */
+/** How often a fetch is tried: for about a second, in which other requests end and free their descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
@@ -30,7 +28,7 @@ export interface DescriptorReserve {
    * event loop until the thread has opened its descriptor, a few milliseconds at most.
    */
   lendToThread<T>(open: () => T): T;
-  /** Fills the reserve. Call this right after closing what `withSpare` opened, or a new connection takes it. */
+  /** Fills the reserve. Call this right after closing what `withSpare` opened, before a client takes the descriptor. */
   refill(): void;
   /** Gives all descriptors back. */
   stop(): void;
@@ -145,7 +143,7 @@ function openNull(): number | undefined {
   }
 }
 
-/** Waits until another thread has opened this descriptor, the only free descriptor. Needs /proc, which Linux has. */
+/** Waits until another thread has opened the only free descriptor. Needs /proc, which Linux has. */
 function waitUntilOpen(descriptor: number): void {
   const deadline = performance.now() + THREAD_WAIT_MS;
   while (!existsSync(`/proc/self/fd/${descriptor}`) && performance.now() < deadline);

@@ -10,7 +10,7 @@ export interface GroupCommitOptions<I, O> {
   /** Commits items in their order. Resolves to a result for each item. */
   commit(items: I[]): Promise<O[]>;
   sizeOf(item: I): number;
-  /** The largest size of a commit. A larger commit would make items wait longer than the saved disk syncs are worth. */
+  /** The largest size of a commit. A larger commit would delay items by more time than it saves in disk syncs. */
   maxSize: number;
   /** Whether the error, such as a full disk, fails every item. After other errors, each item is committed alone. */
   failsAll(thrown: unknown): boolean;
@@ -25,7 +25,7 @@ export interface Overtaking<I> {
   keyOf(item: I): unknown;
 }
 
-/** A commit that takes longer probably waits for a lock: without this wait, a commit takes a few milliseconds. */
+/** A commit that takes longer probably waits for a lock: other commits take a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
 /** The most commits that run at once. Locks on a few keys must not take all connections to a database. */
@@ -101,7 +101,7 @@ async function untilQuiet(queue: readonly unknown[]): Promise<void> {
 }
 
 /**
- * Takes from the queue the first items that may be committed now, as many as fit into one commit.
+ * Takes the items of the next commit from the queue, in their order.
  * @param keysInUse the keys of the running commits: items with these keys wait
  */
 function takeGroup<I, O>(

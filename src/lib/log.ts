@@ -8,8 +8,8 @@ export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 /** API keys (the first group is the fingerprint), signing secrets, intake secrets, the platform's access tokens. */
 const SECRETS = /(cad(?:_|%5f)pk(?:_|%5f)[0-9a-f]{8})\w+|(?:whsec|intake)(?:_|%5f)[\w+/=%]+|shp[a-z]{2}(?:_|%5f)\w+/gi;
 /**
- * Half of an API key's digits or more, as of a key that was typed with a space in it. Names in a path stay, such as the
- * id of a container's volume.
+ * At least half of an API key's digits, such as the parts of a key that was typed with a space. Names in a path are not
+ * hidden, such as the id of a container's volume.
  */
 const KEY_DIGITS = /(?<![0-9a-z/.])[0-9a-f]{24,48}(?![0-9a-z])/gi;
 const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;

@@ -1,4 +1,4 @@
-/** The time left is computed from the speed in this window: work slows down when its saved points are spent. */
+/** The speed is measured in this window only, because work slows down when its saved points are spent. */
 const WINDOW_MS = 60_000;
 
 /** The finished part of some work, 0 to 1, at a time in milliseconds. */
@@ -10,7 +10,7 @@ interface PartDone {
 /** Notes how far some work is. */
 export interface PaceMeter {
   /**
-   * Notes the finished part; undefined if it is unknown. A smaller part than before begins other work.
+   * Notes the finished part; undefined if it is unknown. A smaller part than before means that other work has begun.
    * @returns an earlier part, at most a minute old, to compute the speed from
    */
   note(done: number | undefined, at: number): PartDone;

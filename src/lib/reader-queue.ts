@@ -41,8 +41,8 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 }
 
 /**
- * While work is urgent, this many turns of the event loop run without a reader before the next reader. A commit waits
- * for two quiet turns. A reader in each turn would make these turns longer, and double the time until an event arrives.
+ * The most turns of the event loop between two readers while other work is urgent. A commit waits for two quiet turns.
+ * A reader in each turn would make these turns longer, and double the time until an event arrives.
  */
 const MAX_FREE_TURNS = 8;
 

@@ -46,7 +46,7 @@ export interface Rotation {
   noteServed(key: number): void;
 }
 
-/** Creates a rotation before its first round. Keys are numbers above 0. */
+/** @returns a rotation that has served no key. Keys are numbers above 0 */
 export function createRotation(): Rotation {
   let lastServed = 0;
   return {

@@ -37,7 +37,7 @@ export function startOfDay(ms: number): number {
   return ms - (ms % DAY_MS);
 }
 
-/** Returns the days between 1970 and a time, in UTC. */
+/** Returns the number of whole days from 1970 to a time, in UTC. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
@@ -64,7 +64,7 @@ export function parseDuration(text: string): number | undefined {
 
 /**
  * Creates a clock of epoch milliseconds that only goes forward: the time of day at the start, plus the time that has
- * passed since. Several processes can share stored times of this clock, if their times of day agreed when they started.
+ * passed since. Processes can compare their stored times of this clock if they started with the same time of day.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {

@@ -27,8 +27,8 @@ export interface TurnLoop {
 
 /**
  * Makes turns, one at a time, when it is woken. After a failure it pauses, and then makes the turn again by itself. A
- * wake during the pause is not lost. While the loop stops, each end of tracked work still makes a turn: a result must
- * not wait for the slowest work.
+ * wake during the pause is not lost. A stopping loop still makes a turn whenever tracked work ends, because a result
+ * must not wait for the slowest work.
  */
 export function createTurnLoop(settings: TurnLoopSettings): TurnLoop {
   return new Loop(settings);
@@ -85,8 +85,7 @@ class Loop implements TurnLoop {
   private async run(): Promise<void> {
     while (this.isWanted) {
       await this.pause;
-      // After the abort only `finish` makes a turn, the last one. A turn that fails again and again would delay the
-      // stop.
+      // After the abort only `finish` makes a turn, the last one: retries of a failing turn would delay the stop.
       if (this.end.signal.aborted) break;
       // All work that ends in this round of the event loop shares one turn.
       await nextTurn();

@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** The user of this process. */
+/** Returns the name of this process's user. */
 export function currentUser(): string {
   return userName(process.geteuid?.() ?? 0);
 }
 
-/** Returns the name of the user who owns a file, or the nearest folder above it that can be seen. */
+/** Returns the name of a file's owner. For a file that cannot be seen, takes the nearest visible folder above. */
 export function ownerName(path: string): string {
   try {
     return userName(statSync(path).uid);
@@ -26,7 +26,7 @@ export function userName(uid: number): string {
   }
 }
 
-/** Says why a file could not be read or written for its rights, and what to do. */
+/** Writes why this process may not read or write a file, and what to do. */
 export function rightsProblem(path: string): string {
   const owner = ownerName(path);
   const problem = `${currentUser()} may not use ${path}, which ${owner} owns`;
@@ -34,8 +34,8 @@ export function rightsProblem(path: string): string {
 }
 
 /**
- * Makes this process of root one of the user who owns a folder, for good. Does nothing for other users, and without the
- * folder.
+ * Switches this process from root to the owner of a folder, permanently. Does nothing if the process has another user,
+ * or if the folder is missing.
  */
 export function becomeOwnerOf(folder: string): void {
   const owner = statSync(folder, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
 /**
- * A value, or a promise of it. An error is thrown at once, or rejects the promise: handle both. An answer in the turn
- * of its request is cheaper, because Bun then does not copy the request.
+ * A value, or a promise of it. An error is thrown at once, or rejects the promise: handle both. A synchronous answer to
+ * a request is cheaper, because Bun then does not copy the request.
  */
 export type Awaitable<T> = T | Promise<T>;
 
@@ -31,7 +31,7 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
   return { signal, isOver: () => signal.aborted || performance.now() > endsAt };
 }
 
-/** Waits for work, or for the signal, which ends only the wait. @throws the reason of the signal */
+/** Waits for work until the signal is aborted. The abort does not end the work. @throws the reason of the signal */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

@@ -3,9 +3,9 @@ import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
-/** Maximum of shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
+/** The most shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
 const MAX_SEARCHES = 4;
-/** Maximum of people in one search. A commit has room for the same number of redactions. */
+/** The most people in one search. A commit has room for the same number of redactions. */
 const PEOPLE_PER_SEARCH = 10;
 
 /** A search that several redactions use. The last user ends the search. */
