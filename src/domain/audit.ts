@@ -14,7 +14,7 @@ export const PLATFORM: Actor = { role: "operator", who: "platform", from: null }
 /** Whoever runs a command, without the user's name. */
 export const COMMAND_LINE: Actor = { role: "operator", who: "command line", from: null };
 
-/** What is written into the audit list, with its name for people. */
+/** The actions in the audit list, with their names for people. */
 export const AUDITED = {
   "app.installed": "App installed",
   "app.uninstalled": "App uninstalled",
@@ -71,7 +71,6 @@ export interface AuditEntry {
   after: AuditedValues | null;
 }
 
-/** Makes an entry. */
 export function auditEntry(
   { who, from }: Actor,
   at: number,

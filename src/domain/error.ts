@@ -14,7 +14,7 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** Why a cursor or a checkpoint is refused (docs/api.md, "Errors"). Only `restored` makes a copy of the rows wrong. */
+/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` says that copied rows are wrong. */
 export const CURSOR_PROBLEMS = ["other_shop", "other_resource", "restored", "not_issued"] as const;
 export type CursorProblem = (typeof CURSOR_PROBLEMS)[number];
 
@@ -81,7 +81,7 @@ export function messageOf(thrown: unknown): string {
   return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }
 
-/** Error codes of a listen on a host that is no address of this machine. */
+/** Error codes of listening on an address that this machine does not have. */
 const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ENXIO", "ERR_INVALID_ARG_TYPE"];
 
 /**

@@ -23,8 +23,8 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
 }
 
 /**
- * Returns the replacement of a sender's own id that holds personal data. Equal ids get equal replacements. An id that
- * is a replacement already is returned unchanged.
+ * Returns the replacement for a sender's own id that holds personal data. Equal ids get equal replacements. A
+ * replacement is returned unchanged.
  */
 export function redactedId(id: string): string {
   return /^redacted_[a-z2-7]{24}$/.test(id) ? id : derive("redacted_", id);

@@ -38,7 +38,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
   const chargedOrder = charge?.outcome.order;
-  // An order that the platform does not show any more keeps what the mirror has of it.
+  // If the platform no longer shows the charged order, its stored money stays.
   const stored = chargedOrder === undefined || chargedOrder.shopifyId === null ? moneyBefore(before) : undefined;
   const unpaid = { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const money = stored ?? chargedOrder ?? unpaid;

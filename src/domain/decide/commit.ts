@@ -122,8 +122,8 @@ export interface CommitPlan {
 
 /**
  * Plans a whole commit: applies the submissions in order to the loaded rows, and lists everything to write. Pure: each
- * engine calls it between its reads and its one write. The same submissions can be grouped into commits in any way: the
- * mirror, events and redacted texts are the same.
+ * engine calls it between its reads and its one write. Any grouping of the same submissions into commits gives the same
+ * mirror, events and redacted texts.
  * @param shops by shop id; a missing shop was removed
  * @param now epoch milliseconds
  * @param newId returns a new delivery id

@@ -70,7 +70,7 @@ const MAX_CHANGE_AHEAD_MS = 3_600_000;
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a future time of the platform's data. Data with an earlier time is refused, so a future time would block newer
+ * Limits a future time of the platform's data. Data with an earlier time is ignored, so a future time would block newer
  * data until then. A wrong time counts as now, so that it blocks no data.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {

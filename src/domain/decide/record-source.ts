@@ -5,7 +5,7 @@ import type { RewardRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
 import type { MirrorView } from "./snapshot.ts";
 
-/** Where an import reads its records. What a redaction removed must not come back with older data. */
+/** Where an import reads its records. Older data must not bring back what a redaction removed. */
 export interface RecordSource {
   /** The shop's change count when the import began. */
   changeCount: number;

@@ -6,9 +6,7 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
-/**
- * Applies a contract. Adds it to its customer's count, and takes it from a former customer's. Ignores older revisions.
- */
+/** Applies a contract, and updates the contract counts of its present and former customer. Ignores older revisions. */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);

@@ -28,7 +28,7 @@ export interface NewDelivery {
   isRedacted?: boolean;
 }
 
-/** Why no delivery is queued for an event. `quiet`: the commit queues no events, or none as old as this one. */
+/** Why no delivery is queued for an event. `quiet`: the commit queues no events, or only newer events. */
 export type UnsentReason = "plan_without_access" | "no_endpoint" | "topic_not_chosen" | "quiet";
 
 const NO_CYCLE = -1;

@@ -1,6 +1,6 @@
 import { invalid } from "../error.ts";
 
-/** A mail server, and who sends. */
+/** A mail server, and the sender of its mails. */
 export interface SmtpServer {
   host: string;
   port: number;

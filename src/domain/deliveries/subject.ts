@@ -12,7 +12,7 @@ export interface DeliverySubject {
 
 /** One of the subjects to search for. */
 export interface SubjectSearch {
-  /** Number of a contract, or the result of `customerSubjects`: what the engines derive from a stored body. */
+  /** The number of a contract's gid, or one of `customerSubjects`. The engines derive the same from a stored body. */
   subject: string;
   /** Only deliveries about this order. */
   order?: { gid: string | null; cycle: number };
@@ -23,7 +23,7 @@ export const SUBJECT_CHARACTERS = 1_024;
 
 /** Reads what a delivery is about. @param body the body, or its first SUBJECT_CHARACTERS */
 export function subjectOf(topic: string, body: string): DeliverySubject {
-  // Quotes in strings are escaped, so these texts can only be fields. A reward has fields of the sender behind its ids.
+  // Quotes in strings are escaped, so the patterns match only fields. A reward's later fields are its sender's own.
   const part = (pattern: RegExp) => pattern.exec(body)?.[1] ?? null;
   const isReward = topic === "loyalty.reward_earned";
   const cycle = isReward ? null : part(/"cycle_number":([0-9]+)/);

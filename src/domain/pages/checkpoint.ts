@@ -16,7 +16,7 @@ export interface CheckpointScope {
 /** A branch of a shop that has ended, because a failover or a restore went on from an earlier state. */
 export interface FormerBranch {
   branch: string;
-  /** The last change of the branch that the database has. The server that failed may have had later ones. */
+  /** The last change of the branch that the database has. The failed server may have had later changes. */
   changeCount: number;
 }
 
@@ -32,8 +32,8 @@ export interface CheckpointOrigin {
 const NUMBER_BYTES = 6;
 const MAC_BYTES = 9;
 /**
- * In a later branch than the first, so many of these bytes do not depend on the branch. They prove that this database
- * issued the checkpoint, also in a branch that it lost completely.
+ * After the first branch, this many bytes of the MAC do not depend on the branch. They prove that this database issued
+ * the checkpoint, even in a branch that it lost completely.
  */
 const ISSUED_BYTES = 5;
 const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]{24})$/;
@@ -48,8 +48,8 @@ export interface Checkpoints {
   /** @returns the number of the change; undefined for any text that `format` did not write for this branch */
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
-   * Returns the number of the change if a former branch has the text, and its change is not lost. Otherwise finds out
-   * why `parse` refused it. Believes only a text that this database or a former epoch authenticated. A forged text is
+   * Returns the number of the change if a former branch or the shop's former database issued the text, and the change
+   * is not lost. Otherwise returns why `parse` refused the text. A text that no known epoch authenticated is
    * `not_issued`.
    */
   parseFormer(scope: CheckpointScope, text: string): Promise<number | CursorProblem>;
@@ -63,7 +63,7 @@ interface Dependencies {
   /** Returns the ids of all shops. */
   shopIds: () => Promise<number[]>;
   formerBranches: (shopId: number) => Promise<FormerBranch[]>;
-  /** Returns where a shop's checkpoints were issued before it moved to this database. */
+  /** Returns the databases that issued a shop's checkpoints before it moved to this one. */
   origins: (shopId: number) => Promise<CheckpointOrigin[]>;
   /** Epoch milliseconds. A checkpoint begins with its own time, which only people read. */
   now: () => number;
@@ -88,7 +88,7 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
   /** Returns the number of a genuine checkpoint if the database still has its change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // No branch begins when a shop moves. So a checkpoint of its former database may be of the present branch.
+    // A move does not begin a branch. So a checkpoint of the former database may be of the present branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));
@@ -140,7 +140,7 @@ function readCheckpoint(text: string) {
   return {
     number: bytes.readUIntBE(0, NUMBER_BYTES),
     isFrom: (key: Uint8Array, scope: CheckpointScope) => authenticate(key, scope, date, number).equals(mac),
-    /** Whether it is of this shop and resource, in any branch. */
+    /** Whether the text is of this shop and resource, in any branch. */
     isIssued(key: Uint8Array, scope: Omit<CheckpointScope, "branch">) {
       const issued = macOf(key, scope, ISSUED, date, number).subarray(0, ISSUED_BYTES);
       return issued.equals(mac.subarray(0, ISSUED_BYTES)) || macOf(key, scope, "", date, number).equals(mac);

@@ -88,8 +88,8 @@ function fullNames(names: readonly string[]): string[] {
 }
 
 /**
- * Returns the pattern of a name, with NAME_GAP for every gap. A word must have no gap character: if it could also match
- * as a gap, the search of a text would be slow.
+ * Returns the pattern of a name, with NAME_GAP for every gap. A word has no gap character: a character that matches in
+ * two ways would make a search slow.
  */
 function wordsOf(name: string): string {
   return name
@@ -140,8 +140,8 @@ export function isPersonalField(name: string): boolean {
 }
 
 /**
- * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields that
- * have this data as their name.
+ * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields whose
+ * names have this data.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (isPersonalField(field)) return null;

@@ -63,8 +63,8 @@ export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Returns the redaction of one person. A reward has whatever fields its sender chose, and the inbox has whole payloads
- * of the platform. So the redaction finds personal data by field names, by the person's known data, and by such data in
- * the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
+ * of the platform. So the redaction finds personal data by field names, by the person's known data, and by the person's
+ * data in the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(
@@ -96,8 +96,8 @@ const OWN_FIELDS = {
   phone: /^(customer_?)?phone$/i,
 };
 /**
- * How many sets of a person's data keep their patterns. Most texts have the same data. Making patterns takes longer
- * than a search with them, so texts with the same data share them.
+ * The most sets of a person's data whose patterns are cached. Most texts have the same data, and making patterns takes
+ * longer than a search with them.
  */
 const MAX_PEOPLE = 100;
 
@@ -123,7 +123,7 @@ function textIn(value: unknown, field: RegExp): string | undefined {
   return undefined;
 }
 
-/** The topic whose data has any fields of the billing system. */
+/** The topic whose data can have any field of the billing system. */
 const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 /** Texts of the billing system in the data of other topics. */
 const SENDER_TEXTS = ["reason", "reason_id", "offer_type"];
@@ -159,7 +159,7 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/** Hashes a sender's id that holds the person's address or name. The hash still finds repeated rewards. */
+/** Hashes a sender's id that holds the person's address or name. Equal ids keep equal hashes, to find repetitions. */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === id ? id : redactedId(id);
 }

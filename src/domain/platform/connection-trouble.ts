@@ -45,7 +45,7 @@ export const MISSING_APPROVALS: Record<string, TroubleText> = {
 
 /**
  * Explains a trouble of a shop's connection to a merchant.
- * @param trouble the stored text. It is for operators, and may contain commands of a shell
+ * @param trouble the stored text. It is for operators, and may contain shell commands
  */
 export function explainTrouble(trouble: string): TroubleText {
   const [, scopes] = /^the shop does not grant (.*)$/.exec(trouble) ?? [];
@@ -60,8 +60,8 @@ export function explainTrouble(trouble: string): TroubleText {
 
 /**
  * Explains an error of work with the platform to a merchant.
- * @param error for operators, so it may have commands
- * @returns an empty `todo` for an error that says all by itself
+ * @param error the text for operators, which may contain shell commands
+ * @returns an empty `todo` for an error without a command
  */
 export function explainError(error: string): TroubleText {
   return error.includes("`")

@@ -9,26 +9,26 @@ export interface ContractRead {
   /** When the contract changed last, as the reading showed it. Epoch milliseconds. */
   updatedAt: number;
   /**
-   * The orders that were read too, and when each changed last; null if the platform did not say it. A charged order is
-   * read again only if the platform changed it.
+   * The orders that were read too, and when each changed last; null if the platform did not say when. A charged order
+   * is read again only if the platform changed it.
    */
   orders: ReadonlyMap<string, number | null>;
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
   /**
-   * The platform's cycles of the renewals: one entry for each renewal whose cycle does not follow the cycle of the
-   * renewal before. Empty if each renewal has its cycle's number. undefined keeps what is stored.
+   * The platform's cycles of the renewals, as runs. A run begins at each renewal whose cycle does not follow the cycle
+   * of the previous renewal. Empty if each renewal has its cycle's number. undefined keeps the stored runs.
    */
   renewals?: readonly RenewalRun[];
   /**
-   * What was stored as `renewals` when the reading began. If another process has stored other runs since, the commit
-   * refuses the reading: it gives other numbers to the renewals. undefined stores the runs unchecked.
+   * The stored runs when the reading began. If another process has stored other runs since, the commit refuses the
+   * reading, because its renewals have other numbers. undefined stores the runs unchecked.
    */
   renewalsBefore?: readonly RenewalRun[];
 }
 
 /**
- * Refuses readings if another process has stored other runs of renewals since they began.
+ * Refuses readings if another process has stored other runs of renewals since the readings began.
  * @param stored the last readings, by the contract's gid
  */
 export function refuseOutdated(
@@ -43,10 +43,10 @@ export function refuseOutdated(
   return isOutdated ? { field: "", reason } : undefined;
 }
 
-/** A renewal and its cycle. The cycles of the next renewals follow, up to the next run. */
+/** The first renewal of a run, and its cycle. Each next renewal of the run has the next cycle. */
 export type RenewalRun = readonly [renewal: number, cycle: number];
 
-/** What the same money is worth in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
+/** The same amount in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
 export interface ExchangeRate {
   from: number;
   to: number;

@@ -27,13 +27,13 @@ export interface LoadProgress extends Partial<SyncProgress> {
   error?: string;
 }
 
-/** What `JSON` keeps of a progress: it drops undefined fields. */
+/** A progress that was stored as JSON, which drops undefined fields. */
 type Progress = Omit<SyncProgress, "done"> & Pick<LoadProgress, "done">;
 
 /** The stages of a load, in their order. */
 const LOAD_STAGES: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 const MINUTE_MS = 60_000;
-/** The platform does not count contracts, so their number is estimated. Before this part is done, it is a guess. */
+/** Below this finished part, the estimated number of contracts is too rough to show. */
 const MIN_DONE = 0.02;
 
 /** Says how far a load is: "1,240 of about 5,000 subscriptions, 2 minutes left". */

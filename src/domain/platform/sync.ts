@@ -14,9 +14,7 @@ export interface SyncCounts {
 
 /** The part of a load that comes from the file of one bulk operation. */
 export interface BulkPart {
-  /**
-   * The query of the operation. Each run's query has another text, by which a restarted run finds its own operation.
-   */
+  /** The query of the operation. Its text differs in each run, so a restarted run finds its own operation. */
   query: string;
   /** The gid of the operation; null until it was started. */
   operation: string | null;

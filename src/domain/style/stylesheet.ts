@@ -217,7 +217,7 @@ function writeRules(items: readonly StyleItem[], output: StyleOutput, outer: Out
 function conditionOf({ name, prelude, start }: AtRuleItem): string {
   const condition = generate(prelude);
   if (condition.trim() === "") throw new StyleRefusal(start, `@${name} needs a condition.`);
-  // Not with the option `visit`: it misses declarations in conditions.
+  // The option `visit` would miss declarations in conditions.
   walk(prelude, (node) => {
     if (node.type === "Declaration") checkPosition(node);
   });

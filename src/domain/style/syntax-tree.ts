@@ -10,7 +10,7 @@ import {
 } from "css-tree/dist/csstree.esm";
 import { isBlank, readTokens, StyleRefusal, type StyleToken, TOO_LARGE } from "./tokens.ts";
 
-/** The most rules and declarations of a style. css-tree needs some ten microseconds for each of them, however short. */
+/** The most rules and declarations of a style. css-tree needs about ten microseconds for each, however short. */
 const MAX_ITEMS = 5_000;
 
 /** What a style or a block contains, in its order. Each has the offset of its first character in the source. */
