@@ -257,6 +257,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0016_renewals_and_installation.sql 6860da04b2e461bc",
     "0017_audit_and_alerts.sql a4ecd5617a34fe8c",
     "0018_unsent_events.sql 2f93a88263736b5d",
-    "0019_shop_moves.sql 742b5c8ac245b5e4",
+    "0019_shop_moves_and_loads.sql 68e07bffe5efb469",
   ]);
 });

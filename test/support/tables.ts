@@ -18,7 +18,7 @@ const TABLES = {
   change_spans: { order: ["shop_id", "span"], flags: [] },
   changes: { order: ["shop_id", "resource", "number"], flags: [] },
   checkpoint_origins: { order: ["shop_id", "move"], flags: [] },
-  connections: { order: ["shop_id"], flags: [] },
+  connections: { order: ["shop_id"], flags: ["load_pending"] },
   contract_reads: { order: ["shop_id", "contract"], flags: [] },
   custom_fields: { order: ["shop_id"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },

@@ -165,6 +165,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     number: "shop_id expires_at connected_at events_since renewing_until trouble_since",
     text: "kind scopes renewing trouble",
     bytes: "sealed",
+    flag: "load_pending",
   }),
   table("platform_warnings", "shop_id kind", { number: "shop_id since logged_at", text: "kind text" }),
   table("alerts", "shop_id cause", {

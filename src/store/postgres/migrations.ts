@@ -9,7 +9,7 @@ import renewalsAndInstallation from "./migrations/0008_renewals_and_installation
 import auditAndAlerts from "./migrations/0009_audit_and_alerts.sql" with { type: "text" };
 import dueWork from "./migrations/0010_due_work.sql" with { type: "text" };
 import unsentEvents from "./migrations/0011_unsent_events.sql" with { type: "text" };
-import shopMoves from "./migrations/0012_shop_moves.sql" with { type: "text" };
+import shopMovesAndLoads from "./migrations/0012_shop_moves_and_loads.sql" with { type: "text" };
 
 /**
  * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
@@ -28,5 +28,5 @@ export const MIGRATIONS: readonly string[] = [
   auditAndAlerts,
   dueWork,
   unsentEvents,
-  shopMoves,
+  shopMovesAndLoads,
 ];

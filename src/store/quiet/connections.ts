@@ -25,7 +25,6 @@ const LOGGED_EVERY_MS = 86_400_000;
 /** The clock that ends mirrored contracts, and the platform's clock, differ by less. */
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
-/** Returns the purpose to seal a shop's tokens for (see `Vault`). */
 /** @returns the purpose to seal a shop's tokens for (see `Vault`) */
 export const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
@@ -105,9 +104,11 @@ interface SealedConnection {
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;
   yield* tx.run(
-    sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
+    sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since, load_pending)
       VALUES (${shopId}, ${kind}, ${sealed}, ${expiresAt}, ${scopes.join(",")}, ${connectedAt},
-        coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${connectedAt}))
+        coalesce((SELECT events_since FROM uninstallations WHERE shop_id = ${shopId}), ${connectedAt}),
+        NOT EXISTS (SELECT 1 FROM syncs
+          WHERE shop_id = ${shopId} AND kind = 'full' AND last_ended_at IS NOT NULL))
       ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
         expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
         renewing = NULL, renewing_until = NULL, trouble = NULL, trouble_since = NULL`,
@@ -136,6 +137,7 @@ function* forgetLoad(shopId: number): TransactionWork<void> {
     sql`UPDATE syncs SET run = NULL, last_started_at = NULL, last_ended_at = NULL
       WHERE shop_id = ${shopId} AND kind = 'full'`,
   );
+  yield* tx.run(sql`UPDATE connections SET load_pending = true WHERE shop_id = ${shopId}`);
 }
 
 function exchanges(

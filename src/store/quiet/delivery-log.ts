@@ -1,4 +1,4 @@
-import { sql as template } from "drizzle-orm";
+import { type SQL, sql as template } from "drizzle-orm";
 import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
 import { type NewDelivery, webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { subjectOf } from "../../domain/deliveries/subject.ts";
@@ -62,11 +62,9 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     },
 
     async prune(before, countsBefore) {
-      for (const shopId of await servedShopIds(db)) {
-        await db.run(
-          sql`DELETE FROM delivery_counts
-            WHERE shop_id = ${shopId} AND kind IN ('webhook', 'trigger') AND day < ${countsBefore}`,
-        );
+      for (const shopId of await servedShopIds(db, hasOldRows(before, countsBefore))) {
+        const ofShop = sql`shop_id = ${shopId}`;
+        await db.run(sql`DELETE FROM delivery_counts WHERE ${oldCounts(ofShop, countsBefore)}`);
         while ((await db.transaction(() => pruneSome(db, shopId, before))) > 0) await nextTurn();
         while ((await pruneSomeUnsent(db, shopId, before)) > 0) await nextTurn();
       }
@@ -212,10 +210,25 @@ export function* insertDelivery(shopId: number, delivery: NewDelivery, now: numb
   );
 }
 
+const oldCounts = (ofShop: SQL, before: number) =>
+  sql`${ofShop} AND kind IN ('webhook', 'trigger') AND day < ${before}`;
+
+const oldDeliveries = (ofShop: SQL, before: number) => sql`status = 'delivered' AND ${ofShop} AND ended_at < ${before}`;
+
+const oldUnsentEvents = (ofShop: SQL, before: number) => sql`${ofShop} AND day < ${dayOf(before)}`;
+
+/** SQL that is true for a shop with rows to prune. Most shops have none at most times. */
+function hasOldRows(before: number, countsBefore: number): SQL {
+  const ofShop = sql`shop_id = shops.id`;
+  return sql`EXISTS (SELECT 1 FROM deliveries WHERE ${oldDeliveries(ofShop, before)})
+    OR EXISTS (SELECT 1 FROM unsent_events WHERE ${oldUnsentEvents(ofShop, before)})
+    OR EXISTS (SELECT 1 FROM delivery_counts WHERE ${oldCounts(ofShop, countsBefore)})`;
+}
+
 /** Removes some old deliveries with their attempts. @returns the number of removed deliveries */
 function* pruneSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
   const old = yield* tx.all<Numbered>(
-    sql`SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ${shopId} AND ended_at < ${before}
+    sql`SELECT number FROM deliveries WHERE ${oldDeliveries(sql`shop_id = ${shopId}`, before)}
       LIMIT ${ROWS_PER_STEP} ${lockFor(db, "UPDATE")}`,
   );
   if (old.length === 0) return 0;
@@ -234,7 +247,7 @@ async function pruneSomeUnsent(db: QuietDatabase, shopId: number, before: number
   const key = template.raw("day, subject, topic, cycle");
   return db.run(
     sql`DELETE FROM unsent_events WHERE shop_id = ${shopId} AND (${key}) IN (
-        SELECT ${key} FROM unsent_events WHERE shop_id = ${shopId} AND day < ${dayOf(before)}
+        SELECT ${key} FROM unsent_events WHERE ${oldUnsentEvents(sql`shop_id = ${shopId}`, before)}
         ORDER BY ${key} LIMIT ${ROWS_PER_STEP}
       )`,
   );

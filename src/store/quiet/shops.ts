@@ -39,9 +39,11 @@ export function findShop(domain: string): TransactionWork<Shop | undefined> {
   );
 }
 
-/** Returns the ids of all shops that are not being removed. */
-export async function servedShopIds(db: QuietDatabase): Promise<number[]> {
-  const shops = await db.all<{ id: number }>(sql`SELECT id FROM shops WHERE ${IS_SERVED} ORDER BY id`);
+/** Lists the ids of shops that are not being removed. @param condition SQL about `shops.id` */
+export async function servedShopIds(db: QuietDatabase, condition: SQL): Promise<number[]> {
+  const shops = await db.all<{ id: number }>(
+    sql`SELECT id FROM shops WHERE ${IS_SERVED} AND (${condition}) ORDER BY id`,
+  );
   return shops.map(({ id }) => id);
 }
 

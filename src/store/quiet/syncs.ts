@@ -3,7 +3,7 @@ import type { LoadProgress } from "../../domain/platform/load-progress.ts";
 import type { SyncRun } from "../../domain/platform/sync.ts";
 import type { ConnectedShop } from "../port/connections.ts";
 import type { SyncStore } from "../port/syncs.ts";
-import { type QuietDatabase, sql } from "./quiet-database.ts";
+import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
 
 interface LastSync {
   startedAt: number | null;
@@ -42,13 +42,17 @@ export function syncStore(db: QuietDatabase): SyncStore {
     },
 
     async complete(shopId, kind, startedAt, changed, now) {
-      await db.run(
-        sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)
-          VALUES (${shopId}, ${kind}, ${startedAt ?? null}, ${changed}, ${now})
-          ON CONFLICT (shop_id, kind) DO UPDATE SET run = NULL,
-            last_started_at = coalesce(excluded.last_started_at, syncs.last_started_at),
-            last_changed = excluded.last_changed, last_ended_at = excluded.last_ended_at`,
-      );
+      await db.transaction(function* () {
+        yield* tx.run(
+          sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)
+            VALUES (${shopId}, ${kind}, ${startedAt ?? null}, ${changed}, ${now})
+            ON CONFLICT (shop_id, kind) DO UPDATE SET run = NULL,
+              last_started_at = coalesce(excluded.last_started_at, syncs.last_started_at),
+              last_changed = excluded.last_changed, last_ended_at = excluded.last_ended_at`,
+        );
+        if (kind !== "full") return;
+        yield* tx.run(sql`UPDATE connections SET load_pending = false WHERE shop_id = ${shopId} AND load_pending`);
+      });
     },
 
     unreconciled: (until, now) => unreconciled(db, until, now),
@@ -91,7 +95,7 @@ function loads(
       return db.all<ConnectedShop>(
         sql`SELECT connections.shop_id AS "shopId", connected_at AS "connectedAt"
           FROM connections LEFT JOIN syncs ON syncs.shop_id = connections.shop_id AND syncs.kind = 'full'
-          WHERE last_ended_at IS NULL ORDER BY connections.shop_id`,
+          WHERE load_pending AND last_ended_at IS NULL ORDER BY connections.shop_id`,
       );
     },
 

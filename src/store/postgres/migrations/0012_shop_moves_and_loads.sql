@@ -25,3 +25,10 @@ CREATE TABLE checkpoint_origins (
   former_id bigint NOT NULL,
   PRIMARY KEY (shop_id, move)
 );
+
+-- True until the first load ended. So the search for shops to load, each second, reads only these. An older node leaves
+-- it true when a load ends, which costs that search a row.
+ALTER TABLE connections ADD COLUMN load_pending boolean NOT NULL DEFAULT true;
+UPDATE connections SET load_pending = false
+  WHERE shop_id IN (SELECT shop_id FROM syncs WHERE kind = 'full' AND last_ended_at IS NOT NULL);
+CREATE INDEX connections_to_load ON connections (shop_id) WHERE load_pending;
