@@ -110,18 +110,22 @@ function sqlite(folder: string): Engine {
 
 async function onPostgres(folder: string, name: string): Promise<Engine> {
   await postgres.sql("postgres").unsafe(`CREATE DATABASE ${name}`);
-  const sql = () => postgres.sql(name);
+  /** The server learns the cost of a statement at the latest when its connection ends. */
+  const run = async (statement: string) => {
+    await using sql = postgres.sql(name);
+    return await sql.unsafe(statement);
+  };
   return {
     name: "PostgreSQL",
     side: postgres.side(name, folder),
     url: postgres.addressOf(name),
     async retry() {
-      await sql().unsafe(RETRIES(Date.now() + RETRY_WAIT_MS));
-      await sql().unsafe("VACUUM ANALYZE");
+      await run(RETRIES(Date.now() + RETRY_WAIT_MS));
+      await run("VACUUM ANALYZE");
     },
     async counts() {
       await Bun.sleep(STATISTICS_DELAY_MS);
-      const [row] = await sql().unsafe(`SELECT xact_commit::float8 AS transactions,
+      const [row] = await run(`SELECT xact_commit::float8 AS transactions,
         (blks_hit + blks_read)::float8 AS buffers FROM pg_stat_database WHERE datname = '${name}'`);
       return row as { transactions: number; buffers: number };
     },

@@ -5,7 +5,7 @@ import { type Config, readAddressFile, readCopyTarget } from "../config.ts";
 import { invalid, SdsError } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
-import { cancelMove, type MoveRequest, moveShop } from "../store/copy/move-shop.ts";
+import { abandonMove, cancelMove, type MoveRequest, moveShop } from "../store/copy/move-shop.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, findShop, operator, withStore, withStoreOf } from "./context.ts";
@@ -14,7 +14,13 @@ import { printJson, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 import { secretFileWarnings } from "./secret-files.ts";
 
-type MoveFlags = JsonFlag & { to?: string; toFile?: string; toKeyFile?: string; cancel?: boolean };
+type MoveFlags = JsonFlag & {
+  to?: string;
+  toFile?: string;
+  toKeyFile?: string;
+  cancel?: boolean;
+  cancelLost?: boolean;
+};
 
 export function addMoveCommand(shop: SdsCommand): void {
   shop
@@ -24,6 +30,7 @@ export function addMoveCommand(shop: SdsCommand): void {
     .option("--to-file <file>", "the same, read from a file: for an address with a password")
     .option("--to-key-file <file>", "the other database's master key, if it differs")
     .option("--cancel", "give up a move that did not end: the shop stays here")
+    .option("--cancel-lost", "give up a move whose other database is lost for good")
     .jsonOption()
     .examples(
       "sds shop move alpha.myshopify.com --to-file /etc/sds/cell-2-url",
@@ -32,11 +39,20 @@ export function addMoveCommand(shop: SdsCommand): void {
     .action(move);
 }
 
-async function move(text: string, { json, cancel = false, ...flags }: MoveFlags, command: Command): Promise<void> {
+async function move(text: string, flags: MoveFlags, command: Command): Promise<void> {
+  const { json, cancel = false, cancelLost = false, ...target } = flags;
   const domain = parseDomain(text);
-  const there = targetOf(flags, configOf(command));
-  warn(secretFileWarnings(flags.toFile));
-  warn(secretFileWarnings(flags.toKeyFile));
+  if (cancelLost) {
+    if (cancel || target.to !== undefined || target.toFile !== undefined)
+      throw invalid("use --cancel-lost without --to and --cancel");
+    await abandonHere(command, domain);
+    if (json) printJson({ domain });
+    else tell(`The move of ${domain} is given up.`);
+    return;
+  }
+  const there = targetOf(target, configOf(command));
+  warn(secretFileWarnings(target.toFile));
+  warn(secretFileWarnings(target.toKeyFile));
   const run = cancel ? cancelThere : moveThere;
   const waitedMs = await withStore(command, (source) =>
     withStoreOf<number | undefined>(there, false, (target) => run(source, target, domain)),
@@ -66,7 +82,8 @@ async function moveThere(source: Store, target: Store, domain: string): Promise<
   const progress = createProgressBar(process.stderr);
   let stoppedAt = performance.now();
   const request = {
-    ...requestFor(source, target, domain),
+    ...requestFor(source, domain),
+    target,
     onRows: (rows: number) => progress.update(undefined, counted(rows, "row", "rows")),
     onStop() {
       stoppedAt = performance.now();
@@ -82,11 +99,20 @@ async function moveThere(source: Store, target: Store, domain: string): Promise<
 }
 
 async function cancelThere(source: Store, target: Store, domain: string): Promise<undefined> {
-  if (!(await cancelMove(requestFor(source, target, domain)))) {
+  if (!(await cancelMove({ ...requestFor(source, domain), target }))) {
     await findShop(source, domain);
     throw invalid(`no move of ${domain} has begun: there is nothing to cancel`);
   }
   await removeRest(target, domain);
+}
+
+/** Gives up a move whose other database is lost. Does not need that database. */
+async function abandonHere(command: Command, domain: string): Promise<void> {
+  await withStore(command, async (here) => {
+    if (!(await abandonMove(requestFor(here, domain))))
+      throw invalid(`no move of ${domain} has begun: there is nothing to give up`);
+    await removeRest(here, domain);
+  });
 }
 
 /** Removes what a move, also one that was killed, has left of a shop. */
@@ -94,8 +120,8 @@ async function removeRest({ shops }: Store, domain: string): Promise<void> {
   for (const shop of await shops.removing()) if (shop.domain === domain) await finishRemoval(shops, shop, sleep);
 }
 
-function requestFor(source: Store, target: Store, domain: string): MoveRequest {
+function requestFor(source: Store, domain: string): Omit<MoveRequest, "target"> {
   const silent = () => undefined;
   const now = Date.now;
-  return { source, target, domain, actor: operator(), now, random: randomBytes, sleep, onRows: silent, onStop: silent };
+  return { source, domain, actor: operator(), now, random: randomBytes, sleep, onRows: silent, onStop: silent };
 }

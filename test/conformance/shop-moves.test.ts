@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { hashKey } from "../../src/domain/key.ts";
 import { createCheckpoints } from "../../src/domain/pages/checkpoint.ts";
 import type { Shop } from "../../src/domain/shop.ts";
-import { cancelMove, type MoveRequest, moveShop } from "../../src/store/copy/move-shop.ts";
+import { abandonMove, cancelMove, type MoveRequest, moveShop } from "../../src/store/copy/move-shop.ts";
 import { columnsOf, MOVED_TABLES, type MovedTable } from "../../src/store/copy/moved-tables.ts";
 import type { MovedRow, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
@@ -163,6 +163,23 @@ describe.each(PAIRS)("$pair: an interrupted move of a shop", ({ from, to }) => {
     await removeShop(target, DOMAIN);
     expect(await cancelMove(request(stores))).toBe(false);
     expect((await target.shops.list()).map(({ domain }) => domain)).toEqual(["gamma.myshopify.com"]);
+    await move(stores);
+    expect(await servedBy(stores)).toEqual(["target"]);
+  });
+
+  test("to a database that is lost is given up on either side", async () => {
+    const stores = await twoDatabases(from, to);
+    const { source, target } = stores;
+    const dying = { ...source, moves: { ...source.moves, sending: () => Promise.reject(new Error("killed")) } };
+    const lost = { ...target, moves: { ...target.moves, disarm: () => Promise.reject(new Error("lost")) } };
+    await failures([moveShop(request({ source: dying, target: lost }))]);
+    expect(await servedBy(stores)).toEqual([]);
+    for (const store of [target, source]) {
+      expect(await abandonMove(request({ source: store, target: store }))).toBe(true);
+      await removeShop(target, DOMAIN);
+      expect(await abandonMove(request({ source: store, target: store }))).toBe(false);
+    }
+    expect(await servedBy(stores)).toEqual(["source"]);
     await move(stores);
     expect(await servedBy(stores)).toEqual(["target"]);
   });

@@ -66,7 +66,8 @@ async function checkMoves({ shops }: Checkup): Promise<Finding> {
   };
   return failed(
     `a move of ${namesOf(moving)} has not ended: ${first.domain} ${states[first.reason ?? ""]}`,
-    "wait for its `sds shop move`, run that command again where it was run, or add --cancel to it",
+    "wait for its `sds shop move`, run that command again where it was run, or add --cancel to it; if the other " +
+      "database is lost for good: `sds shop move DOMAIN --cancel-lost`",
   );
 }
 

@@ -129,28 +129,51 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
  * @throws SdsError `conflict` if the target serves the shop already, or another caller moves it
  */
 export async function cancelMove(request: MoveRequest): Promise<boolean> {
-  const { source, target, domain, now, random } = request;
+  const { source, target, domain, random } = request;
   const newMove = randomId("move_", random);
   const departure = await source.moves.begin(domain, newMove, nameOf(target));
-  if (departure === undefined) return false;
-  const { move } = departure;
+  if (departure?.move === newMove) await source.moves.forget(newMove);
+  if (departure === undefined || departure.move === newMove) return false;
+  await keepHere(request, departure.move, async () => {
+    if (await target.moves.refuse(departure.move)) return;
+    throw new SdsError("conflict", `${domain} has moved already: run the command without --cancel, which finishes it`);
+  });
+  return true;
+}
+
+/**
+ * Gives up a move whose other database is lost for good. A leaving shop goes on here. An arriving shop is marked for
+ * removal, because its copy may be incomplete.
+ * @returns whether there was a move
+ * @throws SdsError `conflict` if another caller moves the shop
+ */
+export async function abandonMove(request: Omit<MoveRequest, "target">): Promise<boolean> {
+  const { source, domain } = request;
+  const open = await source.moves.unfinished(domain);
+  if (open === undefined) return false;
+  if (open.isArriving) await source.moves.refuse(open.move);
+  else await keepHere(request, open.move, async () => undefined);
+  return true;
+}
+
+/** Lets a shop go on in the source. It is stopped for a moment, so that no other caller can move it meanwhile. */
+async function keepHere(
+  { source, now, random, sleep }: Omit<MoveRequest, "target">,
+  move: string,
+  refuse: () => Promise<void>,
+): Promise<void> {
   const stop = randomId("stop_", random);
-  if (move !== newMove) {
-    // The shop is stopped for a moment, so that another caller cannot stop it and move it meanwhile.
-    await waitUntil(request, () => source.moves.stop(move, stop, now()));
-    if (!(await target.moves.refuse(move)))
-      throw new SdsError(
-        "conflict",
-        `${domain} has moved already: run the command without --cancel, which finishes it`,
-      );
-    if (!(await source.moves.goOn(move, stop))) throw new SdsError("conflict", OTHER_COMMAND);
-  }
+  await waitUntil({ now, sleep }, () => source.moves.stop(move, stop, now()));
+  await refuse();
+  if (!(await source.moves.goOn(move, stop))) throw new SdsError("conflict", OTHER_COMMAND);
   await source.moves.forget(move);
-  return move !== newMove;
 }
 
 /** @throws SdsError `failed` after MAX_WAIT_MS */
-async function waitUntil({ sleep, now }: MoveRequest, isDone: () => Promise<boolean>): Promise<void> {
+async function waitUntil(
+  { sleep, now }: Pick<MoveRequest, "sleep" | "now">,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
   const until = now() + MAX_WAIT_MS;
   while (!(await isDone())) {
     if (now() > until) throw new SdsError("failed", "deliveries of the shop, or a renewal of its tokens, do not end");

@@ -92,6 +92,8 @@ export interface ShopMoves {
   write(move: string, table: string, removed: readonly MovedRow[], added: readonly MovedRow[]): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
+  /** Finds a move of a shop that has not ended. @param domain the shop's domain in this database */
+  unfinished(domain: string): Promise<{ move: string; isArriving: boolean } | undefined>;
   /** Whether a shop of this domain moves right now, or has moved away. */
   isAway(domain: string): Promise<boolean>;
   /** Lists where the checkpoints of a shop were issued before it moved here. */

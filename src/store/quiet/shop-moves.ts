@@ -32,6 +32,14 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
         yield* hide(shop.id, hidden?.at ?? 0);
       }),
 
+    async unfinished(domain) {
+      const found = await db.get<{ move: string; state: string }>(
+        sql`SELECT move, state FROM shop_moves JOIN shops ON id = shop_id
+          WHERE shops.domain = ${domain} AND state <> 'moved'`,
+      );
+      return found && { move: found.move, isArriving: found.state === "arriving" };
+    },
+
     async isAway(domain) {
       const found = await db.get(
         sql`SELECT 1 AS one FROM shop_moves LEFT JOIN shops ON shops.id = shop_id
