@@ -194,7 +194,7 @@ function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synch
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
   const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient, sizes), orderStages);
-  /** A stop ends the waits for bulk operations, which would go on for days otherwise. */
+  /** A stop ends the waits for bulk operations, because they can last for days. */
   const sleep: Sleep = async (waitMs) => {
     await services.sleep(waitMs, stopping.signal);
     if (stopping.signal.aborted) throw new SdsError("failed", "the wait for the platform was stopped");

@@ -2,9 +2,9 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time, to decide whether a reading began after a change and so has shown it. With a clock that is
- * ahead, a reading would seem to have begun later, and a change would be missed. So the platform's answers correct a
- * clock that is ahead. A clock that is behind is harmless for this: a change is only read once more.
+ * The platform's time, to decide whether a reading began after a change, and so has shown the change. If our clock is
+ * ahead, a reading seems to begin later than it does, and a change is missed. So the platform's answers correct a clock
+ * that is ahead. A clock that is behind is harmless: a change is only read once more.
  */
 export interface PlatformClock {
   /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */

@@ -127,7 +127,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   return { saveUnsaved, renew };
 }
 
-/** Whether the refresh token still lives. It came with an access token, and lives much longer than that one. */
+/** Whether the refresh token still lives. It lives much longer than the access token with which it came. */
 function isUnended({ expiresAt }: Tokens, now: number): boolean {
   return expiresAt !== null && now < expiresAt + LEAST_REFRESH_LIFE_MS;
 }

@@ -41,7 +41,7 @@ export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | 
 }
 
 /**
- * Whether new tokens may end a trouble. The others end when the shop or the platform does something.
+ * Whether new tokens may end a trouble. Other troubles end when the shop or the platform acts.
  * @param trouble a text of `troubleOfStatus` or `troubleOfTokenRequest`
  */
 export function needsNewTokens(trouble: string): boolean {
@@ -50,7 +50,7 @@ export function needsNewTokens(trouble: string): boolean {
 
 /** `new`: the operator has just given the refresh token. `unended`: the refresh token still lives. */
 export type RefreshCredential = "refresh token" | "new refresh token" | "unended refresh token";
-/** What a token is requested with. */
+/** The credential in a token request. */
 export type Credential = "client secret" | "app key" | RefreshCredential;
 
 const CHECKS: Record<"client secret" | "app key", string> = {

@@ -7,11 +7,11 @@ import type { DataLevel } from "./platform-error.ts";
 
 /** Warnings about connections that work. A warning is stored, and logged when it begins and then once a day. */
 export interface ConnectionWarnings {
-  /** Notes a warning, or its end. Never rejects. @param text null if there is nothing to warn of */
+  /** Notes a warning, or its end. Never rejects. @param text null for the end */
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
   /** Notes that the app has no approval for protected customer data of a level. Never rejects. */
   noteMissingLevel(shop: ShopAddress, level: DataLevel): Promise<void>;
-  /** Notes the domain that the shop has at the platform. Ends the warnings about others if it is the shop's own. */
+  /** Notes the shop's domain at the platform. If the shop has this domain here too, ends warnings about others. */
   noteDomain(shop: ShopAddress, domain: string): Promise<void>;
   /** Notes the version that the platform names in a header; null without the header. Never rejects. */
   noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;

@@ -39,8 +39,8 @@ export async function beginBulkOperation({ client }: BulkServices, shop: ShopAdd
   if (started !== undefined) return started;
   const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
   if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
-  // After a lost answer, the client repeats the request. The platform refuses the second request, because the first
-  // one's operation runs. So we look for that operation.
+  // After a lost answer, the client repeats the request. The platform refuses the second request while the operation of
+  // the first one runs. So we look for that operation.
   const repeated = await findStarted(client, shop, query);
   if (repeated !== undefined) return repeated;
   throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);

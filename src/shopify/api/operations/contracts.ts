@@ -77,13 +77,13 @@ interface CreationTimes {
   subscriptionContracts: { nodes: { createdAt: string }[] };
 }
 
-/** Reads when the newest contract was made. A load reads in the order of creation, so this time shows how far it is. */
+/** Reads when the newest contract was made. It shows how far a load is, which reads in the order of creation. */
 export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
   `query NewestContract {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
 );
 
-/** Reads when the oldest contract was made. No order of any contract is much older than that. */
+/** Reads when the oldest contract was made. No order of any contract is much older. */
 export const OLDEST_CONTRACT = operation<NoVariables, CreationTimes>(
   "query OldestContract { subscriptionContracts(first: 1, sortKey: CREATED_AT) { nodes { createdAt } } }",
 );

@@ -44,7 +44,7 @@ export interface ListOperation<Node> extends Operation<PageVariables, ListData<N
   field: string;
   /** The same query, but for gids only. It can read an object in which another field fails. */
   gids: Operation<PageVariables, ListData<Node>>;
-  /** The same query without any field. It passes an object of which nothing can be read. */
+  /** The same query without any field. It gets past an object that cannot be read at all. */
   rows: Operation<PageVariables, ListData<Node>>;
   /** Returns the gid of the object that a node is about; undefined if the node lacks that gid. */
   gidOf(node: Partial<Node>): string | undefined;

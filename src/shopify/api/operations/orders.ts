@@ -30,7 +30,7 @@ export interface OrderNode {
   createdAt: string;
   processedAt: string | null;
   displayFinancialStatus: string | null;
-  /** Orders that an earlier version staged lack it. */
+  /** Absent in orders that an earlier version staged. */
   edited?: boolean;
   updatedAt?: string;
   lineItems: NodePage<OrderLineNode>;
