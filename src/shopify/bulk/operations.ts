@@ -69,7 +69,7 @@ export async function findBulkOperation(
     } catch (thrown) {
       if (!isTemporary(thrown) || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
       if (waitMs === FIRST_WAIT_MS) {
-        const message = "cannot ask the platform about its bulk operation; it goes on there, and is waited for";
+        const message = "cannot ask the platform about its bulk operation; the operation goes on, and sds waits for it";
         log.warn(message, { shop: shop.domain, error: messageOf(thrown) });
       }
       await sleep(waitMs);

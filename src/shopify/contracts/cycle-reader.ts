@@ -25,7 +25,7 @@ import { dateFrom, platformRecordError } from "./values.ts";
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** How many further cycles are searched for an order. The mirror takes no order after a gap of more than `MAX_GAP`. */
+/** How many further cycles are searched for an order. The mirror accepts no gap of more than `MAX_GAP`. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** The most cycles in a first query. More cycles would cost too many points. */
 const MAX_COUNT = 50;

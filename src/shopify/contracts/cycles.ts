@@ -50,9 +50,7 @@ export function intervalMs({
   return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
 }
 
-/**
- * Finds the cycle to bill next: of the cycles after the last billed one, the first that is neither skipped nor settled.
- */
+/** Finds the cycle to bill next: the first cycle after the last billed one that is neither skipped nor settled. */
 export function nextCycle<T extends CycleState>(
   cycles: readonly T[],
   mirrored: MirroredOrders,

@@ -7,8 +7,8 @@ import { chargedOrders, orderOf } from "./orders.ts";
 import type { ContractRecords } from "./reader.ts";
 
 /**
- * What a webhook or a list has shown of a contract. The platform answers from replicas, which can be seconds late: a
- * reading without all of this is older than the change.
+ * What a webhook or a list has shown of a contract. The platform answers from replicas, which can be seconds late. A
+ * reading that does not show all evidence is older than the change.
  */
 export interface Evidence {
   revision?: string;

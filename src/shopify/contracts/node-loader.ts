@@ -61,7 +61,7 @@ export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): Node
     },
     async order(shop, gid) {
       const result = await groupOf(shop).submit(gid);
-      // If the platform refuses a part of an order, the order counts as one that the platform does not show.
+      // If the platform refuses a part of an order, the order counts as not shown.
       const isDenied = result.status === "rejected" && (result.reason as PlatformError).isDenied;
       const node = isDenied ? null : fulfilled(result);
       return isObject(node) && "lineItems" in node ? node : undefined;

@@ -107,7 +107,7 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  // The readings come before the orders. If another process stores both in between, the commit refuses this reading.
+  // Loads the readings before the orders. If another process stores both in between, the commit refuses this reading.
   const reads = await mirror.contractReads(shop, [contractGid]);
   const [contract, orders, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),

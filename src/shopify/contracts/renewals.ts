@@ -20,7 +20,7 @@ export function byCycle(orders: ReadonlyMap<number, Order>, runs: readonly Renew
 }
 
 /**
- * Numbers the renewals of a contract in the order of their cycles. An app may leave cycles out: one that bills after
+ * Numbers the renewals of a contract in the order of their cycles. An app may leave cycles out: an app that bills after
  * the due time begins with cycle 2. A cycle keeps its number. So a cycle that is charged after a later cycle gets the
  * next free number.
  * @param cycles the cycles that are orders, in their order
@@ -44,7 +44,7 @@ export function numberRenewals(
     const known = renewals.find(({ shopifyId }) => gids.some((gid) => gid === shopifyId));
     if (known !== undefined) numbered[known.cycleNumber - 1] = cycleIndex;
     if (numbered.includes(cycleIndex)) continue;
-    // A cycle can be skipped before the cycles in front of it are billed. Their numbers are kept free.
+    // A cycle can be skipped before earlier cycles are billed. The numbers of the earlier cycles are kept free.
     const isAhead = attempts.length === 0 && isNotDue;
     const first = isAhead ? Math.max(Math.max(0, ...numbered) + 1, next.cycleIndex) : cycleIndex;
     for (let cycle = first; cycle < cycleIndex; cycle += 1) numbered.push(cycle);
@@ -53,7 +53,7 @@ export function numberRenewals(
   return { numbers: new Map(numbered.map((cycle, index) => [cycle, index + 1])), runs: runsOf(numbered) };
 }
 
-/** Returns each renewal whose cycle does not follow the cycle of the renewal before, with its cycle. */
+/** Returns each renewal whose cycle does not follow the cycle of the previous renewal, with its cycle. */
 function runsOf(cycles: readonly number[]): RenewalRun[] {
   return cycles.flatMap((cycle, index): RenewalRun[] =>
     cycle === (cycles[index - 1] ?? 0) + 1 ? [] : [[index + 1, cycle]],

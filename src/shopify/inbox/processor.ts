@@ -172,7 +172,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts decides the next wait of all items.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
-    // The webhooks are not at fault, so they are not given up.
+    // While the platform refuses the connection, the webhooks are not at fault, so they are not given up.
     const waitMs = needsAction(thrown)
       ? Math.min(WAITS_MS[attempts - 1] ?? LONGEST_WAIT_MS, LONGEST_REFUSED_WAIT_MS)
       : (WAITS_MS[attempts - 1] ?? lastWaitOf(items));

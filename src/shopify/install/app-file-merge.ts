@@ -53,7 +53,7 @@ export function mergeAppFile(text: string, { address, clientId, scopes }: Needs)
   return { text: appFile.text, ...report, extensions: extensionsFolder(appFile.content) };
 }
 
-/** An app file that an earlier version wrote as a whole opens no page of `sds` in the platform's admin. */
+/** Notes that an app file of an earlier version opens no page of `sds` in the platform's admin. */
 function noteOlderFile({ content }: AppFile, text: string, address: string, { notes }: Report): void {
   const isOpened = content["application_url"] === pageUrl(address) && content["embedded"] === true;
   if (!text.startsWith(OWN_FILE) || isOpened) return;
@@ -118,7 +118,7 @@ function* insertions(text: string, anchor: string, addition: string): Generator<
     yield text.slice(0, at + anchor.length) + addition + text.slice(at + anchor.length);
 }
 
-/** Adds those of the scopes that the file lacks. */
+/** Adds the scopes that the file lacks. */
 function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes }: Report): void {
   const section = asObject(appFile.content["access_scopes"]);
   const asked = section?.["scopes"];

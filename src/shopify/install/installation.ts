@@ -62,7 +62,7 @@ export function createInstallationReader(dependencies: Dependencies): Installati
     const missing = missingScopes(scopes).join();
     if (missing !== "")
       log.error("the shop took back scopes that sds needs; ask for them again", { ...fields, missing });
-    else log.info("the scopes that the shop grants changed; `sds sync` loads what new ones show", fields);
+    else log.info("the scopes that the shop grants changed; `sds sync` loads the data of new scopes", fields);
   }
 
   return {

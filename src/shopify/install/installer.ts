@@ -140,7 +140,7 @@ function createExchange(dependencies: Dependencies) {
   /** Ends reservations of a process that was killed: no other process exchanges ID tokens of this database. */
   async function endOthers(): Promise<void> {
     if (isShared) return;
-    // Only once: later, it would end this process's own reservations.
+    // Only once: a later call would end this process's own reservations.
     othersEnded ??= connections.endAllExchanges().catch((thrown: unknown) => {
       othersEnded = undefined;
       throw thrown;

@@ -27,7 +27,7 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
       part.operation = await beginBulkOperation(services, shop, part.query);
       await save();
     } catch (thrown) {
-      // A failure is ignored, because `readBulkPart` tries again. By then, an operation in the way may have ended.
+      // A failure is ignored, because `readBulkPart` tries again. By then, another operation may have made room.
       if (!isBulkFailure(thrown)) throw thrown;
     }
   }

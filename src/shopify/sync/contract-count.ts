@@ -18,7 +18,7 @@ export function createContractCount(source: PageSource, { shop, run }: ActiveRun
   let isBegun = run.contractTotal !== undefined;
   let isStopped = false;
 
-  /** A page of 250 ids costs 13 points, some 2 % of the points for reading these contracts. */
+  /** A page of 250 ids costs 13 points, about 2 % of the points for reading these contracts. */
   async function count({ counts, cursor, list }: SyncRun): Promise<void> {
     let total = counts.subscriptions;
     for await (const { nodes, unread, lost } of readPages(source, shop, CONTRACT_IDS, { after: cursor, list })) {

@@ -42,7 +42,7 @@ export async function loadExclusively(
   const run = await syncs.unfinished(shop.id, "full");
   let progress: LoadProgress = run === undefined ? {} : { stage: run.stage, counts: run.counts };
   const keep = () => syncs.keepLoad(shop.id, holder, now() + CLAIM_MS, progress);
-  // A failure is ignored: the load itself meets it too, or the next call works.
+  // A failure is ignored: either the next call works, or the load fails too.
   const timer = setInterval(() => void keep().catch(() => undefined), KEEP_INTERVAL_MS);
   try {
     await keep();
@@ -57,7 +57,7 @@ export async function loadExclusively(
     throw thrown;
   } finally {
     clearInterval(timer);
-    // Without this, the claim ends by itself.
+    // If this fails, the claim ends by itself.
     await syncs.releaseLoad(shop.id, holder, progress).catch(() => undefined);
   }
 }

@@ -14,14 +14,14 @@ interface Dependencies extends ShopRunServices {
   now: () => number;
 }
 
-/** Large shops load for hours, but mostly wait for the platform. A load needs some 50 MB of memory. */
+/** Large shops load for hours, but mostly wait for the platform. A load needs about 50 MB of memory. */
 const MAX_CONCURRENT_SHOPS = 4;
 const RETRY_WAIT_MS = 60_000;
 /** The wait while the platform refuses the shop's connection. A new connection ends the wait. */
 const ACTION_WAIT_MS = 3_600_000;
 /**
- * A load queues events for contracts that changed since the shop was connected: their webhooks may be lost. But not for
- * older changes than this, because a shop may have been connected for years.
+ * A load queues events for contracts that changed since the shop was connected: their webhooks may be lost. Changes
+ * older than this queue no events, because a shop may have been connected for years.
  */
 const MAX_LIVE_MS = 24 * 3_600_000;
 
@@ -46,7 +46,7 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
       const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
-      // A shop that was reconciled before is loaded again after an uninstallation. Events were queued up to then.
+      // A shop that was reconciled is loaded again after an uninstallation. That reconciliation queued earlier events.
       const reconciled = (await syncs.lastComplete(id, "changes"))?.startedAt ?? Number.POSITIVE_INFINITY;
       const liveSince = Math.min(Math.max(connectedAt, now() - MAX_LIVE_MS), reconciled);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });

@@ -75,7 +75,7 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
 
 /**
  * Writes a page of contracts to the mirror, and skips contracts with bad data.
- * @throws PlatformError if the platform refuses several contracts and each of them: then no contract is the cause
+ * @throws PlatformError if the platform refuses all of several contracts: then no single contract is the cause
  */
 export async function loadContracts(
   loader: Loader,
@@ -179,7 +179,7 @@ const MAX_COMPARED = 100;
 const NAMES = { contract: "a contract", order: "an order", customer: "a customer" };
 
 /**
- * Puts an object with bad data into the inbox, to be retried, and an object that does not show its change yet.
+ * Puts an object into the inbox, to be retried, if it has bad data or does not show its change yet.
  * @throws errors with another cause
  */
 async function skip(

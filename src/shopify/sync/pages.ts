@@ -9,7 +9,7 @@ import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 /** A page, and the position to continue after it. */
 export interface ReadPage<T> {
   nodes: T[];
-  /** Objects that the platform cannot answer completely. All others of the page are in `nodes`. */
+  /** Objects that the platform cannot answer completely. All other objects of the page are in `nodes`. */
   unread: UnreadObject[];
   /** The errors of objects that the platform cannot answer at all, not even their gids. */
   lost: PlatformError[];
@@ -152,7 +152,7 @@ function createPageRequest<T extends object>(
   shop: ShopAddress,
   operation: ListOperation<T>,
 ): (position: RowPosition) => Promise<PageAnswer<T>> {
-  /** A bad row is among this many next rows; 0 if no bad row is known. */
+  /** How many of the next rows include a bad row; 0 if no bad row is known. */
   let suspectCount = 0;
   let unreadInARow = 0;
 

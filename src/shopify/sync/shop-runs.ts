@@ -8,10 +8,7 @@ import { needsAction } from "../api/platform-error.ts";
 
 /** Runs long work for connected shops, for a limited number of shops at the same time. */
 export interface ShopRuns {
-  /**
-   * Starts the runs that are due, as many as may run at the same time. When one ends, the next one begins. Never
-   * rejects.
-   */
+  /** Starts the runs that are due, up to the limit. When a run ends, the next one begins. Never rejects. */
   begin(): Promise<void>;
   /** Starts the runs that are due and waits for all of them. */
   runOnce(): Promise<void>;

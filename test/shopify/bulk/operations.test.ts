@@ -83,7 +83,7 @@ test("the wait for an operation goes on while the platform cannot be reached: th
   await wait();
   expect(now()).toBeGreaterThan(9 * 3_600_000);
   expect(asked).not.toContain("CancelBulkOperation");
-  expect(logged.filter((line) => line.includes("is waited for") && line.includes("HTTP 503"))).toHaveLength(2);
+  expect(logged.filter((line) => line.includes("sds waits for it") && line.includes("HTTP 503"))).toHaveLength(2);
 });
 
 test("the wait for an operation ends at the operation's longest lifetime, or when the platform refuses", async () => {
