@@ -5,7 +5,7 @@ const SPECIAL = new RegExp(`'|(?:[!\\n\\t]|${CONTROLS.source})+`, "gu");
 
 /**
  * Quotes a text as one word for bash and zsh, also when it is pasted. Control and invisible characters, line ends and
- * exclamation marks are written as bytes: an interactive shell would expand `!` as a command of its history.
+ * exclamation marks are written as bytes. An interactive shell would replace `!` by a command of its history.
  */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll(SPECIAL, (special) => (special === "'" ? "'\\''" : `'$'${escaped(special)}''`))}'`;

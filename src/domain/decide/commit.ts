@@ -21,7 +21,7 @@ export interface Submission {
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** The readings of whole contracts that gave the records. The same commit notes them beside the rows. */
+  /** The readings of whole contracts that gave the records. The same commit notes the readings too. */
   reads?: readonly ContractRead[];
   /**
    * Data requests from the platform webhooks of `inboxNumbers`. A data request that is already stored changes nothing.

@@ -6,8 +6,8 @@ import type { CustomFieldsRow, SubscriptionRow } from "../rows.ts";
 import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 
 /**
- * Sets or clears the value of a custom field. Also writes the unchanged row of the subscription, so that it gets a new
- * change number: readers of changes then see the new value.
+ * Sets or clears the value of a custom field. Also writes the unchanged row of the subscription: its new change number
+ * shows the new value to readers of changes.
  */
 export function decideCustomField(mirror: MirrorView, record: CustomFieldRecord): Decision {
   const { subscription: gid, key, value, by } = record;

@@ -9,7 +9,7 @@ import type { MirrorView } from "./snapshot.ts";
 export interface RecordSource {
   /** The shop's change count when the import began. */
   changeCount: number;
-  /** When the file last changed, epoch milliseconds; null for data without such a time, as from a pipe. */
+  /** When the file last changed, epoch milliseconds; null for data without this time, such as a pipe's. */
   changedAt: number | null;
 }
 

@@ -101,7 +101,7 @@ export function operatorText(shop: string, isOver: boolean, { cause, since, host
  * @param link to the deliveries
  */
 export function failingTrigger({ cause, since, host, error }: Alert, link: string): Trigger | undefined {
-  // A trigger about dead triggers could be dead too, and a broken connection starts none.
+  // A trigger about dead triggers could be dead too, and a broken connection starts no trigger.
   if (cause === "connection" || host === null) return undefined;
   const fields = { Host: host, Error: error ?? "", Since: isoUtc(since), Link: link };
   return { handle: ENDPOINT_FAILING, customer: null, fields };

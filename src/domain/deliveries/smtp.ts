@@ -49,8 +49,8 @@ function decoded(name: string, { username, password }: URL): [user: string, pass
 
 /**
  * Whether a text is one plain e-mail address. Quoted names, comments, lists and line ends are refused: they could add
- * recipients or headers. `!`, `%`, `=`, `?` and `|` are refused too: some mail servers read them as a route to another
- * server, as an encoded text or as a command.
+ * recipients or headers. `!`, `%`, `=`, `?` and `|` are refused too: some mail servers read them as a route, an encoded
+ * text or a command.
  */
 export function isMailAddress(text: string): boolean {
   return (

@@ -48,9 +48,9 @@ export interface Checkpoints {
   /** @returns the number of the change; undefined for any text that `format` did not write for this branch */
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
-   * Returns the number of the change if a former branch or the shop's former database issued the text, and the change
-   * is not lost. Otherwise returns why `parse` refused the text. A text that no known epoch authenticated is
-   * `not_issued`.
+   * Returns the number of the change if a former branch or the shop's former database issued the text. If the change is
+   * lost, or the text is not of this scope, returns why `parse` refused the text. A text that no known epoch
+   * authenticated is `not_issued`.
    */
   parseFormer(scope: CheckpointScope, text: string): Promise<number | CursorProblem>;
 }

@@ -6,8 +6,8 @@ import type { Contacts } from "../records/platform-records.ts";
 import { type KnownPerson, knownPerson, mentions, type Profile, withoutPerson } from "./person.ts";
 
 /**
- * Where personal data is stored outside a customer's own row: bodies of queued webhooks and the answers to them,
- * rewards, and platform webhooks in the inbox.
+ * Where personal data is stored outside a customer's own row: queued webhooks and their answers, rewards, and platform
+ * webhooks in the inbox.
  */
 export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
@@ -63,8 +63,8 @@ export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Returns the redaction of one person. A reward has whatever fields its sender chose, and the inbox has whole payloads
- * of the platform. So the redaction finds personal data by field names, by the person's known data, and by the person's
- * data in the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
+ * of the platform. So the redaction finds personal data by field names, and by the person's data: known data, and data
+ * in the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(

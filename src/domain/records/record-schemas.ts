@@ -23,8 +23,8 @@ FormatRegistry.Set(TEXT_FORMAT, isText);
 FormatRegistry.Set(RECORD_DATE_FORMAT, (text) => parseUtc(text) !== undefined);
 
 /**
- * Whether a text can be stored: not too long in code points, without half a surrogate pair, and without U+0000, which
- * PostgreSQL cannot store.
+ * Whether a text can be stored: not too long in code points, well-formed, and without U+0000, which PostgreSQL cannot
+ * store.
  */
 export function isText(text: string): boolean {
   const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);

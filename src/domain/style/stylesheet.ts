@@ -14,7 +14,7 @@ const MAX_SCOPED_CHARACTERS = 262_144;
 
 /**
  * Confines the widget: it paints only inside its box, and its counters and quotes work only in its subtree. These
- * declarations stand in a layer, so a merchant's rules override them. Those with `!important` here cannot be
+ * declarations stand in a layer, so a merchant's rules override them. Declarations with `!important` here cannot be
  * overridden.
  */
 const BOX = "display:flow-root;contain:paint style!important;overflow-clip-margin:24px!important";

@@ -39,8 +39,8 @@ export interface AtRuleItem {
 }
 
 /**
- * Reads a style into a tree. css-tree parses selectors, conditions and declarations, but this file finds the blocks by
- * the tokens: css-tree takes a nested rule without `&` for a declaration, and repairs wrong blocks without an error.
+ * Reads a style into a tree. css-tree parses selectors, conditions and declarations. This file finds the blocks by the
+ * tokens: css-tree takes a nested rule without `&` for a declaration, and repairs wrong blocks without an error.
  *
  * @throws StyleRefusal
  */

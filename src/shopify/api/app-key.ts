@@ -79,10 +79,9 @@ function isAlgorithm(alg: unknown): alg is Algorithm {
 }
 
 /**
- * Returns the ways to sign and address an assertion, the likeliest first. The caller tries each way, until the platform
- * accepts one: it is not known here which audience and which RSA algorithm the platform accepts [?]. The platform's
- * page says that the assertion is "for a store", and shows an RSA key. A key that names its algorithm is signed with
- * that algorithm only.
+ * Returns the ways to sign and address an assertion, the likeliest first. The caller tries each way until the platform
+ * accepts one: we do not know which audience and RSA algorithm the platform accepts [?]. The platform's page says that
+ * the assertion is "for a store", and shows an RSA key. A key that names its algorithm signs with that algorithm only.
  * @param tokenUrl the address that the assertion is posted to
  */
 export function assertionForms(appKey: string, tokenUrl: string): AssertionForm[] {

@@ -73,7 +73,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock });
   const logDenied = createDeniedLog(log);
 
-  /** Stores why the platform refuses the shop's connection; null if it accepts it. Logs each change once. */
+  /** Stores why the platform refuses the shop's connection; null if it does not. Logs each change once. */
   async function setTrouble({ id, domain }: ShopAddress, trouble: string | null): Promise<void> {
     if (!(await connections.setTrouble(id, trouble, now()))) return;
     if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });

@@ -124,7 +124,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
 function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
   const codes = errors.map(codeOf);
   const denied = errors.filter(isDenied);
-  // A path of one step names a whole list or object. Without access to it, the platform refuses every query for it.
+  // A path of one step names a whole list or object. Without access, the platform refuses every query for such a path.
   const isAllDenied = denied.some(({ path }) => path.length <= 1);
   if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
   if (isAllDenied) return "unauthorized";

@@ -13,8 +13,8 @@ export interface QueryShape {
 }
 
 /**
- * The part of a shop's maximum of points that a load leaves to others. `sds sync` and `serve` are two programs that
- * share the points, and do not see each other's waiting requests. With this part, `serve` always finds points.
+ * The part of a shop's maximum of points that a load leaves to other programs. `sds sync` and `serve` share the points,
+ * and do not see each other's waiting requests. With this part, `serve` always finds points.
  */
 const LOAD_SPARE_PART = 0.5;
 

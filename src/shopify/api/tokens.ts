@@ -85,8 +85,8 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   async function saveUnsaved(shopId: number): Promise<void> {
     const pair = unsaved.get(shopId);
     if (pair === undefined) return;
-    // If another process has renewed the tokens in the meantime, or the operator has connected the shop again, the
-    // stored tokens are newer, and stay. `renew` checks this again.
+    // Stored tokens stay if they are newer: another process may have renewed them, or the operator may have connected
+    // the shop again. `renew` checks this again.
     const current = await connections.tokens(shopId);
     if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens, pair.old);
     unsaved.delete(shopId);

@@ -80,8 +80,8 @@ export function topicSubscriptions(scopes: readonly string[]): TopicSubscription
 
 const SECOND_MS = 1_000;
 /**
- * How long the first platform webhook about a subject waits for others. The platform sends up to six webhooks for one
- * change, and they need only one reading. Orders wait longer, because most of them are read with their contract. A
+ * How long the first platform webhook about a subject waits for further ones. The platform sends up to six webhooks for
+ * one change, and they need only one reading. Orders wait longer, because most of them are read with their contract. A
  * failed payment, and webhooks that need no reading, are processed at once.
  */
 const BURSTS_MS: Partial<Record<TopicUse, number>> = {
@@ -99,7 +99,7 @@ export function useOf(topic: string): TopicUse | undefined {
   return USES.get(topic);
 }
 
-/** Returns how long a webhook waits for others about its subject. Urgent webhooks go before all others of the shop. */
+/** Returns how long a webhook waits for further ones about its subject. Urgent webhooks go first in their shop. */
 export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   const isUrgent = URGENT_TOPICS.includes(topic);
   const use = useOf(topic);

@@ -35,8 +35,8 @@ interface KnownWarnings {
 const KNOWN_FOR_MS = 3_600_000;
 
 /**
- * A warning about another version ends after this time without such an answer. The platform's servers may change their
- * version one after another. Then the versions alternate, and each change would be stored and logged.
+ * A warning about another version ends after this time without an answer of another version. The platform's servers may
+ * change their version one after another. Then the versions alternate, and each change would be stored and logged.
  */
 const VERSION_ENDS_AFTER_MS = 3_600_000;
 

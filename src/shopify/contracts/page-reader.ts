@@ -15,7 +15,7 @@ export type PageCycles = ReadonlyMap<string, readonly CycleState[]>;
 
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
- * Then the next two cycles complete the history: with five attempts and uncharged cycles 6 and 7, the attempts were for
+ * Then the next two cycles complete the history. Example: if cycles 6 and 7 are not charged, five attempts were for
  * cycles 1 to 5.
  * @param cycles from `readPageCycles`, if they are read already
  * @returns for each contract its records, or why it cannot be read @throws PlatformError

@@ -130,8 +130,8 @@ async function begin(
 }
 
 /**
- * @returns undefined for a contract that the mirror does not have, or if the platform refuses the cycles, because the
- * contract is gone or has ended
+ * @returns undefined for a contract that the mirror does not have, or whose cycles the platform refuses because it is
+ *   gone or has ended
  */
 async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
   const { before } = reading;

@@ -26,7 +26,7 @@ export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
   events?: EventScope;
-  /** Inbox numbers of the platform webhooks behind the records. The same commit removes them from the inbox. */
+  /** Inbox numbers of the platform webhooks that caused the records. The same commit removes these webhooks. */
   inboxNumbers?: readonly number[];
   reads?: readonly ContractRead[];
 }

@@ -249,7 +249,7 @@ async function readCustomer({ client }: HandlerServices, shop: Shop, gid: string
   return customer === null ? [] : [customerRecord(customer)];
 }
 
-/** Reads the kept customer, and redacts the other. Each contract that moves has its own platform webhook. */
+/** Reads the kept customer, and redacts the other customer. Each contract that moves has its own platform webhook. */
 async function mergeCustomers(
   services: HandlerServices,
   shop: Shop,

@@ -63,7 +63,7 @@ function noteOlderFile({ content }: AppFile, text: string, address: string, { no
   );
 }
 
-/** An app's file. A change of it keeps all other bytes. */
+/** An app's file. A change keeps all other bytes. */
 class AppFile {
   text: string;
   content: JsonObject;
@@ -213,7 +213,7 @@ function inlineFields(subscription: WebhookSubscription): string {
     .join(", ");
 }
 
-/** A webhook's address as the platform's tool reads it: a path is put behind the app's address. */
+/** A webhook's address as the platform's tool reads it: a path is appended to the app's address. */
 function resolvedUri({ content }: AppFile, subscription: JsonObject | undefined): string | undefined {
   const uri = subscription?.["uri"];
   if (typeof uri !== "string") return undefined;

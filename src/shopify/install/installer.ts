@@ -28,8 +28,8 @@ export type Opening =
 /** Connects shops whose staff open the embedded page, and heals their connections. */
 export interface Installer {
   /**
-   * Finds the shop of an ID token. If the shop is not connected, or needs new tokens, exchanges the ID token for them:
-   * once at a time for each shop, over all processes. Waits a few seconds at most.
+   * Finds the shop of an ID token. If the shop is not connected, or needs new tokens, exchanges the ID token for
+   * tokens. All processes together make one exchange for a shop at a time. Waits a few seconds at most.
    * @param text the ID token itself
    */
   open(idToken: IdToken, text: string): Promise<Opening>;
@@ -231,8 +231,8 @@ async function install(
     log.info("the platform refused to exchange an ID token", { shop: domain, error: granted.refused });
     return { waits: "token" };
   }
-  // The app was installed when the platform made the ID token. So an `app/uninstalled` from before is outdated, even
-  // if our clock is behind.
+  // The app was installed when the platform made the ID token. So an earlier `app/uninstalled` is outdated, even if our
+  // clock is behind.
   const connectedAt = Math.max(beganAt(), issuedAt);
   const shop = await connections.install(processId, {
     shop: { domain, plan: "pro", currency: "USD" },

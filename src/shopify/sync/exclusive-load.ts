@@ -17,7 +17,7 @@ interface Dependencies {
   clock: () => number;
 }
 
-/** After this time, another process may go on with the load of a process that died. */
+/** After this time, another process may continue the load of a dead process. */
 const CLAIM_MS = 15_000;
 /** How often the claim is prolonged, and the progress stored. */
 const KEEP_INTERVAL_MS = 2_000;

@@ -29,7 +29,7 @@ import {
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-/** Eight pages of contracts take about 10 MB of memory, and cost the points that a shop gets back in a few seconds. */
+/** Eight pages of contracts take about 10 MB of memory. A shop gets the points for them back in a few seconds. */
 const MAX_PAGES_AHEAD = 8;
 /** Pages that are older than this are read again: they could overwrite newer data that webhooks have brought since. */
 const MAX_AHEAD_MS = 60_000;
@@ -45,8 +45,8 @@ export interface LoadOptions {
   /** Whether events are queued for the load's changes. */
   events: boolean;
   /**
-   * Without `events`, events are queued for contracts that changed after this time, epoch milliseconds; without this
-   * field, after the load began.
+   * Without `events`, events are queued for contracts that changed after this time, epoch milliseconds. Default: the
+   * start of the load.
    */
   liveSince?: number;
   /** Whether to use no bulk operations, even for a large shop. */

@@ -18,7 +18,7 @@ const RETRY_WAIT_MS = 5 * 60_000;
 const MAX_CONCURRENT_SHOPS = 32;
 
 /**
- * Reconciles connected shops every hour, the one that waits longest first. The mirror can miss changes, because
+ * Reconciles connected shops every hour, the shop that has waited longest first. The mirror can miss changes, because
  * platform webhooks may be lost.
  */
 export function createReconciler(dependencies: Dependencies): ShopRuns {
