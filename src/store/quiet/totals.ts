@@ -71,23 +71,31 @@ async function countWaiting(db: QuietDatabase) {
 
 async function readConnections(db: QuietDatabase, now: number): Promise<Pick<Totals, "refusedShops" | "reconciledAt">> {
   const totals = { refusedShops: 0, reconciledAt: null as number | null };
-  const connections: IndexWalk = {
-    from: sql`(
-      SELECT connections.shop_id, connected_at, trouble IS NOT NULL AS refused,
-        ${coveredUntil(now)} AS covered
-      FROM connections JOIN shops ON shops.id = connections.shop_id AND removal_started_at IS NULL ${JOIN_SYNCS}
-    ) AS connected`,
-    condition: sql`true`,
-    columns: ["shop_id"],
-    selected: sql`connected_at, refused, covered`,
-  };
-  for await (const rows of walk<{ connected_at: number; refused: boolean | 0 | 1; covered: number }>(db, connections))
-    for (const { connected_at, refused, covered } of rows) {
-      const reconciledAt = Math.max(connected_at, covered);
-      if (refused) totals.refusedShops += 1;
-      else totals.reconciledAt = Math.min(totals.reconciledAt ?? reconciledAt, reconciledAt);
-    }
+  for await (const range of rangesOfShops(db)) {
+    const found = await db.get<{ refused: number; oldest: number | null }>(
+      sql`SELECT count(CASE WHEN refused THEN 1 END) AS refused,
+          min(CASE WHEN refused THEN NULL WHEN connected_at > covered THEN connected_at ELSE covered END) AS oldest
+        FROM (
+          SELECT connected_at, trouble IS NOT NULL AS refused, ${coveredUntil(now)} AS covered
+          FROM connections JOIN shops ON shops.id = connections.shop_id AND removal_started_at IS NULL ${JOIN_SYNCS}
+          ${range}
+        ) AS connected`,
+    );
+    totals.refusedShops += found?.refused ?? 0;
+    const oldest = found?.oldest ?? null;
+    if (oldest !== null) totals.reconciledAt = Math.min(totals.reconciledAt ?? oldest, oldest);
+  }
   return totals;
+}
+
+/** Divides the connections: PostgreSQL reads all at once, because each range would read whole tables for its joins. */
+async function* rangesOfShops(db: QuietDatabase): AsyncGenerator<SQL> {
+  if (db.engine === "postgres") return yield sql``;
+  const last = (await db.get<{ id: number | null }>(sql`SELECT max(shop_id) AS id FROM connections`))?.id ?? 0;
+  for (let after = 0; after < last; after += SLICE) {
+    yield sql`WHERE connections.shop_id > ${after} AND connections.shop_id <= ${after + SLICE}`;
+    await nextTurn();
+  }
 }
 
 async function countRows(slices: AsyncIterable<readonly unknown[]>): Promise<number> {
