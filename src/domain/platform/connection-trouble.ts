@@ -29,16 +29,16 @@ const TEXTS: Record<string, TroubleText> = {
   },
   423: { what: "Shopify has locked the shop.", todo: "Ask Shopify's support why." },
   430: {
-    what: "Shopify takes the requests of this service for an attack.",
-    todo: "This mostly ends by itself. If it lasts for hours, tell the operator of this service.",
+    what: "Shopify mistakes the requests of this service for an attack.",
+    todo: "This usually ends by itself. If it lasts for hours, tell the operator of this service.",
   },
 };
 
 /** Tells a merchant what the app was not approved for, by the kind of the connection's warning. */
 export const MISSING_APPROVALS: Record<string, TroubleText> = {
-  "level 1": { what: "Shopify has not approved that the app reads customers and orders.", todo: ASK_OPERATOR },
+  "level 1": { what: "Shopify has not approved the app to read customers and orders.", todo: ASK_OPERATOR },
   "level 2": {
-    what: "Shopify has not approved that the app reads names and e-mail addresses, so they are missing.",
+    what: "Shopify has not approved the app to read names and e-mail addresses, so they are missing.",
     todo: ASK_OPERATOR,
   },
 };

@@ -35,12 +35,12 @@ export function readAppKey(text: string): string {
   if (n === undefined || e === undefined || d === undefined)
     throw invalid("the app's key is not an RSA key: make one with `openssl genpkey -algorithm RSA`");
   if (Buffer.from(n, "base64url").length < MIN_MODULUS_BYTES)
-    throw invalid("the app's key is too short: it must have 2048 bits or more, best 3072");
+    throw invalid("the app's key is too short: it must have 2048 bits or more, preferably 3072");
   const alg = stored?.["alg"];
   if (alg !== undefined && !isAlgorithm(alg))
     throw invalid("the app's key is for another algorithm than RS256 or PS256");
   const kid = stored?.["kid"] ?? thumbprint(e, n);
-  if (typeof kid !== "string") throw invalid("the id of the app's key is not a text: mend or remove its `kid`");
+  if (typeof kid !== "string") throw invalid("the id of the app's key is not a text: correct or remove its `kid`");
   return JSON.stringify({ kty: "RSA", kid, ...(alg !== undefined && { alg }), n, e, d, p, q, dp, dq, qi });
 }
 

@@ -38,7 +38,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
     const sentAt = clock();
     let cost: QueryCost | undefined;
     try {
-      if (isOver()) throw new PlatformError("unavailable", "the time of the request is over");
+      if (isOver()) throw new PlatformError("unavailable", "the time limit of the request is over");
       const url = apiUrls(baseUrl, shop.domain).graphql;
       const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
       const response = await postJson(fetch, { url, body, headers, signal });

@@ -32,7 +32,7 @@ export function troubleOfStatus({ status, movedTo }: RefusedResponse): string | 
       return "the platform has locked the shop (HTTP 423); its owner has to ask the platform's support";
     case 430:
       return (
-        "the platform takes the requests for an attack and refuses them (HTTP 430); " +
+        "the platform mistakes the requests for an attack and refuses them (HTTP 430); " +
         "if this lasts for hours, ask the platform's support"
       );
     default:

@@ -91,7 +91,7 @@ async function* download(
       // Starts the timer again, because the caller's time for the chunk is not the host's idle time.
       timer.refresh();
     }
-    if (position < end) throw new DownloadError("the download of the file broke off");
+    if (position < end) throw new DownloadError("the download of the file was interrupted");
   } catch (thrown) {
     if (thrown instanceof DownloadError || thrown instanceof BulkFailure) throw thrown;
     if (idle.signal.aborted) throw new DownloadError("the host of the file sends nothing");
@@ -149,6 +149,6 @@ function startOf({ status, headers, body }: Response, offset: number): FilePart 
     return { body, begin: 0, end: length === null ? undefined : Number(length) };
   }
   const [, begin, size] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
-  if (begin !== String(offset)) throw new BulkFailure("the host of the file sent another part of it");
+  if (begin !== String(offset)) throw new BulkFailure("the host of the file sent the wrong part");
   return { body, begin: offset, end: size === "*" ? undefined : Number(size) };
 }

@@ -103,7 +103,7 @@ export async function waitForBulkOperation(
     if (state !== seen) [seen, seenAt] = [state, clock()];
     if (clock() - seenAt > MAX_STANDSTILL_MS) {
       await cancel(client, shop, id);
-      throw new BulkFailure("the bulk operation does not go on");
+      throw new BulkFailure("the bulk operation makes no progress");
     }
     await sleep(waitMs);
   }

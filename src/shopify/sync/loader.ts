@@ -170,7 +170,7 @@ export async function contractsOfOrder(
   }
 }
 
-/** The wait before an object is read again that does not show its change yet. */
+/** The wait before another reading of an object that does not show its change yet. */
 const OUTDATED_WAIT_MS = 5_000;
 
 /** Limit for the waiting items that a webhook is compared with. */

@@ -79,7 +79,7 @@ export async function* readPages<T extends object>(
     const read: Awaited<ReturnType<typeof request>> = await pending;
     const end = nextCursor(read.page, position.after);
     if (end !== undefined && passed.has(end)) {
-      throw new PlatformError("refused", "the platform's pages go round in a circle");
+      throw new PlatformError("refused", "the platform repeats the same pages");
     }
     passed.add(end ?? "");
     emptyPages = read.page.nodes.length + read.unread.length + read.lost.length === 0 ? emptyPages + 1 : 0;

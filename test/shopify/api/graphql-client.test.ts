@@ -276,7 +276,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
     ["404", { status: 404 }, "the platform does not know the shop (HTTP 404)"],
     ["404 to a request for a token", { status: 404 }, "the platform does not know the shop (HTTP 404)", "token"],
     ["423", { status: 423 }, "the platform has locked the shop (HTTP 423)"],
-    ["430", { status: 430 }, "the platform takes the requests for an attack and refuses them (HTTP 430)"],
+    ["430", { status: 430 }, "the platform mistakes the requests for an attack and refuses them (HTTP 430)"],
   ])("HTTP %s", async (_title, fault, text, faultyOperation = OPERATION) => {
     const all = await connected();
     const { platform } = all.test.app;

@@ -389,11 +389,11 @@ describe("an impossible page of the platform", () => {
     await expect(all.load()).rejects.toThrow("the platform's answer has no list of customers");
   });
 
-  test("whose cursors go round in a circle ends the load", async () => {
+  test("whose cursors repeat ends the load", async () => {
     const all = await connected();
     all.platform.fault = ({ operation, n }) =>
       operation === "AllCustomers" ? answerWith({ customers: pageOfNodes([], n % 2 === 0 ? "a" : "b") }) : undefined;
-    await expect(all.load()).rejects.toThrow("the platform's pages go round in a circle");
+    await expect(all.load()).rejects.toThrow("the platform repeats the same pages");
   });
 
   test("after a cursor that the platform no longer knows starts the stage again", async () => {

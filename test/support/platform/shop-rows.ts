@@ -80,7 +80,7 @@ export class ShopRows {
   installed = true;
   /**
    * `frozen`: the shop has not paid the platform. `blocked`: the shop refuses the app. `closed`: the shop was closed.
-   * `locked`: the platform locked the shop. `suspected`: the platform takes our requests for an attack.
+   * `locked`: the platform locked the shop. `suspected`: the platform mistakes our requests for an attack.
    */
   access: "open" | "frozen" | "blocked" | "closed" | "locked" | "suspected" = "open";
   /**
