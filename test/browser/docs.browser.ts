@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { PAGES } from "../../src/http/docs/site.ts";
+import { eventually } from "../support/eventually.ts";
 import { CHECKED_VIEWS, glance, look } from "../support/looks.ts";
 import { Program } from "../support/program.ts";
 import { openContext, sharedBrowser, tabTo, watch } from "../support/settings-page.ts";
@@ -60,7 +61,7 @@ test("with the keyboard alone a reader comes to the content, to another page and
   await page.keyboard.press("Tab");
   expect(await page.evaluate<string>("document.activeElement.textContent.trim()")).toBe("Skip to the content");
   await page.keyboard.press("Enter");
-  expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+  await eventually(async () => (await page.evaluate<string>("document.activeElement.id")) === "main");
   await page.goto(`${url}/docs`);
   await tabTo(page, 'nav a[href="/docs/copies"]');
   await page.keyboard.press("Enter");

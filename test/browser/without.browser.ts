@@ -82,7 +82,7 @@ test("with the keyboard alone a key, an endpoint and a test event are made, and 
   await page.keyboard.press("Tab");
   expect(await page.evaluate<string>("document.activeElement.textContent.trim()")).toBe("Skip to the content");
   await page.keyboard.press("Enter");
-  expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+  await eventually(async () => (await page.evaluate<string>("document.activeElement.id")) === "main");
   await tabTo(page, "#label");
   await page.keyboard.type("Warehouse");
   await enter(page);
