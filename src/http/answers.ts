@@ -4,7 +4,7 @@ import type { FieldValues } from "../domain/fields/value.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 import { PLANS } from "../domain/shop.ts";
 
-/** The schema of `page`, which goes with the rows of a page (docs/api.md, "Pagination"). */
+/** The schema of `page` in an answer with rows (docs/api.md, "Pagination"). */
 export const PageInfo = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 250, description: "The most rows that the page could have." }),

@@ -3,8 +3,8 @@ import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
 /**
- * The most bytes of all bodies that arrive or are worked on. The limit is for all senders together: a body's true
- * sender is unknown until the complete body's signature is checked.
+ * The most bytes of all bodies that arrive or are worked on. All senders share the limit, because a body's sender is
+ * unknown until its signature is checked.
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**

@@ -27,9 +27,7 @@ export interface Clients {
   isSecure(request: Request, peer: string | undefined): boolean;
 }
 
-/**
- * @param trustedProxies whose X-Forwarded-For and X-Forwarded-Proto are believed; proxies on this machine always are
- */
+/** @param trustedProxies proxies to trust in addition to those on this machine */
 export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
   const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);

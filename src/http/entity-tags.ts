@@ -15,8 +15,8 @@ export type EntityTags = (
 
 /**
  * @param version of the program: it decides how rows are rendered
- * @param epoch of the database: after a restore, the change counts may repeat earlier counts. In another branch of the
- *   shop they may do so too.
+ * @param epoch of the database. The tag has the epoch and the shop's branch, because change counts may repeat after a
+ *   restore and in another branch.
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;

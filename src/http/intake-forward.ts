@@ -9,13 +9,13 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS } from "./refusals.ts";
 /** Marks a post of another node. Such a post is not passed on again. */
 export const FORWARDED = "x-sds-forwarded";
 /**
- * A shop with more posts a second is busy. With fewer, the commits of a few nodes seldom wait for each other, and
- * passing posts on costs more than it saves.
+ * A shop with more posts a second is busy. With fewer posts, the commits of several nodes seldom wait for each other.
+ * Passing the posts on would cost more than it saves.
  */
 const BUSY_PER_SECOND = 50;
 /** How many shops are counted. */
 const MAX_COUNTED = 10_000;
-/** A node that does not answer within this time gets no records for a while. A commit takes some milliseconds. */
+/** A node that does not answer within this time gets no records for `PAUSE_MS`. A commit takes some milliseconds. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
 /** The next request for a shop waits for this long, so that more posts share it. */
@@ -98,7 +98,7 @@ export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): 
 
 /** Returns a function that counts a post of a shop, and tells whether the shop is busy. */
 function countBusy(clock: () => number): (shopId: number) => boolean {
-  /** The posts of each shop in the present second and in the one before. */
+  /** The posts of each shop in this second and in the previous second. */
   let [counts, before] = [new Map<number, number>(), new Map<number, number>()];
   let second = 0;
   return (shopId) => {

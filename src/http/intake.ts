@@ -64,7 +64,7 @@ function mayBeSigned(headers: Headers): boolean {
 
 /**
  * @returns the shop that signed the body
- * @throws SdsError `unauthorized`; `unavailable` for a shop that moves or has moved, although its secret may be gone
+ * @throws SdsError `unauthorized`; `unavailable` if the secret is gone because the shop moves or has moved
  */
 async function authenticate(
   { shops, moves }: Pick<Dependencies, "shops" | "moves">,
@@ -81,8 +81,8 @@ async function authenticate(
 }
 
 /**
- * Whether the body has the right signature. This takes 3 ms for the largest body. Web Crypto is not used: it works on
- * another thread, so a small body would take four times as long.
+ * Whether the body has the right signature. This takes 3 ms for the largest body. Web Crypto would take four times as
+ * long for a small body, because it works on another thread.
  */
 function isSigned(secret: string, body: Uint8Array, header: string): boolean {
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);

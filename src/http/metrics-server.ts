@@ -6,7 +6,7 @@ const IDLE_TIMEOUT_S = 30;
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 interface Listening {
-  /** The port that was taken for port 0. */
+  /** The port of the listener. The system chooses it for port 0. */
   port: number | undefined;
   stop(): Promise<void>;
 }

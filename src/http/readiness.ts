@@ -33,7 +33,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
-  /** The reason that was logged last. It is not set for a lost connection, whose end the outage log reports. */
+  /** The reason that was logged last. Unset for a lost connection, because the outage log reports the end of that. */
   let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {
@@ -79,7 +79,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   };
 }
 
-/** Fields for the log. The error is left out if it says the same. */
+/** Fields for the log. An error equal to the reason is left out. */
 function reasonFields(reason: string, error: string): Record<string, string> {
   return error === reason ? { reason } : { reason, error };
 }

@@ -2,8 +2,8 @@ import type { Log } from "../lib/log.ts";
 import type { AnsweredRequest } from "./server.ts";
 
 /**
- * Returns a function that logs each request in one line. It leaves out what may be personal or secret: query, agent,
- * and the path, of which the route says enough.
+ * Returns a function that logs each request in one line. The line has the route instead of the path, and neither query
+ * nor user agent: they may be personal or secret.
  */
 export function createRequestLog(log: Log): (answered: AnsweredRequest) => void {
   return ({ route, method, response: { status, headers }, tookMs, context: { shop }, address }) => {

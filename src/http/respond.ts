@@ -5,7 +5,7 @@ import { StoreError } from "../store/port/store-error.ts";
 import type { ErrorBody } from "./answers.ts";
 import { DATABASE_BUSY, refusals } from "./refusals.ts";
 
-/** The HTTP status of each error code. No other table has them. */
+/** The HTTP status of each error code. This is the only such table. */
 export const STATUS: Record<ErrorCode, number> = {
   bad_cursor: 400,
   bad_parameter: 400,
@@ -23,7 +23,7 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
-/** The statuses of requests that failed here. */
+/** The statuses of errors on our side. */
 export const FAILURE_STATUSES = [...new Set(Object.values(STATUS))].filter((status) => status >= 500);
 
 const COMMON_HEADERS = {
@@ -60,7 +60,7 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** Makes headers that several answers use. Making headers takes longer than the rest of a small answer. */
+/** Makes headers once for several answers, because making headers takes longer than the rest of a small answer. */
 export function lastingHeaders(headers: Record<string, string>): Headers {
   return new Headers({ ...COMMON_HEADERS, ...headers });
 }
@@ -96,7 +96,7 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
   return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
-/** Responds to an error of a handler. Only an SdsError is shown. Any other is logged with the request id. */
+/** Responds to an error of a handler. Any error but an SdsError is hidden, and logged with the request id. */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, HEADERS_OF[thrown.code]);

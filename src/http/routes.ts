@@ -27,7 +27,7 @@ export type Method = "GET" | "HEAD" | "POST";
 export interface Route {
   /**
    * Exact, byte for byte, except placeholders and a final `*`, which stands for anything. `:id` stands for letters,
-   * digits and `_`. The others stand for any part of a path; their handler must check that part.
+   * digits and `_`. Other placeholders stand for any part of a path, and the handler must check that part.
    */
   path: string;
   /** The name of the route for metrics and the log, where several paths share one; by default the path. */
@@ -58,7 +58,7 @@ export interface RouteHandlers {
 
 /**
  * The name of a row in a path: one part, or a gid with plain slashes. Many clients encode no slashes in a path, and
- * some proxies merge two of them.
+ * some proxies merge two slashes.
  */
 const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:object/:number"];
 

@@ -12,7 +12,7 @@ const IDLE_TIMEOUT_S = 30;
 /** Responds to a request for a path that nothing serves. */
 type Unknown = (request: Request) => Response;
 
-/** The route of all paths that the table does not have. */
+/** The label of all paths that are not in the table. */
 const OTHER_ROUTE = "other";
 
 /** A request with its answer, for metrics and the log. */
@@ -32,7 +32,7 @@ interface HttpOptions {
   unknown?: Unknown;
   /** Called after each answer. */
   observers?: readonly ((answered: AnsweredRequest) => void)[];
-  /** Whether an observer reads the client's address. To ask Bun for it takes some microseconds. */
+  /** Whether an observer reads the client's address. Asking Bun for the address takes some microseconds. */
   needsAddress?: boolean;
 }
 
@@ -131,7 +131,7 @@ function observed(
   });
 }
 
-/** Finds the route that answers. A path with a malformed id is unknown: the route of unknown paths above it answers. */
+/** Finds the route that answers. A path with a malformed id is unknown, so the wildcard route above it answers. */
 function routeWithId(
   table: readonly Route[],
   route: Route | undefined,
@@ -147,7 +147,7 @@ function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }
 
-/** Returns the name of a row, which is the gid if the path has it with its slashes. */
+/** Returns the name of a row. If the path has a gid with plain slashes, the name is the gid. */
 function rowOf({ row = "", vendor, object, number }: Parameters): string {
   return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
 }

@@ -18,7 +18,7 @@ import type { RouteContext, RouteHandler } from "./routes.ts";
 
 /** The platform's largest payloads have some megabytes, such as an order with many lines. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };
-/** The most characters of a webhook's id. A longer id is not kept, so a repeated webhook is not recognized. */
+/** The most characters of a webhook's id. A longer id is not kept, so a duplicate of that webhook is not recognized. */
 const MAX_ID_LENGTH = 200;
 /** The most characters of a topic and a domain in the log. */
 const MAX_LOGGED_TOPIC = 100;
@@ -76,7 +76,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const shop = await findShop(dependencies, domain);
     if (shop !== undefined) context.shop = shop.domain;
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
-    // The platform sends it again, and by then to the service that has the shop.
+    // The platform sends the webhook again, by then to the service that has the shop.
     if (shop === undefined && (await moves.isAway(domain))) throw refusals.shopMoves();
     if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")
@@ -98,7 +98,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
   }
 }
 
-/** Also finds a shop that has another domain at the platform now, and was not renamed here yet. */
+/** Finds a shop, also if its domain has changed at the platform but not here yet. */
 async function findShop({ shops, connections }: Dependencies, domain: string): Promise<Shop | undefined> {
   const shop = await shops.find(domain);
   if (shop !== undefined || !isDomain(domain)) return shop;
