@@ -2,7 +2,7 @@ import type { Alert } from "../../domain/deliveries/alert.ts";
 import type { ConnectionKind } from "../../domain/platform/connection.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
-/** An alert that somebody has to be told of: that it begins, or that it is over. */
+/** An alert whose beginning or end somebody has to be told. */
 export interface DueAlert extends Alert {
   shop: ShopRef;
   isOver: boolean;
@@ -21,7 +21,7 @@ export interface AlertChannels {
 /** What a notice says. */
 export interface AlertNotice extends Alert {
   isOver: boolean;
-  /** Address of the page that shows it. */
+  /** URL of the page that shows the alert. */
   link: string;
 }
 
@@ -29,7 +29,7 @@ export interface AlertNotice extends Alert {
 export interface ClaimedNotice {
   number: number;
   shop: ShopRef;
-  /** Attempts with this one. */
+  /** Number of attempts, this one included. */
   attempts: number;
   createdAt: number;
   /** null asks to confirm the address. */
@@ -49,18 +49,18 @@ export interface AlertAddress {
 
 /** The most addresses of a shop. */
 export const MAX_ADDRESSES = 5;
-/** The most addresses that a shop may add in a day, removed ones too: each gets an e-mail. */
+/** The most addresses that a shop may add in a day. Removed addresses count too, because each one gets an e-mail. */
 export const MAX_ADDED_IN_A_DAY = 10;
-/** How often of these a shop may add one address. It may be a stranger's. */
+/** How often a shop may add the same address in a day. The address may be a stranger's. */
 export const MAX_SAME_IN_A_DAY = 3;
 
-/** The addresses that want e-mails. The token in their links is known by its SHA-256. */
+/** The addresses that get e-mails about alerts. `hash` is the SHA-256 of the token in an address's links. */
 export interface AlertAddressStore {
   addresses(shopId: number): Promise<AlertAddress[]>;
   /**
    * Adds an address, and queues the e-mail that asks to confirm it.
-   * @returns why it is not added: the shop has it or MAX_ADDRESSES already, or added MAX_ADDED_IN_A_DAY or
-   *   MAX_SAME_IN_A_DAY
+   * @returns `known` if the shop has the address, `full` if it has MAX_ADDRESSES, `too many` if it has added
+   *   MAX_ADDED_IN_A_DAY or MAX_SAME_IN_A_DAY
    */
   addAddress(shopId: number, address: string, now: number): Promise<"added" | "known" | "full" | "too many">;
   /** Removes an address and its waiting e-mails. @returns the address; undefined for an unknown number */
@@ -70,13 +70,13 @@ export interface AlertAddressStore {
 }
 
 /**
- * What fails in shops, and who is told of it. Transactions that record an attempt, or a trouble of a connection, also
- * write the alerts. Times in epoch milliseconds.
+ * What fails in shops, and who is told of it. The transaction that records an attempt or the trouble of a connection
+ * also writes the alerts. Times in epoch milliseconds.
  */
 export interface AlertStore extends AlertAddressStore {
   /** Returns what fails now, the most serious first. */
   list(shopId: number): Promise<Alert[]>;
-  /** Returns the alerts that somebody has to be told of. Of a new alert, nobody is told twice in a day. */
+  /** Returns the alerts that somebody has to be told of. The beginning of an alert is told at most once a day. */
   due(now: number): Promise<DueAlert[]>;
   /**
    * Queues the notices of an alert and the shop's workflow trigger, in one transaction.

@@ -20,19 +20,19 @@ export type AuditPlace = { olderThan?: number; newerThan?: number };
 /** Entries of a page, newest first. */
 export interface AuditPage {
   entries: NumberedEntry[];
-  /** The number of the last entry that was looked at, if the list goes on there; otherwise null. */
+  /** The number of the last scanned entry, if more entries follow; otherwise null. */
   end: number | null;
 }
 
 /** The audit list of each shop: who did what, from where, and when. */
 export interface AuditStore {
-  /** Adds an entry of an act that changes no stored data. `Store.audited` writes the entries of changes. */
+  /** Adds an entry for an act that changes no stored data. `Store.audited` writes the entries of changes. */
   add(shopId: number, entry: AuditEntry): Promise<void>;
-  /** Returns the entries beside a place, newest first. It looks through the whole list. */
+  /** Returns the entries beside a place, newest first. Scans the whole list. */
   list(shopId: number, filter: AuditFilter, place: AuditPlace, limit: number): Promise<NumberedEntry[]>;
   /**
-   * Returns the entries beside a place. It looks at one part of the list after another.
-   * @param goesOn whether to look at another part, although fewer entries than the limit were found
+   * Returns the entries beside a place. Scans the list part by part.
+   * @param goesOn whether to scan another part while fewer entries than the limit were found
    */
   page(
     shopId: number,

@@ -6,7 +6,7 @@ export interface FaultyShops {
   shops: { domain: string; reason: string | null }[];
 }
 
-/** The shops with these scopes. */
+/** How many shops have these scopes. */
 interface GrantedScopes {
   scopes: string[];
   count: number;
@@ -25,11 +25,11 @@ export interface ShopCheckup {
   /** Shops whose access token expired and cannot be renewed. */
   expired(now: number): Promise<FaultyShops>;
   grantedScopes(): Promise<GrantedScopes[]>;
-  /** Accepted shops whose mirror is complete only up to a time, or earlier. */
+  /** Accepted shops whose mirror is complete only up to `until` or an earlier time. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
-  /** Shops whose move to or from this database has begun and not ended. The reason says which, and if it is stopped. */
+  /** Shops with an unfinished move to or from this database. The reason is `arriving`, `leaving` or `stopped`. */
   moving(): Promise<FaultyShops>;
-  /** The number of endpoints, and some of them with the domain of a shop that has it: failing ones come first. */
+  /** Counts endpoints, and returns some of them with the domain of a shop that has it. Failing endpoints come first. */
   endpoints(): Promise<{ count: number; endpoints: { url: string; domain: string }[] }>;
 }
 
@@ -39,9 +39,9 @@ export interface NotedServe {
   processId: number | null;
 }
 
-/** A database that was opened only for reading: without a file, an upgrade or a lock that lasts. */
+/** A database that was opened read-only: opening it made no file, no upgrade and no lasting lock. */
 export interface Checkup {
-  /** Number of the schema, and whether this program can read all its tables. */
+  /** Version of the schema, and whether this program can read all its tables. */
   schema: { version: number; isCurrent: boolean };
   /** Fingerprint of the key that sealed the secrets; undefined before the first. */
   sealedWith: string | undefined;
@@ -51,7 +51,7 @@ export interface Checkup {
   serves(): Promise<NotedServe[]>;
   /** The server's clock, epoch milliseconds; null for SQLite. */
   clock(): Promise<number | null>;
-  /** Settings of the server with which a power cut loses what was answered. */
+  /** Settings of the server that let a power cut lose acknowledged commits. */
   unsafeSettings(): Promise<string[]>;
   shops: ShopCheckup;
   close(): Promise<void>;

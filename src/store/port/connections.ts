@@ -102,11 +102,11 @@ export interface ConnectionStore {
   warn(shopId: number, kind: WarningKind, text: string, now: number): Promise<boolean>;
   endWarning(shopId: number, kind: WarningKind): Promise<void>;
   /**
-   * The warnings of a shop, the oldest first. All end when the shop is connected again. When it is disconnected, all
-   * end except the warning about a new domain.
+   * Returns the warnings of a shop, the oldest first. Connecting the shop again ends all warnings. Disconnecting the
+   * shop ends all except the warning about a new domain.
    */
   warnings(shopId: number): Promise<ConnectionWarning[]>;
-  /** The id of the shop that has a warning about this new domain; undefined without one. */
+  /** Returns the id of the shop that has a warning about this new domain; undefined without such a shop. */
   shopMovedTo(domain: string): Promise<number | undefined>;
   /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
@@ -114,8 +114,8 @@ export interface ConnectionStore {
   uninstall(shopId: number, uninstalledAt: number): Promise<boolean>;
   /** Returns undefined for a shop that has not uninstalled the app, or that was connected again. */
   uninstallation(shopId: number): Promise<Uninstallation | undefined>;
-  /** Lists shops that uninstalled the app up to a time, and whose contracts the mirror does not have as ended yet. */
+  /** Lists shops that uninstalled the app up to a time, and whose contracts the mirror does not yet show as ended. */
   uninstalledBefore(time: number): Promise<Uninstallation[]>;
-  /** Notes that the mirror has the contracts as ended. Ignored if the shop was connected again meanwhile. */
+  /** Notes that the mirror shows the contracts as ended. Ignored if the shop was connected again meanwhile. */
   noteContractsEnded(shopId: number, uninstalledAt: number): Promise<void>;
 }

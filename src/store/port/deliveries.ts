@@ -80,8 +80,8 @@ export interface SendQueue {
 export interface QueueClaim extends SendQueue {
   count: number;
   /**
-   * The most leased deliveries of the queue in all processes together: for a while two nodes may believe that they own
-   * a shop. An engine for one machine ignores this limit.
+   * The most leased deliveries of the queue, in all processes together. The limit holds even while two nodes believe
+   * that they own the shop. An engine for one machine ignores it.
    */
   limit?: number;
 }
@@ -122,7 +122,7 @@ export interface DeliveryFilter {
   from?: number;
   /** Queued before this time. */
   to?: number;
-  /** Deliveries about one of these; none if the list is empty (`actions/delivery-search.ts`). */
+  /** Deliveries about one of these subjects. An empty list matches no delivery (`actions/delivery-search.ts`). */
   subjects?: readonly SubjectSearch[];
   /** Only deliveries that are older than the delivery with this id. An unknown id gives the newest deliveries. */
   before?: string;
@@ -214,7 +214,7 @@ export interface DeliveryLog extends DeliveryCounts {
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /**
    * Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`).
-   * @param limit of both together, at which the count stops
+   * @param limit the count of both together stops here
    */
   countWaiting(shopId: number, limit?: number): Promise<{ pending: number; retrying: number }>;
   /** Counts dead deliveries queued since a time. @param kind default: both kinds */
@@ -224,8 +224,8 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /**
-   * Removes deliveries that succeeded before a time and events without a delivery of the days before it, in steps, and
-   * the counts of days before `countsBefore`. After an interruption the next call continues.
+   * Removes deliveries that succeeded before `before`, and unsent events of earlier days. Also removes the counts of
+   * days before `countsBefore`. Works in steps: after an interruption the next call continues.
    */
   prune(before: number, countsBefore: number): Promise<void>;
 }

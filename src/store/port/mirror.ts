@@ -35,8 +35,8 @@ export interface MirroredContract {
 
 export interface MirrorStore {
   /**
-   * Searches the stored texts that may be about people, before `applyRecords` redacts them. So the transaction of the
-   * redaction is short. In a large shop the search takes long. It works in slices, so others can commit in between.
+   * Searches the stored texts that may be about people, before `applyRecords` redacts them. This keeps the redaction's
+   * transaction short. In a large shop the search takes long, and works in slices, so others can commit in between.
    * `applyRecords` also finds texts that were stored after the search.
    */
   searchTexts(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch>;

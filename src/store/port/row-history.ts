@@ -4,7 +4,7 @@ import type { Resource } from "../../domain/resources.ts";
 
 /** What is stored about the past of rows in addition to deliveries. Times in epoch milliseconds. */
 export interface RowHistoryStore {
-  /** Returns the events of these subjects since a time for which no delivery was queued, oldest first. */
+  /** Returns the events of these subjects that queued no delivery, from `since` on, oldest first. */
   unsentEvents(shopId: number, subjects: readonly SubjectSearch[], since: number): Promise<TimedUnsentEvent[]>;
   /**
    * Returns when a row changed last, up to SPAN_MS too early.

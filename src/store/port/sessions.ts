@@ -11,16 +11,16 @@ export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /**
    * Exchanges a sign-in link for a session.
-   * @param entry of the audit list, with the present time. The link tells of which shop.
+   * @param entry of the audit list, with the present time. The link determines the shop.
    * @returns false for an unknown, used or expired link
    */
   begin(link: Uint8Array, session: Uint8Array, entry: AuditEntry, expiresAt: number): Promise<boolean>;
   /** Returns a session that has not expired. Always reads the database, because any process may end the session. */
   find(session: Uint8Array, now: number): Promise<StoredSession | undefined>;
-  /** Lets a session live on, up to an age. Never shortens its life. */
+  /** Extends a session, up to a maximum age. Never shortens it. */
   renew(session: Uint8Array, expiresAt: number, maxAgeMs: number): Promise<void>;
   /**
-   * Stores a session that has another proof than a sign-in link, or lets it live on.
+   * Stores or extends a session that began with another proof than a sign-in link.
    * @throws StoreError `conflict` if the shop is being removed
    */
   put(session: Uint8Array, shopId: number, now: number, expiresAt: number): Promise<void>;

@@ -15,8 +15,8 @@ export interface SettingsPageStore {
   /** Returns and removes the texts for a session at a path, the oldest first. */
   takeNotices(session: Uint8Array, path: string, now: number): Promise<string[]>;
   /**
-   * Counts a sign-in token from a network, before the token is checked. So tokens also count if they arrive at the same
-   * time, or at several nodes. If the token is right, call `takeBackToken`.
+   * Counts a sign-in token from a network. Call this before checking the token, because many tokens may arrive at once
+   * or at several nodes. If the token is right, call `takeBackToken`.
    * @param at milliseconds of a clock that `takeBackToken` and `removeExpired` also use
    * @returns undefined if the token was counted; else milliseconds until the network may try again
    */

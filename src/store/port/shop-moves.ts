@@ -5,8 +5,8 @@ import type { CheckpointOrigin } from "../../domain/pages/checkpoint.ts";
 export type MovedValue = number | string | boolean | null;
 
 /**
- * A row of a moving shop, with its values in the order of the columns of its table (`copy/moved-tables.ts`). It is the
- * same in both databases: it has the numbers of the source, and 0 instead of the number of the shop.
+ * A row of a moving shop, with its values in the order of the columns of its table (`copy/moved-tables.ts`). Both
+ * databases use the same form: the numbers of the source, and 0 for the number of the shop.
  */
 export type MovedRow = readonly MovedValue[];
 
@@ -18,7 +18,7 @@ export interface MovedShop {
   offsets: Readonly<Record<string, number>>;
 }
 
-/** Rows of a table of a moving shop: those after a key, up to a key, in the order of the key. */
+/** A range of the rows of a moving shop in a table, in the order of the key. `after` and `upTo` are keys. */
 export interface MovedRange {
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
@@ -42,11 +42,11 @@ export interface Departure {
 
 /**
  * The steps of a move of a shop to another database. Each step is one transaction, and may be repeated. The target
- * decides: once `activate` has returned true, the shop is there, and before that it is here.
+ * decides: the shop is in the source until `activate` commits, and in the target from then on.
  */
 export interface ShopMoves {
   /**
-   * Begins a move away from this database, or finds the one that has begun.
+   * Begins a move away from this database, or finds a move that has begun.
    * @param move a random id, for a new move
    * @param target names the other database
    * @returns undefined for an unknown shop
@@ -54,17 +54,17 @@ export interface ShopMoves {
    */
   begin(domain: string, move: string, target: string): Promise<Departure | undefined>;
   /**
-   * Stops all writes and deliveries of a leaving shop. API keys go on reading it.
-   * @param stop a random id of the caller. The last caller's id is the valid one
+   * Stops all writes and deliveries of a leaving shop. API keys can still read it.
+   * @param stop a random id of the caller. Only the last caller's id is valid
    * @returns false while the platform renews the tokens of the shop: nothing was stopped then
    * @throws SdsError `conflict` if the move was given up
    */
   stop(move: string, stop: string, now: number): Promise<boolean>;
   /** Counts the deliveries of a stopped shop that are being sent. */
   sending(move: string, now: number): Promise<number>;
-  /** Lets a stopped shop go on here, unless another caller has stopped it since. @returns whether it goes on */
+  /** Lets a stopped shop go on here, unless another caller has stopped it since. @returns whether the shop goes on */
   goOn(move: string, stop: string): Promise<boolean>;
-  /** Forgets a move that goes on here, after `goOn`. */
+  /** Forgets the move of a shop that goes on here, after `goOn`. */
   forget(move: string): Promise<void>;
   /** Marks a shop that has moved away for removal. Posts for it get 503 from now on. */
   leave(move: string): Promise<void>;
@@ -72,13 +72,13 @@ export interface ShopMoves {
   /** How far a move to this database is; undefined if it has not begun, or was given up. */
   arrival(move: string): Promise<"arriving" | "arrived" | undefined>;
   /**
-   * Makes room for a shop, hidden until `activate`. Finds the room of a move that has begun.
+   * Adds an arriving shop, hidden until `activate`. Finds the shop if this move has begun.
    * @throws SdsError `conflict` if this database has a shop of this domain, or another move of it
    */
   arrive(departure: Departure, now: number): Promise<MovedShop>;
   /** Lets only this caller activate the shop. @throws SdsError `conflict` if the move was given up */
   arm(move: string, stop: string): Promise<void>;
-  /** Takes `arm` back. @returns whether the shop had not been activated */
+  /** Undoes `arm`. @returns true if the shop was not activated */
   disarm(move: string, stop: string): Promise<boolean>;
   /**
    * Begins to serve the shop here.

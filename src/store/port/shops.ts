@@ -31,15 +31,15 @@ export interface ShopStore {
   find(domain: string): Promise<Shop | undefined>;
   byId(id: number): Promise<Shop | undefined>;
   /**
-   * Returns the shops that need somebody most: those that the platform refuses, or that need a newer `sds`, then those
-   * with dead deliveries and failed items, then those with most waiting work.
+   * Returns the shops that most need attention. Shops that the platform refuses, or that need a newer `sds`, come
+   * first. Then come shops with the most dead deliveries and failed items, then shops with the most waiting work.
    */
   neediest(limit: number): Promise<Shop[]>;
   /** Finds the only shop that has an API key or a delivery with this id, or a key with this fingerprint. */
   owning(idOrFingerprint: string): Promise<Shop | undefined>;
   /**
    * Gives a shop another domain, and keeps everything else, also the internal ids of its rows.
-   * @throws SdsError `not_found`; `conflict` if another shop has the domain, or had it first
+   * @throws SdsError `not_found`; `conflict` if another shop has the domain, or was added with it
    */
   rename(domain: string, newDomain: string): Promise<Shop>;
   /** @throws SdsError `not_found` */

@@ -105,8 +105,8 @@ export interface Store {
   audit: AuditStore;
   totals: TotalsStore;
   /**
-   * Returns the stores for one change. It writes the entry of the shop's audit list in the transaction of the change. A
-   * change that throws or changes nothing writes none.
+   * Returns the stores for one change. The transaction of the change also writes the entry of the shop's audit list. A
+   * change that throws or changes nothing writes no entry.
    */
   audited(shopId: number, entry: AuditEntry): AuditedStores;
   /** Nodes that share the database; null for an engine that runs on one machine. */

@@ -18,7 +18,7 @@ export interface StyledShop {
 }
 
 export interface StyleStore {
-  /** @returns undefined for an unknown shop. SQLite returns it without a promise. */
+  /** @returns undefined for an unknown shop. SQLite returns the value without a promise. */
   shopOf(domain: string): Awaitable<StyledShop | undefined>;
   find(shopId: number): Promise<WidgetStyle | undefined>;
   /** @throws StoreError `conflict` for a removed shop */
