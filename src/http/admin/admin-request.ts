@@ -26,7 +26,7 @@ export interface AdminDependencies {
   keepDeliveredMs: number;
   /** Whether e-mails can be sent. */
   sendsMail: boolean;
-  /** Limits the forms and looks of each shop. */
+  /** Limits the posted forms and the views of personal data of each shop. */
   actionLimits: RequestLimits;
   /** Wakes the sender. */
   wake: () => void;
@@ -103,7 +103,7 @@ export interface AdminRequest {
 export interface AdminPage {
   title: string;
   tab: AdminTab;
-  /** The page above, for a page that no tab leads to. */
+  /** The parent page, for a page that no tab leads to. */
   trail?: { to: string; name: string };
   /** Buttons and links beside the title. */
   actions?: ComponentChildren;

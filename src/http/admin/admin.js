@@ -1,5 +1,5 @@
-// Without a script, all of this is missing, and the page still works: times in the viewer's time zone, copying, choosing
-// all, and live lists. In the platform's admin the page needs the script: only a fetch has an ID token.
+// Adds times in the viewer's time zone, copying, choosing all, and live lists. The page below /admin works without this
+// script. The page in the platform's admin needs it, because only a fetch has an ID token.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -111,7 +111,7 @@ async function refresh(live) {
     live.dataset.poll = "off";
     if (isFramed) return showFailure(NOT_CONFIRMED);
     say("You are signed out.");
-    live.before(warningOf("You are signed out. The page below does not update any more."));
+    live.before(warningOf("You are signed out. The page below no longer updates."));
     return;
   }
   const text = response.ok ? await response.text() : shownTexts.get(live);
@@ -152,7 +152,7 @@ function prepare(root) {
 const NOT_CONFIRMED = "Shopify could not confirm who you are. Nothing was changed.";
 /** Path and query of the shown page. */
 let shownAddress = "";
-/** Counts the pages that were asked for. Only the page that was asked for last is shown. */
+/** Counts the requested pages. Only the page that was requested last is shown. */
 let lastVisit = 0;
 
 /** Fetches a page and shows it. @param init for a form */
@@ -166,14 +166,14 @@ async function visit(address, init = {}, remember = true) {
     const next = new DOMParser().parseFromString(await response.text(), "text/html");
     if (number !== lastVisit) return;
     if (next.getElementById("main") === null) throw new Error(`no page, but ${response.status}`);
-    // App Bridge has repeated the request with another ID token. What was typed stays.
+    // App Bridge has already repeated the request with a new ID token. The page stays, with what was typed.
     if (response.status === 401) return showFailure(NOT_CONFIRMED);
     if (remember) rememberAddress(new URL(response.url));
     show(next);
     // The shop is being connected. The server waits for that.
     if (next.querySelector("meta[http-equiv]") !== null) visit(response.url);
   } catch {
-    if (number === lastVisit) showFailure("The page could not be loaded. Look at your connection, then try again.");
+    if (number === lastVisit) showFailure("The page could not be loaded. Check your connection, then try again.");
   } finally {
     if (number === lastVisit) main.removeAttribute("aria-busy");
   }
@@ -212,7 +212,7 @@ function show(next) {
   say(heading?.textContent ?? document.title);
 }
 
-/** Says why no page came, above the page that is still there. */
+/** Shows a failure above the current page. */
 function showFailure(text) {
   document.getElementById("failure")?.remove();
   const failure = Object.assign(warningOf(text), { id: "failure" });

@@ -19,7 +19,7 @@ interface CodeProps {
   text: string;
 }
 
-/** Renders a text. JSON has colours. Of a long text the beginning is shown. */
+/** Renders a text, JSON in colours. Of a long text, shows only the beginning. */
 export function Code({ id, label, text }: CodeProps) {
   const shown = withinHtml(text);
   const isCut = shown.length < text.length;

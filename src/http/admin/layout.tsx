@@ -203,7 +203,7 @@ function Document({ title, frame, next, children }: DocumentProps) {
   );
 }
 
-/** App Bridge must be the first script, and come from the platform's own address, because the platform changes it. */
+/** App Bridge must be the first script, and come from the platform's address, because the platform updates it. */
 function PlatformScript({ clientId }: Frame) {
   return (
     <>

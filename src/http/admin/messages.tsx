@@ -8,8 +8,8 @@ import type { Frame, Visitor } from "./visitor.ts";
 const SIGN_IN = "/admin/sign-in";
 
 /**
- * Responds to a GET of a sign-in link. Only the button uses up the link: programs that preview links in a chat or scan
- * mail follow a link, and would leave a used one to the person.
+ * Responds to a GET of a sign-in link. Only the button uses up the link, because programs that preview links in a chat
+ * or scan mail open the link before the person does.
  */
 export function askToSignIn(token: string): Response {
   const content = (
@@ -24,7 +24,7 @@ export function askToSignIn(token: string): Response {
   return respondMessage(200, "Sign in", content);
 }
 
-/** Responds to the form of a sign-in link. The form is ours, so the browser follows a redirect with the new cookie. */
+/** Responds to a sign-in form. The form is on our site, so the browser follows the redirect with the new cookie. */
 export function signedIn(cookie: string): Response {
   return new Response(null, {
     status: 303,

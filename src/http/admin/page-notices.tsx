@@ -36,7 +36,7 @@ export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesPro
   );
 }
 
-/** Shown on every page but the overview, which begins with its own sentence about it. */
+/** Shown on every page but the overview, whose first sentence tells of the alert. */
 function AlertNotice({ alert, tab }: { alert: Alert; tab: AdminTab }) {
   const { what, error, advice, path } = alertTexts(alert);
   const to = alert.cause === "dead" ? `${path}?status=dead` : path;
@@ -66,7 +66,7 @@ function NoticeBox({ text, tone, newKey, copy }: Notice) {
   );
 }
 
-/** Shown on the pages that do not show the load themselves, as the overview does. It is not kept current. */
+/** Shown on pages without the load in their content. This notice is not kept current. */
 function LoadNotice({ load }: { load: UnfinishedLoad }) {
   return (
     <div id="load-notice" class="notice plain">

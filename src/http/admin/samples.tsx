@@ -6,8 +6,8 @@ import { Code } from "./code.tsx";
 import { readCommand } from "./components.tsx";
 
 /**
- * A section without rows: what it will show, what to do next, and a sample. The sample is marked as one, and has no
- * links and no data of the shop.
+ * A section without rows: what it will show, what to do next, and a sample. The sample is labelled, and has no links
+ * and no data of the shop.
  */
 export function EmptySection({ id, children, sample }: { id: string; children: ComponentChildren; sample: Sample }) {
   return (
@@ -61,7 +61,7 @@ export const SAMPLE_FIELD: Sample = {
   ),
 };
 
-/** The rows that the API serves. Made at the first use, because they are decided like real ones. */
+/** A row as the API serves it. */
 export function sampleData(): Sample {
   const { subscription } = sampleRows();
   return {

@@ -64,7 +64,7 @@ interface FiltersProps {
   lastFields?: readonly SearchField[];
 }
 
-/** The form of a search. A refused value stays in its field, where the field can have it. */
+/** The form of a search. A refused value stays in its field, if the field can show it. */
 export function Filters({ label, tab, search, fields, lastFields = [] }: FiltersProps) {
   const shown = (field: SearchField) => <FilterField {...field} search={search} />;
   return (

@@ -79,7 +79,7 @@ export function createSessionDoor({
       const began = await store.sessions
         .begin(hashToken(token), key, entry, now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // The token may be right although the store failed, so it must not count as wrong.
+          // The store failed, so the token may be right. It must not count as wrong.
           await takeBack();
           throw thrown;
         });
@@ -98,7 +98,7 @@ export function createSessionDoor({
   };
 }
 
-/** Returns the cookie of a session. It outlives the session, which lives on while it is used. */
+/** Returns the cookie of a session. The cookie gets the longest life, because use renews only the stored session. */
 function cookieOf(token: string, isSecure: boolean): string {
   return `${COOKIE}=${token}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${isSecure ? "; Secure" : ""}`;
 }

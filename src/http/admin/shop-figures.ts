@@ -8,7 +8,7 @@ import type { Store } from "../../store/port/store.ts";
 import type { DayCounts } from "./bars.tsx";
 
 const DAYS = 30;
-/** Waiting and delivered deliveries are counted up to this number: with 100,000, each view took a tenth of a second. */
+/** Waiting and delivered deliveries are counted up to this number. Up to 100,000, a view would take 0.1 s. */
 export const COUNTED = 10_000;
 
 /** What the overview shows of a shop. Times in epoch milliseconds. */
@@ -19,7 +19,7 @@ export interface ShopFigures {
   keys: number;
   waiting: { pending: number; retrying: number; isPart: boolean };
   dead: number;
-  /** The dead deliveries that are no webhooks. */
+  /** The dead workflow starts. */
   deadStarts: number;
   figures: AttemptFigures;
   lastSuccess: number | null;

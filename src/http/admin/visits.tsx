@@ -39,7 +39,7 @@ import type { Door, Visitor } from "./visitor.ts";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 
-/** A page below these paths may show a person. Each such look is an entry of the audit list. */
+/** Pages below these paths may show personal data. Views of them count for the limit of forms. */
 const LOOKS = ["/data/browse/", "/fields/values/"];
 
 /** The settings page behind a door. */
@@ -102,7 +102,7 @@ async function signIn(
   context: RouteContext,
 ): Promise<Response> {
   const form = await readOwnForm(bodies, request, context.client());
-  // Another site must not use up the wrong tokens that a visitor may send.
+  // A form of another site must not count as a visitor's wrong token.
   if (form === undefined) return badLink();
   const result = await door.signIn(request, form.get("token") ?? "", context);
   if ("cookie" in result) {

@@ -20,7 +20,7 @@ export interface FramedEntry {
 /** What the address of a document below /app asks for. */
 export type DocumentEntry =
   | { framed: FramedEntry }
-  /** The address names no shop: somebody has loaded the frame again. */
+  /** The address names no shop, because the frame was reloaded. */
   | { framed: null }
   /** The page was opened outside of the platform's admin, which has this address. */
   | { outside: string }
@@ -62,7 +62,7 @@ export function bounceAddress({ reload }: FramedEntry, now: number): string {
 }
 
 /**
- * Checks the address of the bounce page. App Bridge loads whatever address is in it, so that must be a page of ours.
+ * Checks the address of the bounce page. App Bridge loads the address in its parameter, so that must be a page of ours.
  * @returns the shop that may frame the page; undefined if the address is refused
  */
 export function readBounce(target: string, { origin }: Pick<AppPlace, "origin">): string | undefined {

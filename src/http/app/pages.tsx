@@ -23,7 +23,7 @@ export function respondBounce(frame: Frame): Response {
   return respondMessage(200, "Opening the app", content, { frame });
 }
 
-/** Responds to an address that no admin of the platform makes. */
+/** Responds to an address that does not come from the platform's admin. */
 export function respondBadAddress(): Response {
   return respondMessage(400, "This address is wrong", <p>Open the app from your shop's admin.</p>);
 }

@@ -36,13 +36,13 @@ export interface TokenDoor extends Door {
   bounce: RouteHandler;
 }
 
-/** If a new ID token is refused so soon after the bounce, the door does not ask for another one. */
+/** If an ID token is refused within this time after a bounce, the door does not ask for another one. */
 const BOUNCE_AGAIN_AFTER_MS = 20_000;
 const BEARER = /^Bearer ([\w.-]+)$/i;
 
 /**
  * The door to the page in the platform's admin. Documents have the ID token in their address, and fetches have it in
- * their header. No cookie is read or set. The shop is the one of the ID token, whatever else the request says.
+ * their header. No cookie is read or set. Only the ID token decides which shop it is.
  */
 export function createTokenDoor(dependencies: Dependencies): TokenDoor {
   const { shops, sessions, clientId, publicUrl, verifyIdToken, now } = dependencies;
@@ -112,7 +112,7 @@ async function openDocument(dependencies: Dependencies, place: Place, target: st
   return answerTo(opening, idToken, { clientId, shop: framed.shop }, framed.reload);
 }
 
-/** Asks App Bridge for a new ID token, unless it has just given one: the page would be loaded again without end. */
+/** Asks App Bridge for a new ID token, unless a bounce has just brought one: the page would load again and again. */
 function bounceOnce({ now, log }: Dependencies, clientId: string, framed: FramedEntry, refused: string): Response {
   const { shop, reload, bouncedAt } = framed;
   log.debug("an ID token was refused", { shop, refused });
@@ -159,7 +159,7 @@ function answerTo(opening: Opening, idToken: IdToken, frame: Frame, reload: stri
       ? respondConnecting(frame, reload)
       : respondTryAgain(opening.waits, frame, reload);
   const { shop: domain, staff, session } = idToken;
-  // The ID token itself is no key, because the platform makes another one each minute.
+  // The ID token itself cannot be the key, because the platform makes another one each minute.
   const key = sha256(JSON.stringify([`https://${domain}`, staff, session]));
   const csrf = sha256(Buffer.concat([Buffer.from("csrf "), key])).toString("base64url");
   return { shop: opening.shop, who: `staff ${staff}`, key, csrf, root: "/app", frame };

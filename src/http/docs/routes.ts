@@ -91,7 +91,7 @@ function cached(path: string, headers: Record<string, string>, content: () => Aw
   });
 }
 
-/** Makes a route. All of them share a label: nobody asks which page of the documentation is slow. */
+/** Makes a route. All routes of the documentation share a label, so that the metrics stay few. */
 function readOnly(path: string, handler: RouteHandler): Route {
   return { path, label: "/docs/*", methods: { GET: handler, HEAD: handler } };
 }

@@ -19,7 +19,7 @@ interface Indexed extends Omit<Hit, "excerpt"> {
 /** The most characters of a query; the rest is ignored. */
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
-/** Words of a question that say nothing about the section with its answer. */
+/** Words of a question that do not help to find its answer. */
 const STOP_WORDS = new Set(
   (
     "a an and are can do does for from how i if in is it my of on or the there to use " +
@@ -32,7 +32,7 @@ const BEFORE_WORD = 40;
 
 let index: readonly Indexed[] | undefined;
 
-/** Returns the first words of a query, in lower case, without STOP_WORDS if others remain. */
+/** Returns the first words of a query, in lower case. Leaves out STOP_WORDS, unless there are no other words. */
 export function wordsOf(query: string): string[] {
   const words = query
     .toLowerCase()

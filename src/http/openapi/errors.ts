@@ -16,7 +16,7 @@ interface ErrorCase {
 export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
   bad_cursor: { when: "The cursor was not issued here.", error: refusals.badCursor("not_issued") },
   bad_parameter: {
-    when: "A parameter has an impossible value, or a name that is nearly right.",
+    when: "A parameter has an impossible value, or its name looks like a mistake.",
     error: thrownBy(() => readListQuery("updated_since=", "orders", DOMAIN, false)),
   },
   bad_record: {
@@ -58,7 +58,7 @@ const BAD_INCLUDE: ErrorCase = {
   error: thrownBy(() => readRowQuery("include=lines", "subscriptions", false)),
 };
 const TOO_MANY_RECORDS: ErrorCase = {
-  when: "The message says which limit was passed.",
+  when: "The message says which limit was exceeded.",
   error: refusals.tooManyRecords(),
 };
 const NO_ROW: ErrorCase = { when: "The shop has no such row.", error: refusals.noRow("orders") };

@@ -20,7 +20,7 @@ const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
  * Names by which other APIs page, sort or filter, in their plain spelling. The key is our parameter for the same use;
- * empty if we have none. We refuse the names: a client that got the first page for each `page` would never end.
+ * empty if we have none. We refuse the names: a client that always got the first page for `page=N` would never end.
  */
 const FOREIGN = namesByUse({
   limit:

@@ -39,10 +39,10 @@ interface Dependencies {
 /** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Checks the key, the plan and the rate, in this order. Then answers with what the function reads that `prepare`
-   * returns.
-   * @param prepare checks the request before the request waits for its turn. A kept answer is given without a call of
-   *   `prepare`. So the answer may depend only on the shop, path, query and whether the request is strict
+   * Checks the key, the plan and the rate, in this order. Then reads the content and answers.
+   * @param prepare checks the request before the request waits for its turn, and returns the function that reads.
+   *   A kept answer is sent without calling `prepare`. So the answer may depend only on the shop, path, query and
+   *   whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
   /**
@@ -147,8 +147,8 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // A larger answer is kept only if the client has it already. Keeping every page of a walk would cost a tenth of its
-  // time in garbage collections.
+  // A larger answer is kept only if the client has it already. If every page were kept, garbage collections would take
+  // a tenth of the time.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,
@@ -176,8 +176,8 @@ function cacheKeyOf(request: Request): string {
 }
 
 /**
- * Makes a stream for an answer in a later turn than its request. Bun would send large bytes in dozens of system calls
- * then; it sends a stream in two.
+ * Makes a stream for an answer in a later turn than its request. Bun sends the stream in two system calls. It would
+ * send large bytes in dozens.
  */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({

@@ -94,7 +94,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
     });
 }
 
-/** Makes the refusals of checkpoints. The log tells once for each shop that its readers have lost changes. */
+/** Makes the refusals of checkpoints. Warns once for each shop that a reader has changes that the database lost. */
 function checkpointRefusals(resource: Resource, log: Log): (owner: KeyOwner, reason: CursorProblem) => SdsError {
   const logged = new Set<number>();
   return ({ shopId, domain }, reason) => {

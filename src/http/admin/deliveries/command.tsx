@@ -6,7 +6,7 @@ import { CopyButton, Empty, Link } from "../components.tsx";
 import { LOG_OF } from "./log.tsx";
 
 /**
- * Shows a webhook as a curl command. It is a page of its own, because its signatures are of the time when it is opened.
+ * Shows a webhook as a curl command. The command has its own page, because its signatures get the time of the request.
  */
 export const showCommand: Handler = async ({ shop, id }, { store, now }) => {
   const made = await curlCommand(store, shop, id, now());

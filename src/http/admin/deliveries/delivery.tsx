@@ -16,7 +16,7 @@ import { LOG_OF } from "./log.tsx";
 import { STATUS_NAMES } from "./log-search.ts";
 import { aboutText, failureOf, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
-/** The attempts that the page shows. A delivery that is resent again and again has any number of them. */
+/** How many attempts the page shows. A delivery can have any number, because each resend adds attempts. */
 const SHOWN_ATTEMPTS = 20;
 /** The most other deliveries of a subject that are counted. */
 const COUNTED = 99;

@@ -20,11 +20,11 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 
 /** A search of the delivery log, from the parameters of an address. */
 export interface LogSearch extends Search<Field> {
-  /** What the fields say, without the refused ones. */
+  /** The filter of the accepted fields. */
   filter: Omit<DeliveryFilter, "limit">;
   /** Where the page begins or ends. For the newest page, neither field is set. */
   place: Pick<DeliveryFilter, "before" | "after">;
-  /** The deliveries on screen, newest first. Empty unless the script asks for their present state. */
+  /** The deliveries on screen, newest first. Empty unless the script asks for their current state. */
   onScreen: string[];
 }
 

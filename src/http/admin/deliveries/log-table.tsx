@@ -11,7 +11,7 @@ import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Age, Form, Link } from "../components.tsx";
 import { STATUS_NAMES } from "./log-search.ts";
 
-/** Each status has a shape, because colour is never alone. */
+/** Each status has a shape too, because some readers cannot tell the colours apart. */
 export const SHAPES: Record<DeliveryStatus, string> = { pending: "○", retrying: "◐", delivered: "●", dead: "✕" };
 
 export function StatusBadge({ status }: { status: DeliveryStatus }) {
@@ -26,7 +26,7 @@ interface ResendFormProps {
   id: string;
   buttonId: string;
   label: string;
-  /** Of the log to return to; without it, the delivery's page is next. */
+  /** The query of the log to return to. Without a query, the delivery's page opens next. */
   query?: string;
   /** Whether the button is the most important one of its page. */
   isPrimary?: boolean;
@@ -49,7 +49,7 @@ export interface LogTableProps {
   kind: DeliveryKind;
   deliveries: readonly Delivery[];
   now: number;
-  /** Of the log, to return to it; undefined for a sample, which has no links and no buttons. */
+  /** The query of the log, to return to it; undefined for a sample, which has no links and no buttons. */
   query: string | undefined;
 }
 

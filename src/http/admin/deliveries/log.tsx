@@ -14,7 +14,7 @@ import { LogTable } from "./log-table.tsx";
 import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
 const PAGE_ROWS = 20;
-/** How long a page goes on with a search that found too few deliveries. */
+/** How long a page searches on while it has too few deliveries. */
 const SEARCH_MS = 50;
 /** The most newer deliveries that are counted. */
 const COUNTED = 99;
@@ -86,7 +86,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
   const [top] = onScreen;
   const isNewest = place.before === undefined && place.after === undefined;
   if (top !== undefined) {
-    // The rows on screen stay where they are, also those that the search would not find any more.
+    // The rows on screen stay where they are, even if the search no longer finds them.
     const [rows, newer] = await Promise.all([
       deliveries.pick(shopId, onScreen),
       isNewest ? deliveries.page(shopId, { ...filter, limit: COUNTED, after: top }) : undefined,
@@ -99,7 +99,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
   return { ...page, isNewest, added: 0 };
 }
 
-/** Reads a page. One look covers only a part of the log, so this looks again until the page is full. */
+/** Reads a page. One read covers only a part of the log, so this reads on until the page is full or time is up. */
 async function searchPage(
   { deliveries, steadyTime }: LogSource,
   shopId: number,
@@ -194,7 +194,7 @@ export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store,
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 
-  /** The form can have any text: only an accepted search is kept. Browsers refuse an answer with a long address. */
+  /** The form can have any text. A long text would make an address that browsers refuse, so it must be a search. */
   async function ownQuery(text: string): Promise<string> {
     const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
     return Object.keys(search.refusals).length > 0 ? "" : queryOf(search, search.place);

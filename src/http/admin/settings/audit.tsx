@@ -10,7 +10,7 @@ import { Filters, Pager, queryOf, readDays, readTyped, type Search, type SearchF
 
 const TAB = "/audit";
 const ROWS = 50;
-/** How long a page goes on with a search that found too few entries. */
+/** How long a page searches on while it has too few entries. */
 const SEARCH_MS = 50;
 const NO_ENTRIES: AuditPage = { entries: [], end: null };
 const FIELDS = ["who", "what", "from", "to"] as const;

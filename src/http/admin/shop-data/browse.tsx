@@ -40,7 +40,7 @@ export const showRows: Handler = async (request, { store: { pages } }) => {
   const cursors = browse.cursors.slice(-KEPT_CURSORS);
   const page = await listRows(pages, shop, resource, { filter, cursor: cursors.at(-1), limit: PAGE_ROWS });
   if (page !== undefined) return pageOf({ ...browse, cursors }, page);
-  // A cursor of a row that was removed, or of something else: the newest page.
+  // The cursor's row was removed, or the cursor is not of this list. The newest page is shown.
   const newest = await listRows(pages, shop, resource, { filter, limit: PAGE_ROWS });
   return pageOf({ ...browse, cursors: [] }, newest ?? { rows: [], older: null });
 };

@@ -11,7 +11,7 @@ import { Age, Empty, Form, Link, Live, OnceField, Time } from "../components.tsx
 import { type Sample, SampleFigure } from "../samples.tsx";
 
 const TAB = "/data/inbox";
-/** Items of each status that the page shows, the newest first. */
+/** How many items of each status the page shows. */
 const SHOWN = 50;
 
 export const showInbox: Handler = async ({ shop }, { store: { inbox, shops }, now }) => {
@@ -60,7 +60,7 @@ const SAMPLE_ITEM: Sample = {
   ),
 };
 
-/** Whether an item that waits was tried before, or says why it waits. */
+/** Whether a waiting item was tried before, or has an error. */
 function isDelayed({ attempts, error }: InboxEntry): boolean {
   return attempts > 0 || error !== null;
 }

@@ -24,9 +24,9 @@ import {
 } from "./row-table.tsx";
 
 const BROWSE = "/data/browse";
-/** Rows of a customer or a subscription that its page shows. */
+/** How many linked rows the page of a customer or a subscription shows. */
 const LINKED_ROWS = 5;
-/** Line items that the page names. */
+/** How many line items the page names. */
 const NAMED_LINES = 5;
 
 /** A row as the API gives it. */
@@ -38,8 +38,8 @@ interface ShownRow<R extends Resource> {
 }
 
 /**
- * Shows one row: its facts, the rows that it is linked with, and its JSON as the API gives it. The audit list has who
- * looked at a customer, or at custom fields, which may be about a person.
+ * Shows one row: its facts, its linked rows, and its JSON as the API gives it. The audit list notes who viewed a
+ * customer or custom fields, because both may be about a person.
  */
 export const showRow: Handler = async (request, { store, now }) => {
   const { shop, id, query } = request;

@@ -23,7 +23,7 @@ interface RefusedValues {
   error?: string;
 }
 
-/** Shows the values of a subscription. A look at values about a person is in the audit list. */
+/** Shows the values of a subscription. The audit list notes each view of values about a person. */
 export const showValues: Handler = async (request, { store, now }) => {
   const found = await findFields(store, request.shop, request.id);
   const subject = found.subscription.shopifyId;

@@ -114,7 +114,7 @@ async function stylePage(
   return { title: "Widget style", tab: STYLE, status: refused === undefined ? 200 : 422, content };
 }
 
-/** Style of the page around the widget. If the merchant's style leaves the widget, this page shows it. */
+/** Style of the page around the widget. The page shows whether the merchant's style reaches outside the widget. */
 const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
 
 /**

@@ -10,7 +10,7 @@ import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.t
 const TAB = "/webhooks/secret";
 const ROTATE = "/webhooks/rotate";
 
-/** How long the former secret signs too, after a rotation. The empty value means no overlap. */
+/** How long the former secret still signs after a rotation. The empty value means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
@@ -119,7 +119,7 @@ interface VerifyPartProps {
   highlight: typeof import("../../docs/highlighter.tsx").highlight;
 }
 
-/** Code that verifies a webhook. The languages are parts of which one is open. */
+/** Code that verifies a webhook, in several languages. One language is open at a time. */
 function VerifyPart({ highlight }: VerifyPartProps) {
   return (
     <section aria-labelledby="verify-heading">

@@ -68,7 +68,7 @@ export function TestResult({ test }: { test: TestEvent | undefined }) {
 interface TestVerdict {
   /** Class of the box. */
   tone: string;
-  /** Colour is never alone. */
+  /** For readers who cannot tell the colours apart. */
   shape: string;
   what: string;
   todo: string;
