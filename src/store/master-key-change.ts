@@ -66,7 +66,7 @@ export async function resetMasterKey(change: KeyChange, entry: AuditEntry): Prom
 
 async function checkLost(path: string, sealedWith: string | undefined): Promise<void> {
   if (sealedWith === undefined) throw new SdsError("conflict", "there are no secrets yet, so no master key is needed");
-  // An unreadable file may be the key, so this throws. A file that is no key is as good as none.
+  // An unreadable file may be the key, so this throws. A file that is not a key counts as missing.
   readMasterKeyFile(path);
   const key = await readMasterKey(path, sealedWith).catch(() => undefined);
   if (key?.fingerprint === sealedWith)

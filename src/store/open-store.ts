@@ -33,13 +33,13 @@ interface ServerOptions {
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
-  /** Called with what an upgrade does, here or in another program. Default: it is logged. */
+  /** Called with the progress of an upgrade, here or in another program. Default: logs the progress. */
   onUpgradeStep?: (text: string) => void;
   /** How long to wait for another program that upgrades the database. Default: until it has ended. */
   upgradeWaitMs?: number;
   /** Address of a standby of the database, from which pages are read; null, the default, without a standby. */
   readUrl?: string | null;
-  /** Tells problems of the standby, and upgrades. Without it, the standby is not used. */
+  /** Log of upgrades and of the standby's problems. Without a log, the standby is not used. */
   log?: Log;
 }
 
@@ -116,7 +116,7 @@ export async function keptStores(folder: string): Promise<KeptDatabase[]> {
   return keptDatabases(folder);
 }
 
-/** Opens a database only for reading, and changes nothing. Says why if that fails. @throws SdsError `invalid` */
+/** Opens a database only for reading. @returns the problem if it cannot be opened @throws SdsError `invalid` */
 export async function openCheckup(folder: string, server: Omit<ServerOptions, "file"> | null): Promise<OpenedCheckup> {
   if (server === null) return openSqliteCheckup(folder);
   return openPostgresCheckup(parseServerAddress(server.url, server.passwordFile), server.sleep);

@@ -78,8 +78,8 @@ const STARTS_AGAIN =
   "(alerts.cause = 'endpoint' AND NOT alerts.told AND alerts.host <> excluded.host))";
 
 /**
- * SQL that adds a failure (`excluded`) to the alert of its cause. The alert begins again after a success, and with
- * another endpoint, unless somebody was told of the endpoint before.
+ * SQL that adds a failure (`excluded`) to the alert of its cause. The alert begins again after a success. An alert that
+ * nobody was told of also begins again for another endpoint.
  */
 export const ADD_FAILURE = `ON CONFLICT (shop_id, cause) DO UPDATE SET
   since = CASE WHEN ${STARTS_AGAIN} OR excluded.since < alerts.since THEN excluded.since ELSE alerts.since END,

@@ -71,7 +71,7 @@ export function writtenRow(row: Row): WrittenRow {
   }
 }
 
-/** SQLite returns 0 or 1 for booleans. */
+/** A boolean, which SQLite returns as 0 or 1. */
 type Flag = number | boolean;
 
 interface StoredCustomer {

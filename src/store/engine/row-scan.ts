@@ -57,8 +57,8 @@ export function wantedCondition(contains: (parameter: number) => string): string
 /** A scanned row. */
 export interface ScannedRow extends Position {
   /**
-   * null: the scan stopped at this row, and more may follow. If the row matches, it is also the entry before, with
-   * JSON.
+   * null if the scan stopped at this row; more rows may follow. If the row matches, the entry before it is the same row
+   * with its JSON.
    */
   json: string | null;
 }

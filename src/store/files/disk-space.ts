@@ -4,7 +4,8 @@ import { bytesText } from "../../lib/text.ts";
 import { StoreError } from "../port/store-error.ts";
 
 /**
- * A disk with less free space counts as full. SQLite may report this as an I/O error, if its log's index cannot grow.
+ * A disk with less free space counts as full. SQLite may report a full disk as an I/O error, if its log's index cannot
+ * grow.
  */
 const LITTLE_BYTES = 1024 * 1024;
 

@@ -70,8 +70,8 @@ const LOST = "if it is lost for good, `sds master-key reset` makes new secrets";
 export async function readMasterKey(path: string, expected?: string): Promise<MasterKey | undefined> {
   const text = readMasterKeyFile(path);
   if (text === undefined) return undefined;
-  // Without hard links, a killed process can leave an empty file. This makes no new key in its place, because a used
-  // key may have been lost.
+  // Without hard links, a killed process can leave an empty file. No new key replaces it, because a used key may have
+  // been lost.
   if (text === "")
     throw new SdsError(
       "failed",

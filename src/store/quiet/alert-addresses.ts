@@ -18,7 +18,7 @@ const ADDRESS = sql`number, address, added_at AS "addedAt", confirmed_at AS "con
 /** @returns the purpose to seal the token of an address for (see `Vault`) */
 export const addressPurpose = (shopId: number) => `alert address ${shopId}`;
 
-/** The links of an address have one random token: whoever reads its e-mails may confirm and end them. */
+/** All links to an address have the same random token: whoever reads the e-mails may confirm or end them. */
 export function alertAddresses(
   db: QuietDatabase,
   vault: Vault,
@@ -111,7 +111,7 @@ function* refusalOf(
   return ofToday.length >= MAX_ADDED_IN_A_DAY || same.length >= MAX_SAME_IN_A_DAY ? "too many" : undefined;
 }
 
-/** What is left of a removed address, to recognise it: its hash with the row's random bytes. */
+/** Returns the hash of an address with the row's random bytes. It stays after a removal, to recognise the address. */
 function traceOf(address: string, random: Uint8Array): string {
   return new CryptoHasher("sha256").update(random).update(address.toLowerCase()).digest("hex");
 }

@@ -8,7 +8,7 @@ import { addShop, hide, intakePurpose } from "./shops.ts";
 
 /** How many numbers of each table a shop can use up while it moves. */
 const NUMBERS_DURING_MOVE = 10_000_000;
-/** How many numbers of a table other connections can take while room for a shop is made. */
+/** How many numbers of a table other connections can take while `reserveNumbers` runs. */
 const NUMBERS_MEANWHILE = 1_000_000;
 
 export const givenUp = () =>
@@ -122,7 +122,7 @@ function taken(domain: string): SdsError {
   );
 }
 
-/** Takes numbers of a table that are never given to other rows. @returns the first of them */
+/** Reserves numbers of a table for the rows of one shop. @returns the first number */
 function* reserveNumbers(db: QuietDatabase, table: string, count: number): TransactionWork<number> {
   if (db.engine === "sqlite") {
     const last = yield* tx.get<{ seq: number }>(sql`SELECT seq FROM sqlite_sequence WHERE name = ${table}`);

@@ -5,7 +5,7 @@ import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-datab
 
 /** Rows in one transaction of `prune`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 500;
-/** The most entries that a search looks at in one step: milliseconds, in which SQLite blocks the program. */
+/** Maximum of entries scanned in one step. The scan takes milliseconds, during which SQLite blocks the program. */
 const SCANNED = 5_000;
 
 interface StoredEntry extends Omit<NumberedEntry, "before" | "after"> {
@@ -93,7 +93,7 @@ function newestFirst(entries: NumberedEntry[]): NumberedEntry[] {
 
 /**
  * Returns a database whose changes also write an entry, in the transaction of the change. A change that throws, changes
- * no row or returns false writes none. Each operation of a store must be one statement or one transaction.
+ * no row or returns false writes no entry. Each operation of a store must be one statement or one transaction.
  */
 export function withEntry(db: QuietDatabase, shopId: number, entry: AuditEntry): QuietDatabase {
   const audited = <T>(work: () => TransactionWork<T>, isChange: (result: T) => boolean) =>

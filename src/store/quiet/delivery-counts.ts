@@ -4,7 +4,7 @@ import type { AttemptFigures, DayCount, DeliveryCounts } from "../port/deliverie
 import { KINDS } from "./delivery-search.ts";
 import { type QuietDatabase, sql } from "./quiet-database.ts";
 
-/** The newest deliveries whose attempts `recentAttempts` reads: some milliseconds. */
+/** How many of the newest deliveries `recentAttempts` reads. This takes some milliseconds. */
 const RECENT = 1_000;
 
 interface TimedAttempt {
@@ -54,7 +54,7 @@ export function deliveryCounts(db: QuietDatabase): DeliveryCounts {
   };
 }
 
-/** Returns when the last attempt began that succeeded or failed; null without one. */
+/** Returns when the last successful or the last failed attempt began; null without one. */
 async function lastAt(
   db: QuietDatabase,
   shopId: number,

@@ -4,7 +4,7 @@ import { SUBJECT_CHARACTERS, type SubjectSearch, subjectOf } from "../../domain/
 import { type Delivery, type DeliveryFilter, type DeliveryPage, kindsOf } from "../port/deliveries.ts";
 import { either, type QuietDatabase, sql, tableOf } from "./quiet-database.ts";
 
-/** The most deliveries that a page looks at, in each range: milliseconds, in which SQLite blocks the program. */
+/** Maximum of deliveries scanned in each range of a page. A scan takes milliseconds, and SQLite blocks the program. */
 const SCANNED = 5_000;
 /** Numbers follow the time of queueing, but the clocks of nodes differ, and a clock may be set back. */
 const CLOCK_MARGIN_MS = 3_600_000;
@@ -48,11 +48,11 @@ interface LogRange {
   kind: DeliveryKind;
   index: "deliveries_of_shop" | "deliveries_dead" | "deliveries_due" | "deliveries_of_subject";
   condition: SQL;
-  /** Whether the condition leaves out deliveries that the index would find, so that a scan needs a limit. */
+  /** Further condition on the deliveries that the index finds. A scan with a filter needs a limit. */
   filter: SQL | undefined;
 }
 
-/** Numbers between which deliveries are searched, without these. `isNewer`: the lowest come first. */
+/** A range of delivery numbers, without both ends. With `isNewer`, the lowest numbers come first. */
 interface Between {
   low: number;
   high: number;
@@ -81,7 +81,7 @@ export async function searchDeliveries(
       return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
     }),
   );
-  // Each scan ends somewhere. Shows nothing beyond the nearest of these ends: the range that ended there may have more.
+  // A range may have more deliveries beyond the end of its scan. So the page stops at the nearest end.
   const end = parts
     .flat()
     .flatMap((part) => part.end ?? [])
@@ -136,7 +136,7 @@ async function betweenTimes(
   return { low: Math.max(low, first - 1), high: Math.min(high, end), isNewer };
 }
 
-/** Returns the first number after the deliveries queued before a time, by halving the numbers. */
+/** Returns the first number after the deliveries queued before a time, by binary search. */
 async function numberAt(db: QuietDatabase, shopId: number, kind: DeliveryKind, time: number): Promise<number> {
   const found = await db.get<{ number: number }>(
     sql`WITH RECURSIVE halves (number, step) AS (
@@ -211,7 +211,7 @@ async function hasFewWaiting(db: QuietDatabase, shopId: number, kind: DeliveryKi
   return (counted?.n ?? 0) <= SCANNED;
 }
 
-/** Reads one more delivery than the page has. @returns also the end of the scan, if it ended before the range */
+/** Reads one more delivery than the page has. @returns also where the scan ended, if it reached its limit */
 async function readRange(
   db: QuietDatabase,
   shopId: number,

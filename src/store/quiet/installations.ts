@@ -4,8 +4,8 @@ import { entryInsertion } from "./audit.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
 /**
- * Writes an installation into the audit list, before its connection is stored. New tokens of a connected shop are no
- * installation.
+ * Writes an installation into the audit list, before its connection is stored. New tokens of a connected shop are not
+ * an installation.
  */
 export function* noteInstallation(shopId: number, scopes: readonly string[], at: number): TransactionWork<void> {
   const connected = yield* tx.get(sql`SELECT 1 AS one FROM connections WHERE shop_id = ${shopId}`);

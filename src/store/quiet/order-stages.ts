@@ -87,8 +87,8 @@ function* addRows(
 }
 
 /**
- * Removes a shop's rows of stages below `before`, in steps. @param keyColumns columns of the table's key, without the
- * shop
+ * Removes a shop's rows of stages below `before`, in steps.
+ * @param keyColumns columns of the table's key, without the shop
  */
 async function removeRows(db: QuietDatabase, shopId: number, before: number, name: string, keyColumns: string) {
   const [table, key, limit] = [template.raw(name), template.raw(keyColumns), template.raw(String(ROWS_PER_STEP))];

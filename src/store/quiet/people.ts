@@ -27,9 +27,9 @@ interface PersonText {
 }
 
 /**
- * Makes the store. An export reads all deliveries, and in PostgreSQL all rows of the shop: exports are rare. SQLite
- * blocks the program meanwhile. So it finds the rows by its lists of each customer, and other work runs between two
- * exports.
+ * Makes the store. Exports are rare, so an export reads all deliveries, and in PostgreSQL all rows of the shop. In
+ * SQLite an export blocks the program. So it finds the rows by the lists of each customer, and other work runs before
+ * the next export.
  */
 export function personStore(db: QuietDatabase): PersonStore {
   const mutex = createKeyedMutex();
@@ -45,9 +45,9 @@ export function personStore(db: QuietDatabase): PersonStore {
 }
 
 /**
- * Returns a query for all texts that may be about a person. Without the customer's row it finds nothing. It is one
- * statement, so that all texts are from the same moment. It searches the JSON of rows for a field with its value. This
- * is safe, because quotes inside strings are escaped.
+ * Returns a query for all texts that may be about a person. Without the customer's row it finds nothing. One statement
+ * reads all texts from the same moment. Searching the JSON of rows for a field with its value is safe, because quotes
+ * inside strings are escaped.
  */
 function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
   const number = gid.slice(gid.lastIndexOf("/") + 1);

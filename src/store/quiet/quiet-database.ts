@@ -1,7 +1,7 @@
 import { type Placeholder, type SQL, sql as template } from "drizzle-orm";
 import type { Awaitable } from "../../lib/waits.ts";
 
-/** A value in a statement. In PostgreSQL null has no type: use it only where a column decides the type. */
+/** A value in a statement. In PostgreSQL null has no type: use null only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
 /** drizzle's template, which leaves out undefined and writes an array as a list. This type refuses both. */

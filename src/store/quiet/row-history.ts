@@ -38,7 +38,7 @@ export function rowHistoryStore(db: QuietDatabase): RowHistoryStore {
   };
 }
 
-/** Reads the events of a subject. The day comes before the subject in the key, so this looks into each stored day. */
+/** Reads the events of a subject. The day comes before the subject in the key, so this searches each stored day. */
 async function unsentOf(
   db: QuietDatabase,
   shopId: number,

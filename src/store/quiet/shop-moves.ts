@@ -23,7 +23,7 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
     write: (move, table, removed, added) =>
       db.transaction(function* () {
         const shop = yield* arriving(db, move);
-        // For the other rows of this transaction the shop is not hidden, because triggers refuse rows of a hidden shop.
+        // Shows the shop within this transaction, because triggers refuse rows of a hidden shop.
         const hidden = yield* tx.get<{ at: number }>(
           sql`SELECT removal_started_at AS at FROM shops WHERE id = ${shop.id}`,
         );
@@ -61,7 +61,7 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
 type Departures = Pick<ShopMoves, "begin" | "stop" | "sending" | "goOn" | "forget" | "leave">;
 
 function departures(db: QuietDatabase, read: ShopMoves["read"]): Departures {
-  /** Locks the row of a leaving shop, so that commits which found the shop have ended. */
+  /** Locks the row of a leaving shop. The lock waits for commits that found the shop. */
   function* leaving(move: string): TransactionWork<Move & { firstDomain: string; stop: string | null }> {
     const found = yield* tx.get<Move & { firstDomain: string; stop: string | null }>(
       sql`SELECT id, shops.domain, coalesce(shops.first_domain, shops.domain) AS "firstDomain", move, stop

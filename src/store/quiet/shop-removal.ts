@@ -94,7 +94,7 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
   );
   if (shop === undefined) return undefined;
   const { id, removalStartedAt } = shop;
-  // A move of the shop is given up.
+  // Gives up a move of the shop.
   const moves = yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id = ${id}`);
   if (removalStartedAt === null) yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);
   if (removalStartedAt === null || moves > 0) yield* emptyAtOnce(id);
@@ -128,7 +128,7 @@ function removeStep(db: QuietDatabase, { name, key, text, isKept }: LargeTable, 
     sqlite: template.raw(key === "number" ? "+shop_id" : "shop_id"),
     postgres: sql`shop_id`,
   });
-  // SQLite reads in the order of the key anyway. If it had an ORDER BY, it would sort all rows of the shop.
+  // SQLite reads in the order of the key anyway. With an ORDER BY, it would sort all rows of the shop.
   const order = either(db, { sqlite: sql``, postgres: sql`ORDER BY ${columns}` });
   const others = isKept === undefined ? sql`` : sql`AND NOT (${isKept(shopId)})`;
   return sql`DELETE FROM ${table} WHERE ${shopColumn} = ${shopId} AND (${columns}) IN (

@@ -33,7 +33,7 @@ export function totalsStore(db: QuietDatabase): TotalsStore {
   };
 }
 
-/** SQLite would sometimes choose an index of the whole log. */
+/** Names the index, because SQLite would sometimes choose an index of the whole log. */
 function deliveriesBy(db: QuietDatabase, index: "deliveries_due" | "deliveries_dead"): SQL {
   return either(db, { sqlite: sql`deliveries INDEXED BY ${template.raw(index)}`, postgres: sql`deliveries` });
 }
