@@ -27,7 +27,7 @@ export async function copyDifferences(
 ): Promise<number> {
   let written = 0;
   for (const moved of MOVED_TABLES) {
-    // Attempts are copied with their deliveries, because SQLite finds them only by these.
+    // Attempts are copied with their deliveries, because SQLite finds attempts only by their deliveries.
     if (moved.table.name === "attempts") continue;
     let limit = BATCH.rows;
     let after: MovedRow | undefined;

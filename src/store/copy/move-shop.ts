@@ -21,20 +21,20 @@ export interface MoveRequest {
   onStop: () => void;
 }
 
-/** A pass that wrote fewer rows is followed by the last one, for which the writes stop. */
+/** After a pass that wrote fewer rows, the writes stop for the last pass. */
 const FEW_ROWS = 1_000;
 /** A shop that changes faster than it is copied is stopped after this many passes. */
 const MAX_PASSES = 10;
-/** How often it is checked whether a delivery or a renewal of tokens has ended. */
+/** How often to check whether a delivery or a renewal of tokens has ended. */
 const POLL_MS = 100;
-/** A delivery that is being sent, and a renewal of tokens, end sooner. */
+/** Attempts of deliveries and renewals of tokens end sooner. */
 const MAX_WAIT_MS = 120_000;
 
 /**
- * Moves a shop to another database while it is served. Passes copy what differs, until little does. Then the writes of
- * the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. After an
- * interruption the same call goes on: before the activation the shop belongs to the source, after it to the target.
- * @returns false if the source has no such shop. After true, the rows in the source are to be removed (`removeShop`)
+ * Moves a shop to another database while it is served. Passes copy the differences until few are left. Then the writes
+ * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Before the
+ * activation the shop belongs to the source, and then to the target. After an interruption the same call continues.
+ * @returns false if the source has no such shop. After true, the caller removes the rows in the source (`removeShop`)
  * @throws SdsError `conflict` if the target has the shop, or another caller moves it; `failed`
  */
 export async function moveShop(request: MoveRequest): Promise<boolean> {
@@ -55,12 +55,12 @@ function nameOf({ epoch }: MoveStore): string {
   return Bun.SHA256.hash(epoch, "hex");
 }
 
-/** Makes room in the target. Forgets a move that the target refuses. */
+/** Adds the shop to the target. Forgets a move that the target refuses. */
 async function arrive({ source, target, now }: MoveRequest, departure: Departure): Promise<MovedShop> {
   try {
     return await target.moves.arrive(departure, now());
   } catch (thrown) {
-    // Another command may have made the room meanwhile.
+    // Another command may have added the shop meanwhile.
     if ((await target.moves.arrival(departure.move)) === undefined) await source.moves.forget(departure.move);
     throw thrown;
   }
@@ -103,7 +103,7 @@ async function stopAndActivate(request: MoveRequest, departure: Departure, shop:
   await goOn(request, move, stop, new SdsError("conflict", OTHER_COMMAND));
 }
 
-/** Lets the shop go on in the source, unless the target serves it. @throws SdsError `failed` in the first case */
+/** Lets the shop go on in the source, and throws. Returns only if the target serves the shop. @throws SdsError */
 async function goOn({ source, target }: MoveRequest, move: string, stop: string, cause: unknown): Promise<void> {
   const reason = messageOf(cause);
   try {
@@ -156,7 +156,7 @@ export async function abandonMove(request: Omit<MoveRequest, "target">): Promise
   return true;
 }
 
-/** Lets a shop go on in the source. It is stopped for a moment, so that no other caller can move it meanwhile. */
+/** Lets a shop go on in the source. Stops the shop first, so that no other caller can move it meanwhile. */
 async function keepHere(
   { source, now, random, sleep }: Omit<MoveRequest, "target">,
   move: string,

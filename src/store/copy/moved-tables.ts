@@ -2,7 +2,7 @@ import type { MovedRow, MovedValue } from "../port/shop-moves.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 
 /**
- * Tables whose rows stay behind. A load that runs begins again in the other database, so its staged orders are not
+ * Tables whose rows stay behind. An unfinished load begins again in the other database, so its staged orders are not
  * needed there. Sessions of the settings page end, because that database is behind another address.
  */
 const LEFT_BEHIND = [
@@ -17,7 +17,7 @@ const LEFT_BEHIND = [
   "shop_removals",
 ];
 
-/** Columns with numbers that the other database gives anew, and the table whose numbers they are. */
+/** Columns whose numbers the other database replaces, and the table that gives these numbers. */
 const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   deliveries: { number: "deliveries" },
   attempts: { delivery: "deliveries" },
@@ -27,30 +27,30 @@ const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   alert_notices: { number: "alert_notices", address: "alert_addresses" },
 };
 
-/** Columns that say what a process of this database does right now. They arrive as NULL. */
+/** Columns about the current work of a process. They arrive as NULL in the other database. */
 const LEFT_EMPTY: Readonly<Record<string, readonly string[]>> = {
   connections: ["renewing", "renewing_until"],
   syncs: ["run", "holder", "held_until", "progress"],
 };
 
-/** A table of which a move takes the rows of a shop. */
+/** A table from which a move takes the rows of a shop. */
 export interface MovedTable {
   table: CopiedTable;
   /** The column with the number of the shop. */
   shopColumn: "id" | "shop_id";
   /** Columns that sort and identify the rows of a shop. Empty if a shop has one row. */
   key: readonly string[];
-  /** Names the table of whose numbers a column is; undefined for other columns. */
+  /** Returns the table that gives the numbers in a column; undefined for other columns. */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
 }
 
-/** Tables whose numbers a shop gets anew. */
+/** Tables that give new numbers to the rows of a moved shop. */
 export const NUMBERED_TABLES = [...new Set(Object.values(RENUMBERED).flatMap((columns) => Object.values(columns)))];
 
 /**
- * The tables of a move, in the order in which they are read. The inbox comes before everything that its items change:
- * an item that is done in the meantime is done again in the other database.
+ * The tables of a move, in the order in which they are read. The inbox comes before all tables that its items change:
+ * an item that is processed meanwhile is processed again in the other database.
  */
 export const MOVED_TABLES: readonly MovedTable[] = COPIED_TABLES.filter(({ name }) => !LEFT_BEHIND.includes(name))
   .map(movedTable)

@@ -3,8 +3,8 @@ import { ADD_FAILURE, healthSigns } from "../engine/health-signs.ts";
 import type { AttemptResult } from "../port/deliveries.ts";
 
 /**
- * @returns a function that keeps the alerts of shops by recorded attempts, in the caller's transaction. A success of a
- *   shop that is well writes nothing.
+ * @returns a function that updates the alerts of shops from recorded attempts, in the caller's transaction. A success
+ *   writes nothing if the shop has no alert.
  */
 export function alertKeeper(db: Database): (recorded: readonly AttemptResult[], waits: readonly number[]) => void {
   const end = db.prepare(

@@ -77,8 +77,8 @@ function copyInto(draft: string, database: string): void {
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     if (checkVersion(db, database) === 0) throw noData(dirname(database));
-    // Everybody could read a file that SQLite makes. SQLite accepts an empty file, so this makes one for the owner
-    // only.
+    // Everybody could read a file that SQLite makes. SQLite accepts an empty file, so this makes one that only its
+    // owner can read.
     closeSync(openSync(draft, "wx", 0o600));
     db.query("VACUUM INTO ?").run(draft);
   } finally {
@@ -98,7 +98,7 @@ function publish(draft: string, target: string): void {
 
 const NOTE_WAIT_MS = 2_000;
 
-/** Notes when the last backup began, for `sds status`. The backup is good without the note, as on a full disk. */
+/** Notes when the last backup began, for `sds status`. This may fail, because the backup is good without the note. */
 function noteBackup(database: string, now: number): void {
   let db: Database | undefined;
   try {
@@ -109,7 +109,7 @@ function noteBackup(database: string, now: number): void {
       "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     ).run(LAST_BACKUP, String(now));
   } catch {
-    // The database of a very old version has no such table, or cannot be written.
+    // The disk may be full, or the database may be too old to have this table.
   } finally {
     db?.close();
   }

@@ -61,7 +61,7 @@ export function findDamage(folder: string): string | undefined {
  */
 function openForReading(path: string): Database {
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false });
-  // SQLite gives the log of another user to the owner of the database, if root opens it.
+  // As root, SQLite would give the log to the owner of the database.
   if (log !== undefined && log.uid !== statSync(path).uid)
     throw new SdsError("failed", `the log of ${path} belongs to another user than the database`);
   const hasIndex = existsSync(`${path}-shm`);

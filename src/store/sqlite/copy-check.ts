@@ -82,14 +82,14 @@ export interface BackupContent {
 }
 
 /**
- * Reads a whole backup, and writes nothing: also not beside it, so a read-only disk will do.
- * @throws SdsError `invalid` for a damaged file, or one that is no backup; `failed` for one of a newer sds
+ * Reads a whole backup. Writes nothing, not even beside the file, so the disk may be read-only.
+ * @throws SdsError `invalid` for a damaged file, or a file that is not a backup; `failed` for a backup of a newer sds
  */
 export function verifyBackup(file: string): BackupContent {
   checkHeader(file);
   let db: Database | undefined;
   try {
-    // Nobody writes to a backup. With a lock, SQLite would want to write beside it.
+    // Nobody writes to a backup, so it needs no lock. To lock it, SQLite would write beside the file.
     db = new Database(`${pathToFileURL(resolve(file)).href}?immutable=1`, READ_ONLY);
     const schema = checkContent(db, file, true);
     const count = (table: string) => db?.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0;

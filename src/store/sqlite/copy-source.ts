@@ -51,8 +51,7 @@ function openFolderAlone(folder: string, upgrade: UpgradeOptions): { db: Databas
 }
 
 /**
- * Opens a database for this process alone. Refuses it even if an older program has it open, which does not know the
- * folder's lock.
+ * Opens a database for this process alone. Also notices older programs, which do not know the folder's lock.
  * @throws SdsError `failed` if another process has the database open
  */
 export function openAlone(path: string, folder: string): Database {

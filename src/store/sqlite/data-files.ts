@@ -173,8 +173,8 @@ export function inUse(folder: string): SdsError {
 }
 
 /**
- * Renames the old database, then the restored one. Does nothing without a restored database. After a kill at any step
- * it can run again. Only a process that locks the folder may call it.
+ * Renames the old database, then the restored one. Does nothing without a restored database. Can run again after a kill
+ * at any step. Call this only while this process has the folder's lock exclusively.
  */
 export function finishRestore(database: string): void {
   const [folder, restored] = [dirname(database), restoredPath(database)];

@@ -47,7 +47,7 @@ export interface OpenOptions extends UpgradeOptions {
  *
  * Some statements in this folder write a parameter as `+?`. For a LIMIT, or an equality over several tables or rows,
  * SQLite 3.54 plans with the bound value. So it prepares the statement again for each new value. This takes 12 µs of a
- * page's 25 µs. A plus in front of the parameter prevents this. A test finds statements that need the plus.
+ * page's 25 µs. With a plus, SQLite does not plan with the value. A test finds statements that need the plus.
  * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
  *   that a different program or a newer version of this one wrote. The file stays unchanged.
  */

@@ -70,7 +70,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Makes searches for the queues that have something planned, and for those with due deliveries. */
+/** Makes searches for the queues with planned deliveries, and for the queues with due deliveries. */
 function queueFinder(db: Database) {
   // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
   // kind) > (?, ?)`, SQLite would read all deliveries of a queue.
@@ -89,7 +89,7 @@ function queueFinder(db: Database) {
       next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
     }
   }
-  // Costs what is due, however many shops have deliveries that are planned for later.
+  // The cost depends on the due deliveries, and not on deliveries that are planned for later.
   const queuesByTime = db.prepare<SendQueue & { read: number }, [number]>(
     `SELECT shop_id AS shopId, kind, count(*) AS read FROM (
        SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned
@@ -175,7 +175,7 @@ interface OutcomeCount extends SendQueue {
   lastAt: number;
 }
 
-/** By a text of queue, day and outcome. */
+/** Counts by a text of queue, day and outcome. */
 type OutcomeCounts = Map<string, OutcomeCount>;
 
 function countOutcome(counts: OutcomeCounts, { shopId, kind }: SendQueue, outcome: CountedOutcome, at: number): void {
@@ -189,7 +189,7 @@ function countOutcome(counts: OutcomeCounts, { shopId, kind }: SendQueue, outcom
   }
 }
 
-/** @returns a function that adds the counts of a transaction to the stored ones, in that transaction */
+/** @returns a function that adds counts to the stored counts, in the caller's transaction */
 function countAdder(db: Database): (counts: OutcomeCounts) => void {
   const add = db.prepare(
     `INSERT INTO delivery_counts (shop_id, kind, day, outcome, attempts, last_at) VALUES (?, ?, ?, ?, ?, ?)

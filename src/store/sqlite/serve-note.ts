@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 
 /**
- * Notes the process id of this `serve`, which the refusal of a second `serve` names. Removes a killed `serve`'s
- * address. Only the `serve` that has the folder's lock may call it. On a full disk `serve` goes on without the note.
+ * Notes the process id of this `serve`, which the refusal of a second `serve` names. Removes the address of a killed
+ * `serve`. Call this only while `serve` has the folder's lock. On a full disk `serve` goes on without the note.
  */
 export function noteServe(db: Database, processId: number): void {
   try {
@@ -15,7 +15,7 @@ export function noteServe(db: Database, processId: number): void {
       ).run(String(processId));
     }).immediate();
   } catch {
-    // The log says soon that the database cannot be written.
+    // A later check logs that the database cannot be written.
   }
 }
 

@@ -4,8 +4,8 @@ import { databasePath, hasDatabase } from "./data-files.ts";
 const MOST = 1_000;
 
 /**
- * Lists the shops of a data folder for completions: without an upgrade, and without a wait. A folder without data, or
- * with a database that cannot be read, has none.
+ * Lists the shops of a data folder for completions, without an upgrade or a wait. Returns an empty list if the folder
+ * has no data, or if the database cannot be read.
  */
 export function readShopDomains(folder: string): string[] {
   try {

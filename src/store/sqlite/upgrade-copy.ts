@@ -11,8 +11,8 @@ import { checkCopy, syncFile } from "./copy-check.ts";
 import { upgradeCopyPath } from "./data-files.ts";
 
 /**
- * Copies a database before this version upgrades it. The copy is checked and synced, and replaces one of an upgrade to
- * the same version.
+ * Copies a database before this version upgrades it. The copy is checked and synced. It replaces the copy of an earlier
+ * upgrade to this version.
  * @param db a connection that has locked the database for itself
  * @returns the path of the copy
  * @throws SdsError `failed`, with how to upgrade without a copy
