@@ -17,13 +17,13 @@ const CONNECTIONS = 2;
 const DEADLINE_MS = 4_000;
 const WAIT_MS = 3_000;
 
-/** Opens a database of a server only for reading: it runs SELECT alone. */
+/** Opens a database of a server only for reading: runs only SELECT. */
 export async function openPostgresCheckup(
   address: ServerAddress,
   sleep: (ms: number) => Promise<void>,
 ): Promise<OpenedCheckup> {
   const name = nameOf(address);
-  // As behind a pooler, because that works with any server.
+  // `isPooled` works with any server, also without a pooler.
   const options = {
     address,
     deadlineMs: DEADLINE_MS,

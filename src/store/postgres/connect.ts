@@ -21,7 +21,7 @@ export interface ConnectionOptions {
  * transaction and releases its locks. So other nodes respond within a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
-/** The limit in retries of a command: on a busy machine, it may not get a processor for half a second. */
+/** The longest limit, in retries of a command. On a busy machine a command may get no processor for half a second. */
 const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
@@ -82,7 +82,7 @@ export function beginText(deadlineMs: number, name: string): string {
   return ["BEGIN", ...settings].join("; ");
 }
 
-/** Returns the statement that doubles a transaction's limit of idle time, for each time it ran into the limit. */
+/** Returns the statement that sets the limit of idle time. @param idleEnds how often the transaction hit the limit */
 export function longerIdleText(idleEnds: number): string {
   const idleMs = Math.min(MAX_IDLE_MS * 2 ** idleEnds, MAX_RETRIED_IDLE_MS);
   return `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`;

@@ -16,12 +16,12 @@ interface PoolWaiter {
   reject: (reason: StoreError) => void;
 }
 
-/** The connections that writes leave to reads. */
+/** Number of connections that writes leave to reads. */
 const ONLY_FOR_READS = 3;
 
 /**
- * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand. Writes use
- * some connections less than reads, so that reads go on if all writes wait for something.
+ * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand. Writes may
+ * use fewer connections than reads, so that reads continue while writes wait.
  * @param count the most connections
  */
 export function createConnectionPool(connect: () => PooledConnection, count: number) {

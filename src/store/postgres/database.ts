@@ -37,8 +37,8 @@ export interface DatabaseOptions extends ConnectionOptions {
    */
   name?: string;
   /**
-   * Whether a transaction that the server ended because it was idle gets more idle time in its retries. Nodes do not:
-   * meanwhile other nodes wait for its locks.
+   * Whether retries of a transaction get more idle time after the server ended it for being idle. Nodes do not set
+   * this, because other nodes would wait for the transaction's locks.
    */
   isPatient?: boolean;
   /** Maximum of connections. */
@@ -62,7 +62,7 @@ const LONGEST_PAUSE_MS = 500;
  * read-only, which may last hours.
  */
 const DISCARD_PAUSE_MS = 1_000;
-/** Time limit of the question what commits wait for. */
+/** Time limit of the query for commits that wait for a standby. */
 const VISIT_DEADLINE_MS = 2_000;
 /** Matches statements that certainly only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
@@ -203,7 +203,7 @@ function createConnections(options: DatabaseOptions) {
       }
     },
 
-    /** As `retryWork`. After `close` nothing runs again. */
+    /** Like `retryWork`, but retries nothing after `close`. */
     retry: <T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean) =>
       retryWork(work, (thrown) => !isClosed && isSafeToRepeat(thrown), options),
 

@@ -26,16 +26,16 @@ export interface DueSearch<Q> {
 /** How many rows a search reads in the order of their times. */
 const MAX_READ = 1_000;
 /**
- * A search begins this long before the first row that the last search found: clocks of nodes differ, and a transaction
- * commits some time after it took its time. A row that is even older is found by the search of all times.
+ * A search begins this long before the first row that the last search found, because clocks of nodes differ, and a
+ * transaction commits some time after it read the clock. The search of all times finds older rows.
  */
 const WINDOW_MS = 60_000;
 /** How often all times are searched. */
 const WHOLE_SEARCH_MS = 60_000;
 
 /**
- * Searches due work by its time, so a search costs what is due, however many shops have work that is planned for later.
- * It passes over the index entries of rows that are done: beside an old snapshot, such as that of `pg_dump`, they stay.
+ * Searches due work by its time. So the cost depends on the due rows, and not on work that is planned for later. Skips
+ * old times, because index entries of finished rows stay while an old snapshot exists, such as that of `pg_dump`.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -81,7 +81,7 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
       ), found AS (SELECT shop_id, queue, min(at) AS at FROM rows GROUP BY shop_id, queue)
       SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS read
       FROM found JOIN shops ON shops.id = found.shop_id ORDER BY found.shop_id, found.queue`,
-    // One seek in the index for each queue that has something planned.
+    // One seek in the index for each queue with planned rows.
     byQueue: `WITH RECURSIVE planned AS (
         (${first("shop_id > 0")})
         UNION ALL

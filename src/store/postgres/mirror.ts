@@ -122,7 +122,7 @@ export async function applySubmissions(
   return results;
 }
 
-/** Locks the shops and plans a commit. `write` has the statements that are left. */
+/** Locks the shops and plans a commit. `write` gives the remaining statements to `last`. */
 async function planSubmissions(
   tx: Queries,
   submissions: readonly Submission[],
@@ -172,8 +172,8 @@ async function load(
 }
 
 /**
- * Writes planned changes. Sends all statements at once. Sorts them by shop: they lock deliveries, so all nodes must use
- * the same order.
+ * Writes planned changes. Sends all statements at once. The statements lock deliveries, so all nodes sort them by shop
+ * to keep one lock order.
  */
 async function write(
   tx: Writes,

@@ -54,8 +54,9 @@ export async function listLocations({ all }: Pick<Queries, "all">): Promise<Node
 }
 
 /**
- * Refuses a node whose master key is not that of the database: it cannot open secrets, and would seal others with a key
- * that nobody has. @throws SdsError `unavailable`
+ * Refuses a node whose master key is not the database's. The node could not open secrets, and would seal new secrets
+ * with a key that other nodes do not have.
+ * @throws SdsError `unavailable`
  */
 export async function checkKeyStays(queries: Queries, fingerprint: string): Promise<void> {
   if ((await readMeta(queries, "master_key")) === fingerprint) return;
@@ -82,7 +83,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id,
     },
 
     async beat() {
-      // A statement of its own: a lock on `meta` beside one on `nodes` could deadlock with an upgrade.
+      // A separate statement: locking both `meta` and `nodes` in one could deadlock with an upgrade.
       await checkKeyStays(beats, fingerprint);
       const alive = await beats.all<LiveNode>(
         `WITH own AS (
@@ -140,7 +141,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id,
  * Takes the partitions that are free: never leased, released, or leased by a node that has been silent for the time of
  * a lease. A beat renews all leases of its node. `until` is 0 for a released lease. Nodes of older versions renew
  * `until`, and take a partition after it.
- * @returns those that this node has now
+ * @returns the partitions that this node has now
  */
 async function take(db: Database, id: string, partitions: readonly number[], leaseMs: number): Promise<number[]> {
   const taken = await db.all<{ partition: number }>(

@@ -48,7 +48,7 @@ export interface PostgresOptions {
   serveProcess?: number;
   /** Called after an upgrade of the schema. */
   onUpgrade?: (upgrade: SchemaUpgrade) => void;
-  /** Called with what an upgrade does, here or in another program. */
+  /** Called with the progress of an upgrade, here or in another program. */
   onUpgradeStep?: ((text: string) => void) | undefined;
   /** How long to wait for another program that upgrades the database. Default: until it has ended. */
   upgradeWaitMs?: number | undefined;
@@ -179,7 +179,7 @@ function storeOf(
   };
 }
 
-/** Reads the figures of the database. The server's log and backups are not for its clients to see. */
+/** Reads the figures of the database. Clients cannot see the server's log and backups. */
 export async function figuresOf(queries: Queries): Promise<DatabaseFigures> {
   const size = await queries.get<{ bytes: number }>("SELECT pg_database_size(current_database())::float8 AS bytes");
   return { bytes: size?.bytes ?? 0, walBytes: null, lastBackupAt: null };

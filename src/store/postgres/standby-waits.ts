@@ -1,7 +1,7 @@
 import { StoreError } from "../port/store-error.ts";
 import type { Parameter } from "./queries.ts";
 
-/** If a write gets no answer for this long, the server is asked whether it waits for a standby. */
+/** If a write gets no answer for this long, the server is asked whether the write waits for a standby. */
 const SILENCE_MS = 1_000;
 
 /** Selects the named connections that wait for a standby, and cancels the wait of those that were given up. */
@@ -37,9 +37,10 @@ export function standbyMissing(): StoreError {
 }
 
 /**
- * Watches writes. While no synchronous standby answers, the server process of a commit waits for it, also after its
- * client has closed the connection. So processes would pile up until nobody could connect. Only a cancel ends the wait:
- * then the commit counts on the primary, but perhaps on no standby. So nobody may wait for its answer any more.
+ * Watches writes. While no synchronous standby answers, the server process of a commit waits for one, even after the
+ * client has closed the connection. Such processes would pile up until nobody could connect. Only a cancel ends the
+ * wait. Then the primary has the commit, but perhaps no standby has it. So a write is cancelled only after its caller
+ * has given up.
  * @param ask runs a statement on a connection of its own, in limited time
  * @param onStuck called when a write was found waiting
  */
@@ -59,7 +60,7 @@ export function createStandbyWaits(
     return [...watched].flatMap(([name, heardAt]) => (heardAt <= latest ? name : []));
   };
 
-  /** Asks about all writes without an answer. A visit that has not begun includes all that is added meanwhile. */
+  /** Asks about all writes without an answer. A planned visit also covers writes that are added before it begins. */
   function visit(): Promise<void> {
     if (isPlanned) return visits;
     isPlanned = true;

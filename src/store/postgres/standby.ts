@@ -46,9 +46,9 @@ const LATE_MS = 1_000;
 const BROKEN_MS = 5_000;
 
 /**
- * Opens a standby for reads. A page from it is used only if it shows the shop's state that the primary has, so readers
- * notice no difference. Otherwise the primary is asked.
- * @throws SdsError `failed` if the server is no standby of the database. One that does not answer is tried again later.
+ * Opens a standby for reads. Uses a page only if the page shows the shop's state on the primary, so readers notice no
+ * difference. Otherwise the primary is asked. A standby that does not answer is tried again later.
+ * @throws SdsError `failed` if the server is not a standby of the database
  */
 export async function openStandby(options: StandbyOptions, dependencies: Dependencies): Promise<Standby> {
   const { pages: primary, sleep } = dependencies;
@@ -77,7 +77,7 @@ export async function openStandby(options: StandbyOptions, dependencies: Depende
       const isSame = found?.changeCount === state.changeCount && found.branch === state.branch;
       return isSame ? found : undefined;
     } catch (thrown) {
-      // Busy: its connections are in use, or it cancelled the query to go on with its replication.
+      // Busy: all connections are in use, or the standby cancelled the query to continue the replication.
       const isBusy = thrown instanceof StoreError && thrown.reason === "busy";
       if (!isBusy) connection.noteFailure(thrown);
       return undefined;

@@ -15,7 +15,7 @@ import {
 type Statement = readonly [text: string, parameters: readonly Parameter[]];
 
 const COMMIT: Statement = ["COMMIT", []];
-/** The driver refuses no value of these types. It refuses symbols, and some objects. `undefined` it sends as NULL. */
+/** The driver sends every value of these types, `undefined` as NULL. It refuses symbols and some objects. */
 const SENT_TYPES = new Set<string>(["string", "number", "boolean", "undefined"]);
 
 /** One attempt to run a transaction. */
@@ -123,8 +123,8 @@ function reasonOf(thrown: unknown, failures: readonly unknown[]): unknown {
 }
 
 /**
- * Collects the statements that `write` gives. If the driver refused a value by itself, the server would not hear of the
- * statement, and would commit the others. So only values that the driver sends are taken.
+ * Collects the statements that `write` gives. Accepts only values that the driver sends: if the driver refused a value,
+ * the server would never receive the statement, and would commit the others.
  * @throws Error for a value of another type than `Parameter` allows
  */
 async function statementsOf(write: (last: Writes) => Promise<void>): Promise<Statement[]> {

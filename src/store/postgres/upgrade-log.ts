@@ -4,7 +4,7 @@ import { sqlState } from "./errors.ts";
 import { readMeta, writeMeta } from "./migrate.ts";
 import type { TransactionQueries } from "./transaction.ts";
 
-/** Row of `meta` during an upgrade: how far it is. */
+/** Row of `meta` with the progress of an upgrade. */
 const PROGRESS = "upgrade";
 /** How long a step may wait for a lock. Meanwhile other transactions wait behind the step. */
 const LOCK_MS = 250;
@@ -45,7 +45,7 @@ export async function readProgress(queries: Queries): Promise<UpgradeProgress | 
   return value === undefined ? undefined : (JSON.parse(value) as UpgradeProgress);
 }
 
-/** Makes the log of a step: it stores how far the step is, in the transactions of the step. */
+/** Makes the log of a step. The log stores the step's progress in the transactions of the step. */
 export function createStepLog(
   db: Database,
   { schema, index, isLast }: StepPosition,
@@ -82,7 +82,7 @@ export function createStepLog(
 
     /**
      * Locks the step, so that a program that lost the lock of upgrades does nothing twice.
-     * @returns how far the step is; undefined if it is done
+     * @returns the progress of the step; undefined if the step is done
      */
     async lockUnlessDone(tx: Queries): Promise<Pick<UpgradeProgress, "position" | "rows"> | undefined> {
       const row = await tx.get<{ value: string }>("SELECT value FROM meta WHERE name = 'schema' FOR UPDATE");

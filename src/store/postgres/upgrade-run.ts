@@ -5,7 +5,7 @@ import type { UpgradeStep } from "./upgrade-steps.ts";
 const BATCH_ROWS = 1_000;
 const POLL_MS = 200;
 
-/** Runs a step of an upgrade, or what is left to do after an interruption. */
+/** Runs a step of an upgrade, or the rest of the step after an interruption. */
 export async function runStep(step: UpgradeStep, log: StepLog): Promise<void> {
   if (step.kind === "index") return buildIndex(step.index, step.statement, log);
   if (step.kind === "backfill") return backfill(step.table, step.statement, log);
@@ -60,7 +60,7 @@ async function backfill(table: string, statement: string, log: StepLog): Promise
       });
       return false;
     });
-    // Others get the server for as long as the batch had it.
+    // Pauses for as long as the batch took, so that others get the server.
     await log.sleep(performance.now() - began);
   }
 }

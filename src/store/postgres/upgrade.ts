@@ -41,9 +41,9 @@ export async function migrate(db: Database, name: string, options: MigrateOption
 }
 
 /**
- * Upgrades, unless another program upgrades now. A waiting lock would be a snapshot, for which the other program's
- * CREATE INDEX CONCURRENTLY waits: so this asks again and again. The lock ends with its transaction, also after a kill
- * and behind a pooler.
+ * Upgrades, unless another program upgrades now. Never waits for the lock: a waiting statement holds a snapshot, and
+ * the other program's CREATE INDEX CONCURRENTLY would wait for the snapshot. The lock ends with its transaction, even
+ * after a kill and behind a pooler.
  */
 async function upgradeIfFirst(db: Database, name: string, options: MigrateOptions): Promise<boolean> {
   const { migrations = MIGRATIONS } = options;
@@ -51,7 +51,7 @@ async function upgradeIfFirst(db: Database, name: string, options: MigrateOption
     const got = await lock.get<{ got: boolean }>("SELECT pg_try_advisory_xact_lock($1::bigint) AS got", [UPGRADE_LOCK]);
     if (got?.got !== true) return false;
     await lock.script("SET LOCAL idle_in_transaction_session_timeout = 0");
-    // On the other connection, because a step may need the lock of a table that this transaction has read.
+    // Runs on the other connection: a step may need to lock a table, which a read in this transaction would prevent.
     const version = await checkVersion(db, name);
     if (version === 0) {
       for (const script of migrations) await lock.script(script);
