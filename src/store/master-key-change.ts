@@ -19,8 +19,8 @@ export interface KeyChange extends LoneOptions {
 }
 
 /**
- * Changes the master key. First the file gets both keys, then one transaction seals all secrets with the new one, then
- * the old one leaves the file. So after a kill at any step, the file has the key of the stored secrets.
+ * Changes the master key. First the file gets both keys. Then one transaction seals all secrets with the new key. Then
+ * the old key leaves the file. So after a kill at any step, the file has the key of the stored secrets.
  * @throws SdsError `failed` if another process uses the database, or the file lacks the key
  */
 export async function rotateMasterKey(change: KeyChange): Promise<void> {

@@ -311,9 +311,14 @@ describe("restore refuses, and changes nothing,", () => {
       "a copy with a trigger that sds did not make",
       changedBy("CREATE TRIGGER extra AFTER DELETE ON meta BEGIN DELETE FROM shops; END"),
       2,
-      "FILE is no copy that sds made: it has the trigger extra, which schema ",
+      "FILE is not a copy that sds made: it has the trigger extra, which schema ",
     ],
-    ["a copy without an index", changedBy("DROP INDEX orders_by_gid"), 2, "FILE is no copy that sds made: it lacks "],
+    [
+      "a copy without an index",
+      changedBy("DROP INDEX orders_by_gid"),
+      2,
+      "FILE is not a copy that sds made: it lacks ",
+    ],
     [
       "a copy that needs another master key",
       changedBy(otherKey),

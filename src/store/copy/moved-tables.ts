@@ -67,7 +67,7 @@ function movedTable(table: CopiedTable): MovedTable {
   return {
     table,
     shopColumn,
-    // Both engines have an index on these columns of deliveries, and SQLite has none on the number.
+    // For deliveries, both engines have an index on the kind and the number. SQLite has no index on the number alone.
     key: name === "deliveries" ? ["kind", ...key] : key,
     numbersOf: (column) => RENUMBERED[name]?.[column],
     isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,

@@ -29,9 +29,11 @@ export interface Uninstallation {
 }
 
 /**
- * What a warning is about: the version of the platform's answers or webhooks, an operation that asks for a field that
- * the platform no longer has, the domain that the shop has at the platform now, or a level of protected customer data
- * that the app may not read.
+ * What a warning is about:
+ * - `answers`, `webhooks`: the version of the platform's answers or webhooks
+ * - `operation`: an operation that asks for a field that the platform no longer has
+ * - `domain`: the domain that the shop has at the platform now
+ * - `level`: a level of protected customer data that the app may not read
  */
 export type WarningKind = "answers" | "webhooks" | `operation ${string}` | `domain ${string}` | `level ${1 | 2}`;
 

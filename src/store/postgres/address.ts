@@ -112,7 +112,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch (thrown) {
-    throw unusable("it has a % that begins no code", thrown);
+    throw unusable("it has a % that does not begin a code", thrown);
   }
 }
 

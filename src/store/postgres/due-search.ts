@@ -26,7 +26,7 @@ export interface DueSearch<Q> {
 /** How many rows a search reads in the order of their times. */
 const MAX_READ = 1_000;
 /**
- * A search begins this long before the first row that the last search found, because clocks of nodes differ, and a
+ * A search begins this long before the first row that the last search found. The clocks of nodes differ, and a
  * transaction commits some time after it read the clock. The search of all times finds older rows.
  */
 const WINDOW_MS = 60_000;

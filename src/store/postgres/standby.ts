@@ -187,6 +187,6 @@ async function openDatabase(
 function noStandby(name: string): SdsError {
   return new SdsError(
     "failed",
-    `${name} of SDS_DATABASE_READ_URL is no standby of the database: name a server that replicates it`,
+    `${name} of SDS_DATABASE_READ_URL is not a standby of the database: name a server that replicates it`,
   );
 }

@@ -26,7 +26,7 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
     return password === ""
       ? `${name} wants a password: put it into the database address, or into the file of PGPASSFILE`
       : `${name} refuses the user or the password of the database address: correct them`;
-  if (state.startsWith("28")) return `${name} lets nobody in with this user from this machine: ${said}`;
+  if (state.startsWith("28")) return `${name} refuses this user from this machine: ${said}`;
   if (state === "3D000") return `the server has no such database as ${name}: create it`;
   if (state === "42501" || state === "3F000") return lackedRight(name, said);
   if (state === "53300") return `${name} has too many connections already: raise max_connections of the server`;

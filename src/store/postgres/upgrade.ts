@@ -33,7 +33,7 @@ export async function migrate(db: Database, name: string, options: MigrateOption
     const progress = version === 0 ? undefined : await readProgress(db);
     const text = `another sds upgrades ${name}: ${progress?.text ?? "it begins"}`;
     if (performance.now() - began > waitMs)
-      throw new SdsError("unavailable", `${text}. Nodes of the version before go on. Try again later`);
+      throw new SdsError("unavailable", `${text}. Nodes of the previous version keep working. Try again later`);
     if (text !== reported) onStep?.(text);
     reported = text;
     await sleep(POLL_MS);

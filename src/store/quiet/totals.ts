@@ -106,8 +106,8 @@ async function countRows(slices: AsyncIterable<readonly unknown[]>): Promise<num
 
 /**
  * Reads rows in the order of an index, slice by slice, each in its own turn of the event loop. SQLite uses only the
- * first columns of a row comparison, so rows after a position are found in steps: first those that share all columns
- * but the last, then those that share fewer.
+ * first columns of a row comparison. So this finds the rows after a position in steps: first rows that share all
+ * columns but the last with the position, then rows that share fewer columns.
  */
 async function* walk<R extends object>(db: QuietDatabase, { from, condition, columns, selected }: IndexWalk) {
   const names = columns.map((name) => template.raw(name));

@@ -104,9 +104,9 @@ export function verifyBackup(file: string): BackupContent {
 /** @returns the schema's version. @throws SdsError; Error for a damaged page */
 function checkContent(db: Database, name: string, compareSchema: boolean): number {
   const version = checkVersion(db, name);
-  if (version === 0) throw invalid(`${name} is empty: it is no backup`);
+  if (version === 0) throw invalid(`${name} is empty, so it is not a backup`);
   const difference = compareSchema ? findDifference(db, version) : undefined;
-  if (difference !== undefined) throw invalid(`${name} is no copy that sds made: it ${difference}`);
+  if (difference !== undefined) throw invalid(`${name} is not a copy that sds made: it ${difference}`);
   const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
   if (problem !== "ok") throw new Error(problem);
   return version;
@@ -138,7 +138,7 @@ function findDifference(db: Database, version: number): string | undefined {
     const found = actual.get(key);
     if (found === undefined) return `lacks ${describe(entry)} of schema ${version}`;
     if (found.sql !== entry.sql || found.table !== entry.table)
-      return `has ${describe(entry)} otherwise than schema ${version}`;
+      return `has ${describe(entry)}, which differs from schema ${version}`;
   }
   return undefined;
 }

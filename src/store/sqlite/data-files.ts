@@ -197,8 +197,8 @@ export function finishRestore(database: string): void {
 }
 
 /**
- * Returns the name for the old database. It has the time of the restored file, so a process that finishes an
- * interrupted restore finds the same name for the log. If another database has the name, the file gets a later time.
+ * Returns the name for the old database, with the time of the restored file. So a process that finishes an interrupted
+ * restore finds the same name for the log. If another database has the name, the file gets a later time.
  */
 function replacedNow(database: string): string {
   const restored = restoredPath(database);

@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     expect(await countRows("/api/v1/customers")).toBe(2);
   });
 
-  test("are refused from a server that is no standby of the database", async () => {
+  test("are refused from a server that is not a standby of the database", async () => {
     const masterKeyFile = join(temporaryFolder(), "master.key");
     const [url, other] = [await emptyDatabase(), await emptyDatabase()];
     await testApp({ SDS_DATABASE_URL: other, SDS_MASTER_KEY_FILE: masterKeyFile });
@@ -158,7 +158,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
       SDS_DATABASE_READ_URL: other,
       SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key"),
     });
-    expect(starting).rejects.toThrow("of SDS_DATABASE_READ_URL is no standby of the database");
+    expect(starting).rejects.toThrow("of SDS_DATABASE_READ_URL is not a standby of the database");
     await starting.catch(() => undefined);
   });
 });

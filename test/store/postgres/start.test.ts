@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
       `the server has no such database as postgres://127.0.0.1:${url.port}/none: create it`,
     );
     expect(await refusal(at({ pathname: "template1" }))).toMatch(
-      /^postgres:\S+ lets nobody in with this user from this machine: no pg_hba.conf entry for host "127.0.0.1"/,
+      /^postgres:\S+ refuses this user from this machine: no pg_hba.conf entry for host "127.0.0.1"/,
     );
   });
 
