@@ -14,6 +14,8 @@ import { printJson, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 import { secretFileWarnings } from "./secret-files.ts";
 
+/** Prints a line for people. */
+type Report = (text: string) => void;
 type MoveFlags = JsonFlag & {
   to?: string;
   toFile?: string;
@@ -42,27 +44,20 @@ export function addMoveCommand(shop: SdsCommand): void {
 async function move(text: string, flags: MoveFlags, command: Command): Promise<void> {
   const { json, cancel = false, cancelLost = false, ...target } = flags;
   const domain = parseDomain(text);
+  const report: Report = json ? () => undefined : tell;
   if (cancelLost) {
     if (cancel || target.to !== undefined || target.toFile !== undefined)
       throw invalid("use --cancel-lost without --to and --cancel");
-    await abandonHere(command, domain);
+    await abandonHere(command, domain, report);
     if (json) printJson({ domain });
-    else tell(`The move of ${domain} is given up.`);
     return;
   }
   const there = targetOf(target, configOf(command));
   warn(secretFileWarnings(target.toFile));
   warn(secretFileWarnings(target.toKeyFile));
   const run = cancel ? cancelThere : moveThere;
-  const waitedMs = await withStore(command, (source) =>
-    withStoreOf<number | undefined>(there, false, (target) => run(source, target, domain)),
-  );
+  await withStore(command, (source) => withStoreOf(there, false, (target) => run(source, target, domain, report)));
   if (json) printJson({ domain });
-  else if (waitedMs === undefined) tell(`The move of ${domain} is given up. The shop is served here.`);
-  else {
-    tell(`Moved ${domain}. Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`);
-    tell("Send its readers, its posts and its platform webhooks to the service of the other database now.");
-  }
 }
 
 /** Returns the configuration with the other database in place of our own. @throws SdsError `invalid` */
@@ -77,8 +72,7 @@ function targetOf({ to, toFile, toKeyFile }: Omit<MoveFlags, "json">, config: Co
   return { ...config, database: { ...target, readUrl: null }, masterKeyFile: toKeyFile ?? config.masterKeyFile };
 }
 
-/** @returns how long the shop's writes waited, milliseconds */
-async function moveThere(source: Store, target: Store, domain: string): Promise<number> {
+async function moveThere(source: Store, target: Store, domain: string, report: Report): Promise<void> {
   const progress = createProgressBar(process.stderr);
   let stoppedAt = performance.now();
   const request = {
@@ -94,30 +88,36 @@ async function moveThere(source: Store, target: Store, domain: string): Promise<
   if (!isMoved && !(await source.moves.isAway(domain))) await findShop(source, domain);
   if (!isMoved && (await target.shops.find(domain)) === undefined)
     throw new SdsError("conflict", `${domain} has moved away from here before, and not to that database`);
-  await removeRest(source, domain);
-  return waitedMs;
+  report(`Moved ${domain}. Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`);
+  report("Send its readers, its posts and its platform webhooks to the service of the other database now.");
+  await removeRest(source, domain, report);
 }
 
-async function cancelThere(source: Store, target: Store, domain: string): Promise<undefined> {
+async function cancelThere(source: Store, target: Store, domain: string, report: Report): Promise<void> {
   if (!(await cancelMove({ ...requestFor(source, domain), target }))) {
     await findShop(source, domain);
     throw invalid(`no move of ${domain} has begun: there is nothing to cancel`);
   }
-  await removeRest(target, domain);
+  report(`The move of ${domain} is given up. The shop is served here.`);
+  await removeRest(target, domain, report);
 }
 
 /** Gives up a move whose other database is lost. Does not need that database. */
-async function abandonHere(command: Command, domain: string): Promise<void> {
+async function abandonHere(command: Command, domain: string, report: Report): Promise<void> {
   await withStore(command, async (here) => {
     if (!(await abandonMove(requestFor(here, domain))))
       throw invalid(`no move of ${domain} has begun: there is nothing to give up`);
-    await removeRest(here, domain);
+    report(`The move of ${domain} is given up.`);
+    await removeRest(here, domain, report);
   });
 }
 
 /** Removes what a move, also one that was killed, has left of a shop. */
-async function removeRest({ shops }: Store, domain: string): Promise<void> {
-  for (const shop of await shops.removing()) if (shop.domain === domain) await finishRemoval(shops, shop, sleep);
+async function removeRest({ shops }: Store, domain: string, report: Report): Promise<void> {
+  const rest = (await shops.removing()).find((shop) => shop.domain === domain);
+  if (rest === undefined) return;
+  report("Removing the copy that is left. A running `serve` does this too, so the command may be ended.");
+  await finishRemoval(shops, rest, sleep);
 }
 
 function requestFor(source: Store, domain: string): Omit<MoveRequest, "target"> {
