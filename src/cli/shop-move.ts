@@ -14,8 +14,6 @@ import { printJson, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 import { secretFileWarnings } from "./secret-files.ts";
 
-/** Prints a line for people. */
-type Report = (text: string) => void;
 type MoveFlags = JsonFlag & {
   to?: string;
   toFile?: string;
@@ -44,7 +42,7 @@ export function addMoveCommand(shop: SdsCommand): void {
 async function move(text: string, flags: MoveFlags, command: Command): Promise<void> {
   const { json, cancel = false, cancelLost = false, ...target } = flags;
   const domain = parseDomain(text);
-  const report: Report = json ? () => undefined : tell;
+  const report: typeof tell = json ? () => undefined : tell;
   if (cancelLost) {
     if (cancel || target.to !== undefined || target.toFile !== undefined)
       throw invalid("use --cancel-lost without --to and --cancel");
@@ -72,7 +70,7 @@ function targetOf({ to, toFile, toKeyFile }: Omit<MoveFlags, "json">, config: Co
   return { ...config, database: { ...target, readUrl: null }, masterKeyFile: toKeyFile ?? config.masterKeyFile };
 }
 
-async function moveThere(source: Store, target: Store, domain: string, report: Report): Promise<void> {
+async function moveThere(source: Store, target: Store, domain: string, report: typeof tell): Promise<void> {
   const progress = createProgressBar(process.stderr);
   let stoppedAt = performance.now();
   const request = {
@@ -93,7 +91,7 @@ async function moveThere(source: Store, target: Store, domain: string, report: R
   await removeRest(source, domain, report);
 }
 
-async function cancelThere(source: Store, target: Store, domain: string, report: Report): Promise<void> {
+async function cancelThere(source: Store, target: Store, domain: string, report: typeof tell): Promise<void> {
   if (!(await cancelMove({ ...requestFor(source, domain), target }))) {
     await findShop(source, domain);
     throw invalid(`no move of ${domain} has begun: there is nothing to cancel`);
@@ -103,7 +101,7 @@ async function cancelThere(source: Store, target: Store, domain: string, report:
 }
 
 /** Gives up a move whose other database is lost. Does not need that database. */
-async function abandonHere(command: Command, domain: string, report: Report): Promise<void> {
+async function abandonHere(command: Command, domain: string, report: typeof tell): Promise<void> {
   await withStore(command, async (here) => {
     if (!(await abandonMove(requestFor(here, domain))))
       throw invalid(`no move of ${domain} has begun: there is nothing to give up`);
@@ -113,7 +111,7 @@ async function abandonHere(command: Command, domain: string, report: Report): Pr
 }
 
 /** Removes what a move, also one that was killed, has left of a shop. */
-async function removeRest({ shops }: Store, domain: string, report: Report): Promise<void> {
+async function removeRest({ shops }: Store, domain: string, report: typeof tell): Promise<void> {
   const rest = (await shops.removing()).find((shop) => shop.domain === domain);
   if (rest === undefined) return;
   report("Removing the copy that is left. A running `serve` does this too, so the command may be ended.");
