@@ -77,9 +77,9 @@ async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<voi
     if (key.length > 0) await moves.read(departure.shop, table.name, { after: rows[0], upTo: rows[0] });
   }
   const styles = await moves.read(departure.shop, "widget_styles", {});
-  await moves.write("move_2", "widget_styles", [], styles);
-  await moves.write("move_2", "widget_styles", styles, []);
   await moves.arm("move_2", "stop_2");
+  await moves.write("move_2", "stop_2", "widget_styles", [], styles);
+  await moves.write("move_2", "stop_2", "widget_styles", styles, []);
   await moves.disarm("move_2", "stop_2");
   await moves.refuse("move_2");
   await moves.activate("move_2", "stop_2", { epoch, shopId: shop.id }, auditEntry(OPERATOR, START, "shop.moved"));

@@ -273,6 +273,40 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
     expect(delivered).toMatchObject({ status: "delivered", attempts: 2 });
   });
 
+  test("a command that was paused overwrites nothing that a later one has copied", async () => {
+    const { alpha, source, target } = await twoDatabases(from, to);
+    const rename = (firstName: string) => commit(source, alpha, [customer(60, { firstName })]);
+    const withMoves = (store: Store, more: Partial<ShopMoves>) => ({ ...store, moves: { ...store.moves, ...more } });
+    const dying = withMoves(source, { stop: () => Promise.reject(new Error("killed")) });
+    await rename("First");
+    await failures([moveShop(request({ source: dying, target }))]);
+
+    await rename("Second");
+    const [paused, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = withMoves(target, {
+      async write(...given) {
+        if (!given.includes("customers")) return target.moves.write(...given);
+        paused.resolve();
+        await resumed.promise;
+        await target.moves.write(...given);
+        throw new Error("killed");
+      },
+    });
+    const overtaken = failures([moveShop(request({ source, target: slow }))]);
+    await paused.promise;
+    await rename("Third");
+    const later = withMoves(target, {
+      async activate(...given) {
+        resumed.resolve();
+        await overtaken;
+        return target.moves.activate(...given);
+      },
+    });
+    expect(await moveShop(request({ source, target: later }))).toBe(true);
+    const { customers } = await contentOf(target, await found(target));
+    expect(JSON.stringify(customers)).toContain('\\"Third\\"');
+  });
+
   test("two commands at once move it once", async () => {
     const { alpha, ...stores } = await twoDatabases(from, to);
     const before = await contentOf(stores.source, alpha);

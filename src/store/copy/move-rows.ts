@@ -1,5 +1,4 @@
-import { SdsError } from "../../domain/error.ts";
-import type { MovedRange, MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
+import { type MovedRange, type MovedRow, type MovedShop, overtaken, type ShopMoves } from "../port/shop-moves.ts";
 import { StoreError } from "../port/store-error.ts";
 import { MOVED_TABLES, type MovedTable, valueIn } from "./moved-tables.ts";
 
@@ -9,7 +8,11 @@ export interface MoveSide {
   shop: MovedShop;
 }
 
-export const OTHER_COMMAND = "another command moves this shop now: wait until it ends";
+interface MoveTarget extends MoveSide {
+  move: string;
+  /** See `ShopMoves.arm`. */
+  stop: string;
+}
 
 /** The rows of a batch. After a large batch the next one has fewer. */
 const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
@@ -22,7 +25,7 @@ const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
  */
 export async function copyDifferences(
   source: MoveSide,
-  target: MoveSide & { move: string },
+  target: MoveTarget,
   onRows: (rows: number) => void,
 ): Promise<number> {
   let written = 0;
@@ -47,7 +50,7 @@ export async function copyDifferences(
 
 interface MovedBatch {
   source: MoveSide;
-  target: MoveSide & { move: string };
+  target: MoveTarget;
   moved: MovedTable;
   rows: readonly MovedRow[];
 }
@@ -62,8 +65,8 @@ async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange)
   const [kept, replaced] = [new Set(rows.map(keyOf)), new Set(added.map(keyOf))];
   const removed = stored.filter((row) => !kept.has(keyOf(row)) || replaced.has(keyOf(row)));
   if (added.length + removed.length === 0) return 0;
-  await target.moves.write(target.move, name, removed, added).catch((thrown: unknown) => {
-    if (thrown instanceof StoreError && thrown.reason === "conflict") throw new SdsError("conflict", OTHER_COMMAND);
+  await target.moves.write(target.move, target.stop, name, removed, added).catch((thrown: unknown) => {
+    if (thrown instanceof StoreError && thrown.reason === "conflict") throw overtaken();
     throw thrown;
   });
   return Math.max(added.length, removed.length);
@@ -72,7 +75,7 @@ async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange)
 /** Copies the attempts of deliveries that were copied. */
 async function copyAttempts(
   source: MoveSide,
-  target: MoveSide & { move: string },
+  target: MoveTarget,
   moved: MovedTable,
   rows: readonly MovedRow[],
 ): Promise<number> {

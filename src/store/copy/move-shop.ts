@@ -1,9 +1,9 @@
 import { type Actor, auditEntry } from "../../domain/audit.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { randomId } from "../../domain/ids.ts";
-import type { Departure, MovedShop } from "../port/shop-moves.ts";
+import { type Departure, type MovedShop, overtaken } from "../port/shop-moves.ts";
 import type { Store } from "../port/store.ts";
-import { copyDifferences, OTHER_COMMAND } from "./move-rows.ts";
+import { copyDifferences } from "./move-rows.ts";
 
 type MoveStore = Pick<Store, "moves" | "epoch">;
 
@@ -43,8 +43,10 @@ export async function moveShop(request: MoveRequest): Promise<boolean> {
   if (departure === undefined) return false;
   if ((await target.moves.arrival(departure.move)) !== "arrived") {
     const shop = await arrive(request, departure);
-    await copyWhileServed(request, departure, shop);
-    await stopAndActivate(request, departure, shop);
+    const stop = randomId("stop_", random);
+    await target.moves.arm(departure.move, stop);
+    await copyWhileServed(request, departure, { shop, stop });
+    await stopAndActivate(request, departure, { shop, stop });
   }
   await source.moves.leave(departure.move);
   return true;
@@ -66,16 +68,26 @@ async function arrive({ source, target, now }: MoveRequest, departure: Departure
   }
 }
 
-async function copyWhileServed(request: MoveRequest, departure: Departure, shop: MovedShop): Promise<void> {
-  for (let passes = 0; passes < MAX_PASSES; passes += 1)
-    if ((await copyPass(request, departure, shop)) < FEW_ROWS) return;
+/** The shop in the target, and the id that lets this call write its rows. */
+interface ArrivingShop {
+  shop: MovedShop;
+  stop: string;
 }
 
-function copyPass({ source, target, onRows }: MoveRequest, departure: Departure, shop: MovedShop): Promise<number> {
+async function copyWhileServed(request: MoveRequest, departure: Departure, arrival: ArrivingShop): Promise<void> {
+  for (let passes = 0; passes < MAX_PASSES; passes += 1)
+    if ((await copyPass(request, departure, arrival)) < FEW_ROWS) return;
+}
+
+function copyPass(
+  { source, target, onRows }: MoveRequest,
+  departure: Departure,
+  arrival: ArrivingShop,
+): Promise<number> {
   let rows = 0;
   return copyDifferences(
     { moves: source.moves, shop: departure.shop },
-    { moves: target.moves, shop, move: departure.move },
+    { moves: target.moves, move: departure.move, ...arrival },
     (read) => {
       rows += read;
       onRows(rows);
@@ -84,23 +96,23 @@ function copyPass({ source, target, onRows }: MoveRequest, departure: Departure,
 }
 
 /** Stops the shop, copies the rest and activates it. If that fails, the shop goes on in the source. */
-async function stopAndActivate(request: MoveRequest, departure: Departure, shop: MovedShop): Promise<void> {
-  const { source, target, now, random, actor, onStop } = request;
+async function stopAndActivate(request: MoveRequest, departure: Departure, arrival: ArrivingShop): Promise<void> {
+  const { source, target, now, actor, onStop } = request;
   const { move } = departure;
-  const stop = randomId("stop_", random);
+  const { stop } = arrival;
   try {
     await waitUntil(request, () => source.moves.stop(move, stop, now()));
     onStop();
     await target.moves.arm(move, stop);
     await waitUntil(request, async () => (await source.moves.sending(move, now())) === 0);
-    await copyPass(request, departure, shop);
+    await copyPass(request, departure, arrival);
     const origin = { epoch: source.epoch, shopId: departure.shop.id };
     if (await target.moves.activate(move, stop, origin, auditEntry(actor, now(), "shop.moved"))) return;
   } catch (thrown) {
     await goOn(request, move, stop, thrown);
     return;
   }
-  await goOn(request, move, stop, new SdsError("conflict", OTHER_COMMAND));
+  await goOn(request, move, stop, overtaken());
 }
 
 /** Lets the shop go on in the source, and throws. Returns only if the target serves the shop. @throws SdsError */
@@ -165,7 +177,7 @@ async function keepHere(
   const stop = randomId("stop_", random);
   await waitUntil({ now, sleep }, () => source.moves.stop(move, stop, now()));
   await refuse();
-  if (!(await source.moves.goOn(move, stop))) throw new SdsError("conflict", OTHER_COMMAND);
+  if (!(await source.moves.goOn(move, stop))) throw overtaken();
   await source.moves.forget(move);
 }
 

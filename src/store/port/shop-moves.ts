@@ -1,5 +1,9 @@
 import type { AuditEntry } from "../../domain/audit.ts";
+import { SdsError } from "../../domain/error.ts";
 import type { CheckpointOrigin } from "../../domain/pages/checkpoint.ts";
+
+/** The error of a caller that another caller has overtaken. */
+export const overtaken = () => new SdsError("conflict", "another command moves this shop now: wait until it ends");
 
 /** A value of a row on its way to another database. Bytes are hexadecimal digits, secrets are in the clear. */
 export type MovedValue = number | string | boolean | null;
@@ -76,7 +80,10 @@ export interface ShopMoves {
    * @throws SdsError `conflict` if this database has a shop of this domain, or another move of it
    */
   arrive(departure: Departure, now: number): Promise<MovedShop>;
-  /** Lets only this caller activate the shop. @throws SdsError `conflict` if the move was given up */
+  /**
+   * Lets only this caller write the shop's rows and activate the shop. Otherwise a caller that was paused could
+   * overwrite newer rows. @throws SdsError `conflict` if the move was given up
+   */
   arm(move: string, stop: string): Promise<void>;
   /** Undoes `arm`. @returns true if the shop was not activated */
   disarm(move: string, stop: string): Promise<boolean>;
@@ -88,8 +95,17 @@ export interface ShopMoves {
   activate(move: string, stop: string, origin: CheckpointOrigin, entry: AuditEntry): Promise<boolean>;
   /** Gives up an arriving shop, and marks it for removal. @returns false if it was activated before */
   refuse(move: string): Promise<boolean>;
-  /** Writes rows of an arriving shop, after removing those with the same keys. @throws SdsError `conflict` */
-  write(move: string, table: string, removed: readonly MovedRow[], added: readonly MovedRow[]): Promise<void>;
+  /**
+   * Writes rows of an arriving shop, after removing those with the same keys.
+   * @throws SdsError `conflict` if another caller was armed since, or the move was given up
+   */
+  write(
+    move: string,
+    stop: string,
+    table: string,
+    removed: readonly MovedRow[],
+    added: readonly MovedRow[],
+  ): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
   /** Finds a move of a shop that has not ended. @param domain the shop's domain in this database */

@@ -72,13 +72,13 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
 }
 
 /** Locks an arriving shop. @throws SdsError `conflict` if the move was given up, or has ended */
-export function* arriving(db: QuietDatabase, move: string): TransactionWork<MovedShop> {
-  const found = yield* tx.get<{ id: number; offsets: string }>(
-    sql`SELECT shop_id AS id, offsets FROM shop_moves WHERE move = ${move} AND state = 'arriving'
+export function* arriving(db: QuietDatabase, move: string): TransactionWork<MovedShop & { stop: string | null }> {
+  const found = yield* tx.get<{ id: number; offsets: string; stop: string | null }>(
+    sql`SELECT shop_id AS id, offsets, stop FROM shop_moves WHERE move = ${move} AND state = 'arriving'
       ${lockFor(db, "UPDATE")}`,
   );
   if (found === undefined) throw givenUp();
-  return { id: found.id, offsets: JSON.parse(found.offsets) as Record<string, number> };
+  return { ...found, offsets: JSON.parse(found.offsets) as Record<string, number> };
 }
 
 function* arrive(

@@ -3,7 +3,7 @@ import { SdsError } from "../../domain/error.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { NUMBERED_TABLES } from "../copy/moved-tables.ts";
 import type { Vault } from "../files/vault.ts";
-import type { NumberSpans, ShopMoves } from "../port/shop-moves.ts";
+import { type NumberSpans, overtaken, type ShopMoves } from "../port/shop-moves.ts";
 import { arrivals, arriving, givenUp } from "./arriving-shops.ts";
 import { movedRows } from "./moved-rows.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
@@ -20,9 +20,10 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
     ...arrivals(db, vault),
     read,
 
-    write: (move, table, removed, added) =>
+    write: (move, stop, table, removed, added) =>
       db.transaction(function* () {
         const shop = yield* arriving(db, move);
+        if (shop.stop !== stop) throw overtaken();
         // Shows the shop within this transaction, because triggers refuse rows of a hidden shop.
         const hidden = yield* tx.get<{ at: number }>(
           sql`SELECT removal_started_at AS at FROM shops WHERE id = ${shop.id}`,
