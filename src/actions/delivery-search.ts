@@ -65,7 +65,7 @@ export async function subjectsOf(
   rows: readonly FoundRow[],
 ): Promise<SubjectSearch[]> {
   const found = (await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)))).flat();
-  // A number may name a customer, its contract and an order of the contract: then one subject is found three times.
+  // A number may match a customer, its contract and an order of the contract. All three have one subject: keep it once.
   const whole = new Map(found.filter(({ order }) => order === undefined).map((each) => [each.subject, each]));
   return [...whole.values(), ...found.filter(({ subject, order }) => order !== undefined && !whole.has(subject))];
 }

@@ -7,7 +7,7 @@ const CHECK_INTERVAL_MS = 250;
 const BRAKE_MS = 2;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** How often a fetch is tried: for about a second, in which other requests end and free their descriptors. */
+/** How many times a fetch is tried. This takes about a second, in which other requests end and free descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 

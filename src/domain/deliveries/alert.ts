@@ -14,7 +14,7 @@ export interface Alert {
   cause: AlertCause;
   /** The first failure since the last success. */
   since: number;
-  /** Deliveries whose first attempt failed, or that died; 1 for a connection. */
+  /** Deliveries whose first attempt failed, or that died; always 1 for an alert about a connection. */
   failures: number;
   lastAt: number;
   /** Host of the endpoint; null for a connection and for workflow triggers. */

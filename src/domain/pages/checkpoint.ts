@@ -88,7 +88,7 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
   /** Returns the number of a genuine checkpoint if the database still has its change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // A move does not begin a branch. So a checkpoint of the former database may be of the present branch.
+    // A move to another database keeps the branch. So the former database may have issued checkpoints of this branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));

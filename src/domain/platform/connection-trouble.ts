@@ -34,7 +34,7 @@ const TEXTS: Record<string, TroubleText> = {
   },
 };
 
-/** Tells a merchant what the app was not approved for, by the kind of the connection's warning. */
+/** What to tell a merchant about a missing approval of the app, by the kind of the warning. */
 export const MISSING_APPROVALS: Record<string, TroubleText> = {
   "level 1": { what: "Shopify has not approved the app to read customers and orders.", todo: ASK_OPERATOR },
   "level 2": {

@@ -76,8 +76,8 @@ interface PreviewFrameProps {
 }
 
 /**
- * A frame for a document without a script. In the platform's admin, our script asks for the document, because the frame
- * itself has no ID token.
+ * A frame for a document without a script. In the platform's admin, the script of our page fetches the document,
+ * because a request of the frame itself has no ID token.
  */
 export function PreviewFrame({ name, title, from }: PreviewFrameProps) {
   const address = useAddress(from);

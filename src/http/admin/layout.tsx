@@ -97,9 +97,9 @@ export function respondPage(
 }
 
 /**
- * Responds with the document of a frame in our page.
+ * Responds with a document that our page shows in an inner frame.
  * @param html from `renderFrame`
- * @param around the frame of our page itself
+ * @param around the outer frame, which shows our page in the platform's admin; null without it
  */
 export function respondFrame(html: string, around: Frame | null): Response {
   const ancestors = around === null ? "" : ` ${shopOf(around)}${PLATFORM_ADMIN}`;

@@ -84,9 +84,9 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * The response that Bun sends before the program sees the request (docs/api.md, "Answers without a body"). Only
- * operations without another client error list it. If other operations listed it, generated clients would have to
- * expect client errors without a body.
+ * The response that Bun sends before the program sees the request (docs/api.md, "Answers without a body"). An operation
+ * lists this response only if it has no other client error. Otherwise generated clients would have to expect client
+ * errors without a body.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 

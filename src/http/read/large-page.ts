@@ -116,8 +116,8 @@ function partsOf(page: Bytes, signal: AbortSignal, timeoutMs: number, onEnd: () 
     },
     cancel: end,
   });
-  // If the client is gone already, Bun neither reads nor cancels the stream. Without this end, the timer would keep the
-  // page in memory.
+  // If the client is gone already, Bun neither reads nor cancels the stream. Without this call, the timer would keep
+  // the page in memory.
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
   return parts;

@@ -35,8 +35,9 @@ interface KnownWarnings {
 const KNOWN_FOR_MS = 3_600_000;
 
 /**
- * A warning about another version ends after this time without an answer of another version. The platform's servers may
- * change their version one after another. Then the versions alternate, and each change would be stored and logged.
+ * How long a warning about an unexpected version of the platform's API stays after the last such answer. While the
+ * platform's servers change their version one after another, the versions of the answers alternate. If the warning
+ * ended at once, each change would be stored and logged.
  */
 const VERSION_ENDS_AFTER_MS = 3_600_000;
 

@@ -87,7 +87,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
 
 /**
  * Returns the number of a contract's last cycle; infinity for a contract without an end.
- * @param mirrored their cycles count too: an app may set an end before them
+ * @param mirrored the orders so far, by cycle. No mirrored cycle is after the last one, whatever end an app has set
  */
 export function lastCycle(
   { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,

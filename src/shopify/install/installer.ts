@@ -55,9 +55,9 @@ interface Dependencies {
   isShared: boolean;
 }
 
-/** How long a view waits for its exchange. The merchant sees an empty frame meanwhile. */
+/** After this time a view answers that the shop is being connected. Until then the merchant sees an empty frame. */
 const VIEW_WAIT_MS = 5_000;
-/** How long a view waits for another process. Requesting and storing the tokens takes less time. */
+/** How long a view waits while another process exchanges its tokens. Requesting and storing tokens takes less time. */
 const EXCHANGE_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 5_000;
 /** Shorter than VIEW_WAIT_MS: after a kill, another process repeats the exchange while a view still waits. */
 const LEASE_MS = 4_000;

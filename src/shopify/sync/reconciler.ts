@@ -14,7 +14,7 @@ interface Dependencies extends ShopRunServices {
 const INTERVAL_MS = 3_600_000;
 /** The wait after a failed run. While the platform refuses the shop's connection, the wait is the interval. */
 const RETRY_WAIT_MS = 5 * 60_000;
-/** A run mostly waits for the platform. So 32 at a time, of one second each, are 115,000 shops in an hour. */
+/** A run takes about a second, mostly waiting for the platform. So 32 at a time reconcile 115,000 shops in an hour. */
 const MAX_CONCURRENT_SHOPS = 32;
 
 /**

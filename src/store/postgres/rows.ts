@@ -169,7 +169,7 @@ function upsert(table: MirrorTable): string {
   const arrays = columns.map((column, index) =>
     column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
   );
-  // A unique key. It does not need the sort date, which never changes.
+  // A unique index. The primary key also has the sort date, which never changes.
   const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
   const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
   return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})
