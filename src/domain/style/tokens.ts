@@ -107,8 +107,8 @@ export function isBlank({ type }: StyleToken): boolean {
  */
 export function readTokens(source: string, isScoped = false): StyleToken[] {
   checkCharacters(source);
-  // The added line end shows which token is still open at the end of the source. It makes an open string a bad token.
-  // It becomes a part of an open comment, url() or escape.
+  // The added line end shows which token is still open at the end of the source. An open string becomes a bad token. An
+  // open comment, url() or escape takes the line end in.
   const text = `${source}\n`;
   const tokens: StyleToken[] = [];
   tokenize(text, (type, start, end) => {
