@@ -15,7 +15,8 @@ const TABLE = /^CREATE TABLE (\w+)/gm;
 
 /**
  * Splits a migration into its steps. Lines begin steps: `-- step: transaction` and `-- step: backfill TABLE`. A file
- * begins with a transaction. Indexes of older tables are built after the transaction in which they stand.
+ * begins with a transaction. Indexes of older tables are built after the transaction in which they stand. A transaction
+ * should lock few tables: under load it hardly gets the locks of many tables at once.
  */
 export function stepsOf(migration: string): UpgradeStep[] {
   const newTables = new Set(Array.from(migration.matchAll(TABLE), ([, table]) => table));
