@@ -43,6 +43,9 @@ export function syncStore(db: QuietDatabase): SyncStore {
 
     async complete(shopId, kind, startedAt, changed, now) {
       await db.transaction(function* () {
+        // First the connection, as where a connection is stored: the other order could end in a deadlock.
+        if (kind === "full")
+          yield* tx.run(sql`UPDATE connections SET load_pending = false WHERE shop_id = ${shopId} AND load_pending`);
         yield* tx.run(
           sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)
             VALUES (${shopId}, ${kind}, ${startedAt ?? null}, ${changed}, ${now})
@@ -50,8 +53,6 @@ export function syncStore(db: QuietDatabase): SyncStore {
               last_started_at = coalesce(excluded.last_started_at, syncs.last_started_at),
               last_changed = excluded.last_changed, last_ended_at = excluded.last_ended_at`,
         );
-        if (kind !== "full") return;
-        yield* tx.run(sql`UPDATE connections SET load_pending = false WHERE shop_id = ${shopId} AND load_pending`);
       });
     },
 
