@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { finishRemoval } from "../actions/shop-removal.ts";
 import { type Config, readAddressFile, readCopyTarget } from "../config.ts";
-import { invalid, SdsError } from "../domain/error.ts";
+import { invalid } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { abandonMove, cancelMove, type MoveRequest, moveShop } from "../store/copy/move-shop.ts";
@@ -72,7 +72,7 @@ function targetOf({ to, toFile, toKeyFile }: Omit<MoveFlags, "json">, config: Co
 
 async function moveThere(source: Store, target: Store, domain: string, report: typeof tell): Promise<void> {
   const progress = createProgressBar(process.stderr);
-  let stoppedAt = performance.now();
+  let stoppedAt: number | undefined;
   const request = {
     ...requestFor(source, domain),
     target,
@@ -82,11 +82,10 @@ async function moveThere(source: Store, target: Store, domain: string, report: t
     },
   };
   const isMoved = await moveShop(request).finally(() => progress.end());
-  const waitedMs = isMoved ? performance.now() - stoppedAt : 0;
-  if (!isMoved && !(await source.moves.isAway(domain))) await findShop(source, domain);
-  if (!isMoved && (await target.shops.find(domain)) === undefined)
-    throw new SdsError("conflict", `${domain} has moved away from here before, and not to that database`);
-  report(`Moved ${domain}. Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`);
+  if (!isMoved) await findShop(source, domain);
+  const waitedMs = stoppedAt === undefined ? undefined : performance.now() - stoppedAt;
+  const waited = waitedMs === undefined ? "" : ` Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`;
+  report(`Moved ${domain}.${waited}`);
   report("Send its readers, its posts and its platform webhooks to the service of the other database now.");
   await removeRest(source, domain, report);
 }

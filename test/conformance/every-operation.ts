@@ -60,7 +60,7 @@ export async function everyOperation(store: Store): Promise<void> {
 
 /** Calls the operations of a move. The shop moves to its own database under another domain, and stays in the end. */
 async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<void> {
-  await moves.unfinished(shop.domain);
+  await moves.find(shop.domain);
   const departure = (await moves.begin(shop.domain, "move_1", "elsewhere")) as Departure;
   const { move, spans } = departure;
   const there = "delta.myshopify.com";

@@ -197,6 +197,12 @@ describe.each(PAIRS)("$pair: an interrupted move of a shop", ({ from, to }) => {
     await move(stores);
     expect(await source.shops.removing()).toEqual([]);
   });
+
+  test("that never began is not begun by cancelling it", async () => {
+    const { source, target } = await twoDatabases(from, to);
+    expect(await cancelMove(request({ source, target }))).toBe(false);
+    expect(await source.moves.find(DOMAIN)).toBeUndefined();
+  });
 });
 
 describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
@@ -353,6 +359,17 @@ describe.each(PAIRS)("$pair: a shop that has moved", ({ from, to }) => {
     expect(await target.shops.find(DOMAIN)).toEqual(other);
     expect(await moveShop(request({ source, target }, { domain: "nobody.myshopify.com" }))).toBe(false);
     expect(await moveShop(request({ source, target: source }, { domain })).catch(({ code }) => code)).toBe("conflict");
+  });
+
+  test("is found again by the same command, and only in the database that it moved to", async () => {
+    const stores = await twoDatabases(from, to);
+    await move(stores);
+    expect(await moveShop(request(stores))).toBe(true);
+    const third = await to.open();
+    await shopWithEvents(third.store, "alpha");
+    const [thrown] = await failures([moveShop(request({ source: stores.source, target: third.store }))]);
+    expect(thrown).toMatchObject({ code: "conflict" });
+    expect(await cancelMove(request(stores))).toBe(false);
   });
 
   test("may be added again where it was, and removed while it moves", async () => {

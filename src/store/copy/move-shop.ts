@@ -1,7 +1,7 @@
 import { type Actor, auditEntry } from "../../domain/audit.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { randomId } from "../../domain/ids.ts";
-import { type Departure, type MovedShop, overtaken } from "../port/shop-moves.ts";
+import { type Departure, type MovedShop, movesElsewhere, overtaken } from "../port/shop-moves.ts";
 import type { Store } from "../port/store.ts";
 import { copyDifferences } from "./move-rows.ts";
 
@@ -34,13 +34,14 @@ const MAX_WAIT_MS = 120_000;
  * Moves a shop to another database while it is served. Passes copy the differences until few are left. Then the writes
  * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Before the
  * activation the shop belongs to the source, and then to the target. After an interruption the same call continues.
- * @returns false if the source has no such shop. After true, the caller removes the rows in the source (`removeShop`)
- * @throws SdsError `conflict` if the target has the shop, or another caller moves it; `failed`
+ * @returns false if the source never had such a shop. After true, the caller removes the rows in the source
+ * @throws SdsError `conflict` if the target has another shop of this domain, the shop moves to another database, or
+ * another caller moves it; `failed`
  */
 export async function moveShop(request: MoveRequest): Promise<boolean> {
   const { source, target, domain, random } = request;
   const departure = await source.moves.begin(domain, randomId("move_", random), nameOf(target));
-  if (departure === undefined) return false;
+  if (departure === undefined) return hasMoved(request);
   if ((await target.moves.arrival(departure.move)) !== "arrived") {
     const shop = await arrive(request, departure);
     const stop = randomId("stop_", random);
@@ -50,6 +51,14 @@ export async function moveShop(request: MoveRequest): Promise<boolean> {
   }
   await source.moves.leave(departure.move);
   return true;
+}
+
+/** Whether a call before this one has moved the shop. @throws SdsError `conflict` if it moved to another database */
+async function hasMoved({ source, target, domain }: MoveRequest): Promise<boolean> {
+  const found = await source.moves.find(domain);
+  if (found?.state !== "moved") return false;
+  if ((await target.moves.arrival(found.move)) === "arrived") return true;
+  throw new SdsError("conflict", `${domain} has moved away from here before, and not to that database`);
 }
 
 /** Names a database without revealing its epoch. */
@@ -141,13 +150,12 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
  * @throws SdsError `conflict` if the target serves the shop already, or another caller moves it
  */
 export async function cancelMove(request: MoveRequest): Promise<boolean> {
-  const { source, target, domain, random } = request;
-  const newMove = randomId("move_", random);
-  const departure = await source.moves.begin(domain, newMove, nameOf(target));
-  if (departure?.move === newMove) await source.moves.forget(newMove);
-  if (departure === undefined || departure.move === newMove) return false;
-  await keepHere(request, departure.move, async () => {
-    if (await target.moves.refuse(departure.move)) return;
+  const { source, target, domain } = request;
+  const found = await source.moves.find(domain);
+  if (found?.state !== "leaving") return false;
+  if (found.target !== nameOf(target)) throw movesElsewhere(domain);
+  await keepHere(request, found.move, async () => {
+    if (await target.moves.refuse(found.move)) return;
     throw new SdsError("conflict", `${domain} has moved already: run the command without --cancel, which finishes it`);
   });
   return true;
@@ -161,10 +169,10 @@ export async function cancelMove(request: MoveRequest): Promise<boolean> {
  */
 export async function abandonMove(request: Omit<MoveRequest, "target">): Promise<boolean> {
   const { source, domain } = request;
-  const open = await source.moves.unfinished(domain);
-  if (open === undefined) return false;
-  if (open.isArriving) await source.moves.refuse(open.move);
-  else await keepHere(request, open.move, async () => undefined);
+  const found = await source.moves.find(domain);
+  if (found === undefined || found.state === "moved") return false;
+  if (found.state === "arriving") await source.moves.refuse(found.move);
+  else await keepHere(request, found.move, async () => undefined);
   return true;
 }
 

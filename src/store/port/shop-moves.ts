@@ -5,6 +5,13 @@ import type { CheckpointOrigin } from "../../domain/pages/checkpoint.ts";
 /** The error of a caller that another caller has overtaken. */
 export const overtaken = () => new SdsError("conflict", "another command moves this shop now: wait until it ends");
 
+/** The error of a command that names another target than the move that has begun. */
+export const movesElsewhere = (domain: string) =>
+  new SdsError(
+    "conflict",
+    `a move of ${domain} to another database has begun: finish it, or give it up with the same --to and --cancel`,
+  );
+
 /** A value of a row on its way to another database. Bytes are hexadecimal digits, secrets are in the clear. */
 export type MovedValue = number | string | boolean | null;
 
@@ -42,6 +49,15 @@ export interface Departure {
   spans: NumberSpans;
   /** The row of the shop itself. */
   row: MovedRow;
+}
+
+/** What a database knows of a move of a shop. */
+export interface ShopMove {
+  /** Names the move in both databases. */
+  move: string;
+  state: "leaving" | "arriving" | "moved";
+  /** Names the other database, for a shop that leaves or has moved away. */
+  target: string | null;
 }
 
 /**
@@ -108,8 +124,8 @@ export interface ShopMoves {
   ): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
-  /** Finds a move of a shop that has not ended. @param domain the shop's domain in this database */
-  unfinished(domain: string): Promise<{ move: string; isArriving: boolean } | undefined>;
+  /** Finds the move of a shop: one that has not ended, otherwise the one that took the shop away. */
+  find(domain: string): Promise<ShopMove | undefined>;
   /** Whether a shop of this domain moves right now, or has moved away. */
   isAway(domain: string): Promise<boolean>;
   /** Lists where the checkpoints of a shop were issued before it moved here. */

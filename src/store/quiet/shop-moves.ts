@@ -1,9 +1,8 @@
 import { sql as template } from "drizzle-orm";
-import { SdsError } from "../../domain/error.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { NUMBERED_TABLES } from "../copy/moved-tables.ts";
 import type { Vault } from "../files/vault.ts";
-import { type NumberSpans, overtaken, type ShopMoves } from "../port/shop-moves.ts";
+import { movesElsewhere, type NumberSpans, overtaken, type ShopMove, type ShopMoves } from "../port/shop-moves.ts";
 import { arrivals, arriving, givenUp } from "./arriving-shops.ts";
 import { movedRows } from "./moved-rows.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
@@ -33,12 +32,11 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
         yield* hide(shop.id, hidden?.at ?? 0);
       }),
 
-    async unfinished(domain) {
-      const found = await db.get<{ move: string; state: string }>(
-        sql`SELECT move, state FROM shop_moves JOIN shops ON id = shop_id
-          WHERE shops.domain = ${domain} AND state <> 'moved'`,
+    async find(domain) {
+      return db.get<ShopMove>(
+        sql`SELECT move, state, target FROM shop_moves LEFT JOIN shops ON id = shop_id
+          WHERE coalesce(shops.domain, shop_moves.domain) = ${domain} ORDER BY state = 'moved' LIMIT 1`,
       );
-      return found && { move: found.move, isArriving: found.state === "arriving" };
     },
 
     async isAway(domain) {
@@ -141,11 +139,7 @@ function* beginMove(
       ${either(db, { sqlite: sql``, postgres: sql`FOR UPDATE OF shops` })}`,
   );
   if (found === undefined) return undefined;
-  if (found.move !== null && found.target !== target)
-    throw new SdsError(
-      "conflict",
-      `a move of ${domain} to another database has begun: finish it, or give it up with the same --to and --cancel`,
-    );
+  if (found.move !== null && found.target !== target) throw movesElsewhere(domain);
   if (found.move !== null) return found;
   yield* tx.run(
     sql`INSERT INTO shop_moves (move, shop_id, state, domain, first_domain, target)
