@@ -202,7 +202,7 @@ class BodyBudget {
 
   /**
    * Picks the arrival that must end to make room for `arrival`: an arrival of the sender with the most bytes.
-   * @returns undefined if `arrival` made no progress, or if `arrival.sender` would then have the most bytes
+   * @returns undefined if `arrival` made no progress, or if with `bytes` more its own sender would have the most
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;

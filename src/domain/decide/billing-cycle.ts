@@ -214,8 +214,8 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
- * active again. If this is unknown, an order that becomes uncollectible gets false. So `openStatus` sees that the order
- * may go on with its contract.
+ * active again. Returns false for an order that becomes uncollectible while the plan is unknown: `openStatus` sees
+ * from this that the order may go on with its contract.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,

@@ -6,8 +6,8 @@ import { Code } from "./code.tsx";
 import { readCommand } from "./components.tsx";
 
 /**
- * A section without rows: what it will show, what to do next, and a sample. The sample is labelled, and has no links
- * and no data of the shop.
+ * Stands in for a section that has no rows yet. `children` say what it will show and what to do next. The sample below
+ * them is labelled. It has no links, and no data of the shop.
  */
 export function EmptySection({ id, children, sample }: { id: string; children: ComponentChildren; sample: Sample }) {
   return (

@@ -59,8 +59,9 @@ interface FiltersProps {
   label: string;
   tab: string;
   search: Search<string>;
-  /** The fields before and after the two days. */
+  /** The fields before the two fields of days. */
   fields: readonly SearchField[];
+  /** The fields after them. */
   lastFields?: readonly SearchField[];
 }
 

@@ -13,7 +13,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
   const own: Route[] = [
     { path: "/app/bounce", methods: { GET: door.bounce } },
     { path: "/app/lent/:id", methods: { GET: createLentHandler(dependencies) } },
-    // A redirect would lose the ID token of a document.
+    // The platform sends an ID token with its request for this document. A redirect would lose the token.
     { path: "/app", methods: { GET: pageRoute(site, showOverview) } },
     // The answer to other unknown paths may not be framed.
     { path: "/app/*", methods: { GET: pageRoute(site, refuseUnknown) } },

@@ -147,8 +147,8 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // A larger answer is kept only if the client has it already. If every page were kept, garbage collections would take
-  // a tenth of the time.
+  // A larger answer is kept only if the client has it already: for the next 304, without its body. If every page were
+  // kept, garbage collections would take a tenth of the processor time.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,
@@ -176,8 +176,8 @@ function cacheKeyOf(request: Request): string {
 }
 
 /**
- * Makes a stream for an answer in a later turn than its request. Bun sends the stream in two system calls. It would
- * send large bytes in dozens.
+ * Makes a stream of the bytes of an answer that comes in a later turn of the event loop than its request. Bun sends
+ * such a stream in two system calls, but a large byte array in dozens of calls.
  */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({

@@ -175,7 +175,7 @@ function readGranted(response: JsonResponse, now: () => number): Granted {
   const { scope, expires_in } = response.body ?? {};
   const scopes = typeof scope === "string" ? scope.split(",").filter(isScope) : [];
   if (tokens.refreshToken !== null) return { kind: "refresh", tokens, scopes };
-  // A token that cannot be refreshed is used until the platform refuses it. The next view then exchanges again.
+  // A token that cannot be refreshed is used until the platform refuses it. The next visit of the page gets a new one.
   return { kind: "token", tokens: expires_in === undefined ? { ...tokens, expiresAt: null } : tokens, scopes };
 }
 

@@ -107,7 +107,8 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  // Loads the readings before the orders. If another process stores both in between, the commit refuses this reading.
+  // Loads the stored readings before the orders. If another process stores newer ones of both in between, the commit
+  // refuses what is read here.
   const reads = await mirror.contractReads(shop, [contractGid]);
   const [contract, orders, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),

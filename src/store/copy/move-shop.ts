@@ -124,7 +124,7 @@ async function stopAndActivate(request: MoveRequest, departure: Departure, arriv
   await goOn(request, move, stop, overtaken());
 }
 
-/** Lets the shop go on in the source, and throws. Returns only if the target serves the shop. @throws SdsError */
+/** Lets the shop go on in the source, and throws SdsError. If the target already serves the shop, only returns. */
 async function goOn({ source, target }: MoveRequest, move: string, stop: string, cause: unknown): Promise<void> {
   const reason = messageOf(cause);
   try {

@@ -3,7 +3,7 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /** The table of this engine that has these columns. That table is copied first, and the key finds its rows. */
+  /** The larger table in which this engine keeps the columns. It is copied first, and `key` finds the rows in it. */
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ export function contractsRead(submissions: readonly Submission[], shopId: number
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Maximum of orders noted for a contract. A renewal has fewer. An order that is not noted is only read once more. */
+/** Maximum of orders noted for a contract. A renewal has fewer. An order beyond them is read again later. */
 const MAX_ORDERS = 8;
 
 /**

@@ -41,8 +41,8 @@ export interface SyncStore {
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
   /**
    * Lists the connected and loaded shops that are due, the longest due first. A shop is due if its mirror is complete
-   * only up to `until` or earlier, or if it was connected since. A future time was noted before the clock was set back,
-   * so it is ignored. Times in epoch milliseconds.
+   * only up to `until` or earlier, or if it was connected after the time up to which its mirror is complete. A stored
+   * time after `now` was noted before the clock was set back, so it is ignored. Times in epoch milliseconds.
    */
   unreconciled(until: number, now: number): Promise<ConnectedShop[]>;
   /** Lists the connected shops that were never loaded completely. */

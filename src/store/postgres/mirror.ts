@@ -122,7 +122,7 @@ export async function applySubmissions(
   return results;
 }
 
-/** Locks the shops and plans a commit. `write` gives the remaining statements to `last`. */
+/** Locks the shops and plans a commit. The returned `write` sends the planned statements by `last`. */
 async function planSubmissions(
   tx: Queries,
   submissions: readonly Submission[],

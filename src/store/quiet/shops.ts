@@ -21,7 +21,7 @@ const IS_SERVED = sql`removal_started_at IS NULL`;
 export const idByDomain: SQL = sql`(SELECT id FROM shops WHERE domain = ${parameter("text")}
   UNION ALL SELECT id FROM shops WHERE first_domain = ${parameter("text")} LIMIT 1)`;
 
-/** Returns the purpose to seal an intake secret for (see `Vault`). It stays when the shop is renamed. */
+/** Returns the purpose of a sealed intake secret (see `Vault`). A renaming of the shop does not change the purpose. */
 export const intakePurpose = (firstDomain: string) => `intake ${firstDomain}`;
 
 const removed = () => new SdsError("not_found", "the shop was removed");

@@ -71,7 +71,7 @@ export function showLog(kind: DeliveryKind): Handler {
 interface ShownLog extends DeliveryPage {
   /** Whether newer deliveries may come to this page. */
   isNewest: boolean;
-  /** Matching deliveries above the first one, counted up to COUNTED. */
+  /** How many matching deliveries came after the newest one shown, counted up to COUNTED. */
   added: number;
 }
 
