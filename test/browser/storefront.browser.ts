@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FrameLocator, Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
 import { subscription } from "../support/records.ts";
 import { type Settings, settingsPages } from "../support/settings-page.ts";
 
@@ -137,8 +138,7 @@ test.each([true, false])("a style is previewed, saved, refused and removed; scri
 });
 
 async function expectColor(frame: FrameLocator, selector: string, color: string): Promise<void> {
-  for (let tries = 0; tries < 50 && (await colorIn(frame, selector)) !== color; tries += 1) await Bun.sleep(100);
-  expect(await colorIn(frame, selector)).toBe(color);
+  await eventually(async () => (await colorIn(frame, selector)) === color);
 }
 
 test("the frame runs no script, sends no request and has no origin, even with CSS that nobody scoped", async () => {
