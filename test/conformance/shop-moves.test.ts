@@ -2,70 +2,25 @@ import { describe, expect, test } from "bun:test";
 import { hashKey } from "../../src/domain/key.ts";
 import { createCheckpoints } from "../../src/domain/pages/checkpoint.ts";
 import type { Shop } from "../../src/domain/shop.ts";
-import { abandonMove, cancelMove, type MoveRequest, moveShop } from "../../src/store/copy/move-shop.ts";
-import { columnsOf, MOVED_TABLES, type MovedTable } from "../../src/store/copy/moved-tables.ts";
+import { cancelMove, moveShop } from "../../src/store/copy/move-shop.ts";
 import type { MovedRow, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { OPERATOR } from "../support/actors.ts";
-import { randomBytes, START } from "../support/app.ts";
+import { START } from "../support/app.ts";
 import { customer, order } from "../support/records.ts";
 import { claim, dueShopIds, failed, record, succeeded } from "./delivery-fixtures.ts";
-import { type Engine, engines } from "./engines.ts";
-import { fillTables } from "./filled-tables.ts";
 import { apiKey, commit, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
-
-const PAIRS = engines().flatMap((from) => engines().map((to) => ({ from, to, pair: `${from.name} to ${to.name}` })));
-const DOMAIN = "alpha.myshopify.com";
-
-/** Opens two databases. The shop alpha is in the first one, each has another shop, and all have rows in every table. */
-async function twoDatabases(from: Engine, to: Engine) {
-  const [here, there] = [await from.open(), await to.open()];
-  const beta = await shopWithEvents(here.store, "beta");
-  await fillTables(here.store, beta);
-  const alpha = await shopWithEvents(here.store, "alpha");
-  await fillTables(here.store, alpha);
-  await fillTables(there.store, await shopWithEvents(there.store, "gamma"));
-  return { source: here.store, target: there.store, here, there, alpha, beta };
-}
-
-type Stores = Pick<MoveRequest, "source" | "target">;
-
-function request({ source, target }: Stores, more: Partial<MoveRequest> = {}): MoveRequest {
-  const silent = () => undefined;
-  return {
-    ...{ source, target, domain: DOMAIN, actor: OPERATOR, random: randomBytes },
-    ...{ now: () => START + 10_000, sleep: async () => undefined, onRows: silent, onStop: silent, ...more },
-  };
-}
-
-async function move(stores: { source: Store; target: Store }, more: Partial<MoveRequest> = {}): Promise<void> {
-  expect(await moveShop(request(stores, more))).toBe(true);
-  await removeShop(stores.source, DOMAIN);
-}
-
-/** Reads all rows of a shop as a move does, with numbers that begin at 0 in each table. */
-async function contentOf({ moves }: Store, { id }: Pick<Shop, "id">): Promise<Record<string, MovedRow[]>> {
-  const tables = await Promise.all(
-    MOVED_TABLES.map(async (moved) => [moved, await moves.read({ id, offsets: {} }, moved.table.name, {})] as const),
-  );
-  const first = new Map(tables.map(([moved, rows]) => [moved.table.name, Math.min(...rows.map(numberIn(moved)))]));
-  const plain = (moved: MovedTable, row: MovedRow) =>
-    columnsOf(moved).map((column, index) => {
-      const numbers = moved.numbersOf(column);
-      const value = row[index] ?? null;
-      return numbers === undefined || value === null ? value : Number(value) - (first.get(numbers) ?? 0);
-    });
-  return Object.fromEntries(tables.map(([moved, rows]) => [moved.table.name, rows.map((row) => plain(moved, row))]));
-}
-
-const numberIn = (moved: MovedTable) => (row: MovedRow) => Number(row[columnsOf(moved).indexOf("number")]);
-
-const found = async (store: Store) => (await store.shops.find(DOMAIN)) as Shop;
-
-/** The content of a moved shop, without what its move has added. */
-function beforeMove(content: Record<string, MovedRow[]>): Record<string, MovedRow[]> {
-  return { ...content, audit: content["audit"]?.slice(0, -1) ?? [], checkpoint_origins: [] };
-}
+import {
+  beforeMove,
+  contentOf,
+  DOMAIN,
+  found,
+  move,
+  PAIRS,
+  request,
+  servedBy,
+  twoDatabases,
+  withMoves,
+} from "./moving-shops.ts";
 
 describe.each(PAIRS)("$pair: moving a shop", ({ from, to }) => {
   test("takes every row of it along, and touches no other shop", async () => {
@@ -107,112 +62,13 @@ describe.each(PAIRS)("$pair: moving a shop", ({ from, to }) => {
   });
 });
 
-/** Fails at one call of an operation, before or after its effect, as a kill of the command does. */
-function killedAt(stores: Stores, call: number, when: "before" | "after"): Stores {
-  let calls = 0;
-  const killed = () => new Error("killed");
-  const dying = (moves: ShopMoves): ShopMoves =>
-    new Proxy(moves, {
-      get:
-        (all, name: keyof ShopMoves) =>
-        async (...given: unknown[]) => {
-          calls += 1;
-          if (calls > call || (calls === call && when === "before")) throw killed();
-          const answer = await (all[name] as (...given: unknown[]) => unknown)(...given);
-          if (calls === call) throw killed();
-          return answer;
-        },
-    });
-  const { source, target } = stores;
-  return { source: { ...source, moves: dying(source.moves) }, target: { ...target, moves: dying(target.moves) } };
-}
-
-async function servedBy(stores: { source: Store; target: Store }): Promise<string[]> {
-  const found = await Promise.all([stores.source, stores.target].map((store) => store.shops.find(DOMAIN)));
-  return ["source", "target"].filter((_, index) => found[index] !== undefined);
-}
-
-describe.each(PAIRS)("$pair: an interrupted move of a shop", ({ from, to }) => {
-  test.each(["before", "after"] as const)("is finished by the same command after a kill %s any step", async (when) => {
-    const { alpha, ...stores } = await twoDatabases(from, to);
-    const before = await contentOf(stores.source, alpha);
-    let isMoved = false;
-    for (let call = 1; !isMoved; call += 1) {
-      isMoved = await moveShop(request(killedAt(stores, call, when))).catch(() => false);
-      expect((await servedBy(stores)).length).toBeLessThan(2);
-    }
-    await removeShop(stores.source, DOMAIN);
-    expect(await servedBy(stores)).toEqual(["target"]);
-    const after = await contentOf(stores.target, await found(stores.target));
-    expect(beforeMove(after)).toEqual(before);
-    expect(after["audit"]).toHaveLength((before["audit"]?.length ?? 0) + 1);
-  });
-
-  test("lets the shop go on in its database if the target fails for good", async () => {
-    const { alpha, ...stores } = await twoDatabases(from, to);
-    const { source, target } = stores;
-    const broken = { ...target, moves: { ...target.moves, activate: () => Promise.reject(new Error("broken")) } };
-    const [thrown] = await failures([moveShop(request({ source, target: broken }))]);
-    expect(thrown).toMatchObject({
-      code: "failed",
-      message: "the shop did not move, and is served as before: broken",
-    });
-    expect(await servedBy(stores)).toEqual(["source"]);
-    expect(await commit(source, alpha, [customer(50)])).toMatchObject({ changed: 1 });
-    expect(await cancelMove(request(stores))).toBe(true);
-    await removeShop(target, DOMAIN);
-    expect(await cancelMove(request(stores))).toBe(false);
-    expect((await target.shops.list()).map(({ domain }) => domain)).toEqual(["gamma.myshopify.com"]);
-    await move(stores);
-    expect(await servedBy(stores)).toEqual(["target"]);
-  });
-
-  test("to a database that is lost is given up on either side", async () => {
-    const stores = await twoDatabases(from, to);
-    const { source, target } = stores;
-    const dying = { ...source, moves: { ...source.moves, sending: () => Promise.reject(new Error("killed")) } };
-    const lost = { ...target, moves: { ...target.moves, disarm: () => Promise.reject(new Error("lost")) } };
-    await failures([moveShop(request({ source: dying, target: lost }))]);
-    expect(await servedBy(stores)).toEqual([]);
-    for (const store of [target, source]) {
-      expect(await abandonMove(request({ source: store, target: store }))).toBe(true);
-      await removeShop(target, DOMAIN);
-      expect(await abandonMove(request({ source: store, target: store }))).toBe(false);
-    }
-    expect(await servedBy(stores)).toEqual(["source"]);
-    await move(stores);
-    expect(await servedBy(stores)).toEqual(["target"]);
-  });
-
-  test("that has ended cannot be cancelled", async () => {
-    const stores = await twoDatabases(from, to);
-    const { source, target } = stores;
-    const dying = { ...source, moves: { ...source.moves, leave: () => Promise.reject(new Error("killed")) } };
-    await failures([moveShop(request({ source: dying, target }))]);
-    const third = await to.open();
-    const elsewhere = request({ source, target: third.store });
-    for (const thrown of await failures([cancelMove(request(stores)), moveShop(elsewhere), cancelMove(elsewhere)]))
-      expect(thrown).toMatchObject({ code: "conflict" });
-    expect(await servedBy(stores)).toEqual(["target"]);
-    await move(stores);
-    expect(await source.shops.removing()).toEqual([]);
-  });
-
-  test("that never began is not begun by cancelling it", async () => {
-    const { source, target } = await twoDatabases(from, to);
-    expect(await cancelMove(request({ source, target }))).toBe(false);
-    expect(await source.moves.find(DOMAIN)).toBeUndefined();
-  });
-});
-
 describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
   test("what it takes in during the copy arrives too, and what it removes is removed", async () => {
     const { alpha, ...stores } = await twoDatabases(from, to);
     const { source, target } = stores;
     let isFirst = true;
     const { read } = source.moves;
-    const moves: ShopMoves = {
-      ...source.moves,
+    const moves: Partial<ShopMoves> = {
       async read(shop, table, range) {
         if (table === "orders" && isFirst) {
           isFirst = false;
@@ -223,7 +79,7 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
         return read(shop, table, range);
       },
     };
-    await moveShop(request({ source: { ...source, moves }, target }));
+    await moveShop(request({ source: withMoves(source, moves), target }));
     expect(isFirst).toBe(false);
     const shop = await found(target);
     const [left, arrived] = [await contentOf(source, alpha), await contentOf(target, shop)];
@@ -253,7 +109,7 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
       seen.push(await claim(source, alpha));
       return source.moves.sending(started, now);
     };
-    await moveShop(request({ source: { ...source, moves: { ...source.moves, sending } }, target }));
+    await moveShop(request({ source: withMoves(source, { sending }), target }));
     expect(seen).toEqual([0, [], true, true, [false], Array(4).fill("rejected"), false, []]);
     expect(await source.moves.isAway(DOMAIN)).toBe(true);
     expect(await target.moves.isAway(DOMAIN)).toBe(false);
@@ -282,7 +138,6 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
   test("a command that was paused overwrites nothing that a later one has copied", async () => {
     const { alpha, source, target } = await twoDatabases(from, to);
     const rename = (firstName: string) => commit(source, alpha, [customer(60, { firstName })]);
-    const withMoves = (store: Store, more: Partial<ShopMoves>) => ({ ...store, moves: { ...store.moves, ...more } });
     const dying = withMoves(source, { stop: () => Promise.reject(new Error("killed")) });
     await rename("First");
     await failures([moveShop(request({ source: dying, target }))]);
@@ -379,7 +234,7 @@ describe.each(PAIRS)("$pair: a shop that has moved", ({ from, to }) => {
     expect(await source.moves.isAway(DOMAIN)).toBe(false);
     const arm = () => Promise.reject(new Error("broken"));
     await removeShop(target, DOMAIN);
-    await failures([moveShop(request({ source, target: { ...target, moves: { ...target.moves, arm } } }))]);
+    await failures([moveShop(request({ source, target: withMoves(target, { arm }) }))]);
     expect(await removeShop(source, DOMAIN)).toBe(true);
     expect(await removeShop(target, DOMAIN)).toBe(true);
     expect(await servedBy({ source, target })).toEqual([]);
