@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { PAGES } from "../../src/http/docs/site.ts";
 import { eventually } from "../support/eventually.ts";
-import { CHECKED_VIEWS, glance, look } from "../support/looks.ts";
+import { glance, look, VIEWS } from "../support/looks.ts";
 import { Program } from "../support/program.ts";
 import { openContext, sharedBrowser, tabTo, watch } from "../support/settings-page.ts";
 
@@ -31,11 +31,11 @@ test("axe finds nothing wrong with any page, every page fits a narrow screen, an
   const found: string[] = [];
   for (const path of KINDS) {
     await page.goto(`${url}${path}`);
-    found.push(...(await look(page, nameOf(path), CHECKED_VIEWS)));
+    found.push(...(await look(page, nameOf(path))));
   }
   for (const [index, { path }] of PAGES.filter((each) => !KINDS.includes(each.path)).entries()) {
     await page.goto(`${url}${path}`);
-    const view = CHECKED_VIEWS[index % CHECKED_VIEWS.length];
+    const view = VIEWS[index % VIEWS.length];
     if (view !== undefined) found.push(...(await glance(page, nameOf(path), view)));
   }
   expect({ found, troubles }).toEqual({ found: [], troubles: [] });
