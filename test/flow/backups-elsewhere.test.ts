@@ -37,7 +37,7 @@ test("after Litestream's older file went through sds restore, readers are told t
   await server.stop();
 
   await program.json(["restore", file, "--yes"]);
-  // With as many changes as before, only the new epoch tells.
+  // Now the restored mirror has as many changes as before. Only the new epoch shows that they are other ones.
   for (const number of [3, 4, 5]) await importCustomer(program, number);
   const { url } = await program.serve();
   expect(await ask(url, key, later)).toMatchObject({ page: { error: { code: "bad_cursor", reason: "restored" } } });

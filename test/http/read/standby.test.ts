@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     await add(4);
     const [found] = await Promise.all([rows(), askServer(standby.url, "SELECT pg_wal_replay_resume()")]);
     expect(found).toEqual({ rows: 4, isOfStandby: true });
-    // It was in time, so it is asked at once the next time.
+    // The standby answered in time, so the program does not avoid it.
     expect(await rows()).toEqual({ rows: 4, isOfStandby: true });
   });
 

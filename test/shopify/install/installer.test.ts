@@ -182,7 +182,7 @@ test.skipIf(!hasPostgres())("a shop whose node was killed in an exchange heals w
   await eventually(() => refused >= 2);
   expect(all.platform.exchanges).toBe(0);
   clock.ms += 15_001;
-  // The view may have given up by the same clock. Then the next one heals.
+  // This view may give up, because the clock has moved for it too. The next view heals the shop.
   await opening;
   expect(await all.open()).toHaveProperty("shop");
   expect(all.platform.exchanges).toBe(1);
