@@ -3,11 +3,12 @@ import { hashKey } from "../../src/domain/key.ts";
 import { createCheckpoints } from "../../src/domain/pages/checkpoint.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { cancelMove, moveShop } from "../../src/store/copy/move-shop.ts";
-import type { MovedRow, ShopMoves } from "../../src/store/port/shop-moves.ts";
+import type { Departure, MovedRow, NumberSpans, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, order } from "../support/records.ts";
 import { claim, dueShopIds, failed, record, succeeded } from "./delivery-fixtures.ts";
+import { engines } from "./engines.ts";
 import { apiKey, commit, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 import {
   beforeMove,
@@ -178,6 +179,37 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
     expect(beforeMove(after)).toEqual(before);
   });
 });
+
+describe.each(engines())("$name: shops that arrive at once", (engine) => {
+  test("get numbers that no other shop has", async () => {
+    const [source, { store: target }] = [await engine.open(), await engine.open()];
+    const names = Array.from({ length: 8 }, (_, n) => `shop-${n}`);
+    const departures: Departure[] = [];
+    for (const name of names) {
+      const { domain } = await shopWithEvents(source.store, name);
+      const departure = await source.store.moves.begin(domain, `move_${name}`, "target");
+      if (departure !== undefined) departures.push(departure);
+    }
+    // Larger shops first, so that a later reservation could end below an earlier one.
+    const sizes = departures.map((departure, index) => ({ ...departure, spans: wider(departure.spans, 8 - index) }));
+    const arrived = await Promise.all(sizes.map((departure) => target.moves.arrive(departure, START)));
+    const ranges = arrived.map(({ offsets }, index) => {
+      const { low = 0, high = 0 } = sizes[index]?.spans["deliveries"] ?? {};
+      return { from: low + (offsets["deliveries"] ?? 0), to: high + (offsets["deliveries"] ?? 0) };
+    });
+    ranges.sort((a, b) => a.from - b.from);
+    for (const [index, { to }] of ranges.slice(0, -1).entries()) expect(ranges[index + 1]?.from).toBeGreaterThan(to);
+    const later = await shopWithEvents(target, "later");
+    const { spans } = (await target.moves.begin(later.domain, "move_later", "elsewhere")) as Departure;
+    expect(spans["deliveries"]?.low).toBeGreaterThan(ranges.at(-1)?.to ?? 0);
+  });
+});
+
+/** Makes a shop look as if other shops have these millions of rows between its own. */
+function wider(spans: NumberSpans, millions: number): NumberSpans {
+  const widened = Object.entries(spans).map(([table, { low, high }]) => [table, { low, high: high + millions * 1e6 }]);
+  return Object.fromEntries(widened);
+}
 
 describe.each(PAIRS)("$pair: a shop that has moved", ({ from, to }) => {
   test("keeps its checkpoints valid, also after it moved twice, and no other shop's", async () => {

@@ -6,8 +6,8 @@ import { entryInsertion } from "./audit.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, hide, intakePurpose } from "./shops.ts";
 
-/** How many numbers of each table a shop can use up while it moves. */
-const NUMBERS_DURING_MOVE = 10_000_000;
+/** How many numbers of each table all shops of the source together may use up while a shop moves. */
+const NUMBERS_DURING_MOVE = 1_000_000_000;
 /** How many numbers of a table other connections can take while `reserveNumbers` runs. */
 const NUMBERS_MEANWHILE = 1_000_000;
 
@@ -87,6 +87,8 @@ function* arrive(
   { move, row, spans }: Departure,
   now: number,
 ): TransactionWork<MovedShop> {
+  // Two shops that arrive at once would reserve the same numbers.
+  if (db.engine === "postgres") yield* tx.run(sql`LOCK TABLE shop_moves IN SHARE ROW EXCLUSIVE MODE`);
   const begun = yield* tx.get(sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'arriving'`);
   if (begun !== undefined) return yield* arriving(db, move);
   const text = (column: string) => String(valueIn(movedTableOf("shops"), row, column) ?? "");
