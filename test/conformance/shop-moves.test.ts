@@ -259,6 +259,18 @@ describe.each(PAIRS)("$pair: a shop that has moved", ({ from, to }) => {
     expect(await cancelMove(request(stores))).toBe(false);
   });
 
+  test("is refused by a database where another shop has one of its API keys", async () => {
+    const { alpha, source, target } = await twoDatabases(from, to);
+    const gamma = (await target.shops.find("gamma.myshopify.com")) as Shop;
+    await target.keys.add(gamma.id, apiKey("imported"), hashKey("imported"));
+    await source.keys.add(alpha.id, apiKey("of alpha"), hashKey("imported"));
+    expect(await failures([moveShop(request({ source, target }))])).toMatchObject([
+      { message: "a row of `api_keys` has the same key as a row of another shop in the other database" },
+    ]);
+    expect(await servedBy({ source, target })).toEqual(["source"]);
+    expect(await target.keys.find(hashKey("imported"))).toMatchObject({ shopId: gamma.id });
+  });
+
   test("may be added again where it was, and removed while it moves", async () => {
     const { source, target } = await twoDatabases(from, to);
     await move({ source, target });

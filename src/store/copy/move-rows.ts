@@ -1,4 +1,5 @@
-import { type MovedRange, type MovedRow, type MovedShop, overtaken, type ShopMoves } from "../port/shop-moves.ts";
+import { SdsError } from "../../domain/error.ts";
+import type { MovedRange, MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
 import { StoreError } from "../port/store-error.ts";
 import { MOVED_TABLES, type MovedTable, valueIn } from "./moved-tables.ts";
 
@@ -66,8 +67,9 @@ async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange)
   const removed = stored.filter((row) => !kept.has(keyOf(row)) || replaced.has(keyOf(row)));
   if (added.length + removed.length === 0) return 0;
   await target.moves.write(target.move, target.stop, name, removed, added).catch((thrown: unknown) => {
-    if (thrown instanceof StoreError && thrown.reason === "conflict") throw overtaken();
-    throw thrown;
+    if (!(thrown instanceof StoreError) || thrown.reason !== "conflict") throw thrown;
+    const message = `a row of \`${name}\` has the same key as a row of another shop in the other database`;
+    throw new SdsError("conflict", message, { cause: thrown });
   });
   return Math.max(added.length, removed.length);
 }
