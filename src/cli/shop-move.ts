@@ -54,7 +54,7 @@ async function move(text: string, flags: MoveFlags, command: Command): Promise<v
   warn(secretFileWarnings(target.toFile));
   warn(secretFileWarnings(target.toKeyFile));
   const run = cancel ? cancelThere : moveThere;
-  await withStore(command, (source) => withStoreOf(there, false, (target) => run(source, target, domain, report)));
+  await withStore(command, (source) => withStoreOf(there, true, (target) => run(source, target, domain, report)));
   if (json) printJson({ domain });
 }
 

@@ -245,7 +245,9 @@ describe.each(PAIRS)("$pair: a shop that has moved", ({ from, to }) => {
     expect(await source.shops.find(domain)).toBeDefined();
     expect(await target.shops.find(DOMAIN)).toEqual(other);
     expect(await moveShop(request({ source, target }, { domain: "nobody.myshopify.com" }))).toBe(false);
-    expect(await moveShop(request({ source, target: source }, { domain })).catch(({ code }) => code)).toBe("conflict");
+    const [same] = await failures([moveShop(request({ source, target: source }, { domain }))]);
+    expect(same).toMatchObject({ code: "conflict", message: expect.stringContaining("name another one") });
+    expect(await source.moves.find(domain)).toBeUndefined();
   });
 
   test("is found again by the same command, and only in the database that it moved to", async () => {

@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { failure, Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
@@ -60,6 +63,20 @@ test("a shop moves to another database while both are served: no record and no w
   expect(new Set(charged().map(({ json }) => JSON.stringify(json.data))).size).toBe(sent);
   expect(charged()).toHaveLength(sent);
   expect(await source.json<unknown[]>(["shop", "list"])).toEqual([]);
+});
+
+test("a move is refused where nothing is, and to its own database, and changes nothing", async () => {
+  const program = await Program.withShop(ENV);
+  const folder = join(temporaryFolder(), "none");
+  const missing = await program.run(["shop", "move", ALPHA, "--to", `sqlite:${folder}`]);
+  expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining(`there is no data in ${folder}`) });
+  expect(existsSync(folder)).toBe(false);
+  const own = (await program.databaseUrl()) ?? `sqlite:${program.data}`;
+  const keyFile = own.startsWith("sqlite") ? [] : ["--to-key-file", `${program.data}/master.key`];
+  expect(await program.run(["shop", "move", ALPHA, "--to", own, ...keyFile])).toEqual(
+    failure(1, "that is the database that the shop is to leave, or a copy of it: name another one"),
+  );
+  expect(await program.rows("shop_moves")).toEqual([]);
 });
 
 test("a move that is killed goes on with the same command, and is given up with --cancel", async () => {

@@ -35,11 +35,13 @@ const MAX_WAIT_MS = 120_000;
  * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Before the
  * activation the shop belongs to the source, and then to the target. After an interruption the same call continues.
  * @returns false if the source never had such a shop. After true, the caller removes the rows in the source
- * @throws SdsError `conflict` if the target has another shop of this domain, the shop moves to another database, or
- * another caller moves it; `failed`
+ * @throws SdsError `conflict` if the target is the source or has another shop of this domain, the shop moves to another
+ * database, or another caller moves it; `failed`
  */
 export async function moveShop(request: MoveRequest): Promise<boolean> {
   const { source, target, domain, random } = request;
+  if (nameOf(source) === nameOf(target))
+    throw new SdsError("conflict", "that is the database that the shop is to leave, or a copy of it: name another one");
   const departure = await source.moves.begin(domain, randomId("move_", random), nameOf(target));
   if (departure === undefined) return hasMoved(request);
   if ((await target.moves.arrival(departure.move)) !== "arrived") {

@@ -94,15 +94,15 @@ function* arrive(
   const text = (column: string) => String(valueIn(movedTableOf("shops"), row, column) ?? "");
   const domain = text("domain");
   const firstDomain = text("first_domain") || domain;
-  const other = yield* tx.get<{ domain: string }>(
-    sql`SELECT domain FROM shops WHERE domain IN (${domain}, ${firstDomain})
-      OR first_domain IN (${domain}, ${firstDomain}) LIMIT 1`,
+  const other = yield* tx.get<{ domain: string; state: string | null }>(
+    sql`SELECT shops.domain, state FROM shops LEFT JOIN shop_moves ON shop_id = id
+      WHERE shops.domain IN (${domain}, ${firstDomain}) OR shops.first_domain IN (${domain}, ${firstDomain}) LIMIT 1`,
   );
-  if (other !== undefined) throw taken(other.domain);
+  if (other !== undefined) throw taken(other.domain, other.state === "arriving");
   const sealed = vault.sealNow(text("intake_secret"), intakePurpose(firstDomain));
   const currency = text("currency");
   const shop = yield* addShop(db, { domain, plan: "free", currency }, sealed, now);
-  if (shop === undefined) throw taken(domain);
+  if (shop === undefined) throw taken(domain, false);
   yield* hide(shop.id, now);
   const offsets: Record<string, number> = {};
   for (const [table, { low, high }] of Object.entries(spans)) {
@@ -116,12 +116,12 @@ function* arrive(
   return { id: shop.id, offsets };
 }
 
-function taken(domain: string): SdsError {
-  return new SdsError(
-    "conflict",
-    `the other database has the shop ${domain} already, or a move of it that was not finished: remove it there with ` +
-      `\`sds shop remove ${domain} --yes\`, or name another database`,
-  );
+function taken(domain: string, isArriving: boolean): SdsError {
+  const message = isArriving
+    ? `the other database has an unfinished move of ${domain}: remove it there with ` +
+      `\`sds shop move ${domain} --cancel-lost\``
+    : `the other database has the shop ${domain} already: name another database`;
+  return new SdsError("conflict", message);
 }
 
 /** Reserves numbers of a table for the rows of one shop. @returns the first number */
