@@ -25,6 +25,8 @@ async function twoServices(receiver: Receiver) {
   return { source, target, key, secret, move: ["shop", "move", ALPHA, ...to, ...keyFile] };
 }
 
+const domainOf = (name: string) => `${name}.myshopify.com`;
+
 const headers = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
 test("a shop moves to another database while both are served: no record and no webhook is lost or sent twice", async () => {
@@ -77,6 +79,28 @@ test("a move is refused where nothing is, and to its own database, and changes n
     failure(1, "that is the database that the shop is to leave, or a copy of it: name another one"),
   );
   expect(await program.rows("shop_moves")).toEqual([]);
+});
+
+test("several shops move at once, and each has its rows and takes new ones", async () => {
+  const { source, target, move } = await twoServices(new Receiver());
+  const names = ["beta", "delta", "epsilon", "zeta"];
+  for (const name of names) {
+    await source.json(["shop", "add", domainOf(name)]);
+    const records = Array.from({ length: 300 }, (_, n) => JSON.stringify(customer(n + 1))).join("\n");
+    await source.run(["import", "-", "--shop", domainOf(name)], { stdin: records });
+  }
+  const moved = await Promise.all(
+    names.map((name) => source.run(move.map((word) => (word === ALPHA ? domainOf(name) : word)))),
+  );
+  expect(moved.map(({ status }) => status)).toEqual(names.map(() => 0));
+  for (const name of [...names, "gamma"])
+    expect(
+      await target.run(["webhook", "set", "--shop", domainOf(name), "--url", "https://a.example/", "--all-topics"]),
+    ).toMatchObject({ status: 0 });
+  for (const name of [...names, "gamma", ...names])
+    expect(await target.run(["webhook", "test", "--shop", domainOf(name)])).toMatchObject({ status: 0 });
+  expect(await target.rows("customers")).toHaveLength(4 * 300);
+  expect(await source.json(["shop", "list"])).toMatchObject([{ domain: ALPHA }]);
 });
 
 test("a move that is killed goes on with the same command, and is given up with --cancel", async () => {
