@@ -36,8 +36,8 @@ export interface ConcurrencyLimiter {
  */
 const BEGIN_TOGETHER = 32;
 /**
- * Quick endpoints leave one of 16 slots to every other pace, even if they have deliveries for all slots. When they get
- * their first slots, they leave slots to untried endpoints; later, to recovering and slow endpoints.
+ * Even if quick endpoints have deliveries for all slots, they leave one of 16 to every other pace. Each quick endpoint
+ * first gets one slot: this leaves slots to untried endpoints. Its further slots leave some to the two other paces.
  */
 const ENSURED_PART = 16;
 

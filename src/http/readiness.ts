@@ -33,7 +33,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
-  /** The reason that was logged last. Unset for a lost connection, because the outage log reports the end of that. */
+  /** The reason that was logged last. A lost connection is not noted here: the outage log also reports its end. */
   let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {

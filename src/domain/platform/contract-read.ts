@@ -62,7 +62,7 @@ export interface ContractCurrency {
   ratedAt: number | null;
 }
 
-/** Returns the value with the newer order's rate; `next` if the times are equal or the currencies differ. */
+/** Returns the value whose rate is of the newer order. Returns `next` for equal times, or for another currency. */
 export function newerCurrency(
   next: ContractCurrency | null,
   before: ContractCurrency | null | undefined,

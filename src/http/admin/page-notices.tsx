@@ -66,7 +66,7 @@ function NoticeBox({ text, tone, newKey, copy }: Notice) {
   );
 }
 
-/** Shown on pages without the load in their content. This notice is not kept current. */
+/** Says on all pages that do not show the load themselves that it is under way. An open page does not update it. */
 function LoadNotice({ load }: { load: UnfinishedLoad }) {
   return (
     <div id="load-notice" class="notice plain">

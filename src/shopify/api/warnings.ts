@@ -11,7 +11,7 @@ export interface ConnectionWarnings {
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
   /** Notes that the app has no approval for protected customer data of a level. Never rejects. */
   noteMissingLevel(shop: ShopAddress, level: DataLevel): Promise<void>;
-  /** Notes the shop's domain at the platform. If the shop has this domain here too, ends warnings about others. */
+  /** Notes the shop's domain at the platform. If it is the shop's domain here, ends warnings about other domains. */
   noteDomain(shop: ShopAddress, domain: string): Promise<void>;
   /** Notes the version that the platform names in a header; null without the header. Never rejects. */
   noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;

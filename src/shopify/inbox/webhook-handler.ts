@@ -172,7 +172,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_customer":
     case "merge_customers":
       if (!(await isConnected(services, shop))) {
-        // A complete reconciliation may have left the object to this item. Then no later run finds its change.
+        // A reconciliation may have ended without this object, because this item reads it. Later runs do not find it.
         if (hasFailed) throw new PlatformError("unauthorized", NOT_CONNECTED, { needsMerchant: true });
         // The load or the reconciliation after the next connection finds the change.
         return log.info("a platform webhook was not used, because the shop is not connected", fields);

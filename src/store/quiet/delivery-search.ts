@@ -81,7 +81,7 @@ export async function searchDeliveries(
       return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
     }),
   );
-  // A range may have more deliveries beyond the end of its scan. So the page stops at the nearest end.
+  // Each scan of a range may have stopped before the end of the range. So the page stops where the first scan stopped.
   const end = parts
     .flat()
     .flatMap((part) => part.end ?? [])
