@@ -1,0 +1,81 @@
+import { afterAll, beforeAll } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, FrameLocator, Page } from "playwright-core";
+import { temporaryFolder } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
+import { StandIn } from "./platform/stand-in.ts";
+import { APP_ORIGIN, PlatformAdmin } from "./platform-admin.ts";
+import { Program } from "./program.ts";
+import { openContext } from "./settings-page.ts";
+
+const SECRET = "the-app-client-secret";
+export const SHOP = "alpha.myshopify.com";
+
+/** The settings page in the platform's admin. */
+export interface EmbeddedPage {
+  platform: StandIn;
+  /** Where the program listens. */
+  url: string;
+  sds: Program;
+  page: Page;
+  /** Things that the page must never do, such as violations of its policy. */
+  troubles: string[];
+  open(path?: string): Promise<void>;
+  frame: FrameLocator;
+}
+
+/** Starts a browser for the tests of a file. */
+export function embeddedPages() {
+  /** Where the program of the current test listens. */
+  let program = "";
+  const admin = new PlatformAdmin({ program: () => program, clientId: "client", clientSecret: SECRET });
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await admin.launch();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await admin.stop();
+  });
+
+  /** Makes a shop at the platform that the program does not know. */
+  async function embedded(env: Record<string, string> = {}): Promise<EmbeddedPage> {
+    const platform = await StandIn.start({ clientSecret: SECRET });
+    afterTest(() => platform.stop());
+    platform.addShop(SHOP);
+    const secretFile = join(temporaryFolder(), "secret");
+    writeFileSync(secretFile, SECRET, { mode: 0o600 });
+    const sds = new Program(undefined, {
+      SDS_EGRESS_ALLOW: "127.0.0.0/8",
+      SDS_PLATFORM_URL: platform.url,
+      SDS_PLATFORM_CLIENT_ID: "client",
+      SDS_PLATFORM_SECRET_FILE: secretFile,
+      SDS_PUBLIC_URL: APP_ORIGIN,
+      ...env,
+    });
+    program = (await sds.serve()).url;
+    const context = await openContext(browser, { ignoreHTTPSErrors: true });
+    const page = await context.newPage();
+    const troubles: string[] = [];
+    page.on("console", (message) => {
+      const isAnswer = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
+      if (["error", "warning"].includes(message.type()) && !isAnswer) troubles.push(message.text());
+    });
+    page.on("pageerror", (error) => troubles.push(String(error)));
+    const open = async (path?: string) => void (await page.goto(admin.addressOf(SHOP, path)));
+    return { platform, url: program, sds, page, troubles, open, frame: page.frameLocator("iframe") };
+  }
+
+  return { admin, embedded };
+}
+
+export const home = (frame: FrameLocator) => frame.getByRole("heading", { name: "Overview", exact: true });
+export const keys = (frame: FrameLocator) => frame.getByRole("heading", { name: "API keys", exact: true });
+
+/** Where the frame is, and the parameters that App Bridge needs there. */
+export function placeOf(page: Page): { path: string; shop: string | null; hasToken: boolean } {
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  const { pathname, searchParams } = new URL(inner?.url() ?? "");
+  return { path: pathname, shop: searchParams.get("shop"), hasToken: searchParams.has("id_token") };
+}
