@@ -33,7 +33,7 @@ export interface DeliveryDecision {
 /**
  * Lists what was sent about a contract, an order or a customer, and why other events were not. Oldest first.
  * @param typed a gid, an internal id, or a number
- * @param since entries before this time were removed, epoch milliseconds
+ * @param since epoch milliseconds: entries from before this time are no longer stored
  * @throws SdsError `invalid` for a text that is no id, `not_found` if the shop has no such row
  */
 export async function explainDeliveries(

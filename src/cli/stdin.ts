@@ -1,7 +1,11 @@
 import { invalid } from "../domain/error.ts";
 import { safeMessage } from "./print.ts";
 
-/** Asks, unless `yes` is set. @param what the action, without a full stop @throws SdsError `invalid` for a no */
+/**
+ * Asks the user whether to go on, unless `yes` is set.
+ * @param what names the action, without a full stop
+ * @throws SdsError `invalid` if the user answers no
+ */
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw invalid(`${what}: add --yes to do it`);

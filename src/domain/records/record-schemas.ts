@@ -226,7 +226,7 @@ const CustomField = record(
   },
 );
 
-/** The schema of each type of record. `must` is the text of a refusal. */
+/** The schema of each type of record. The property `must` of a check is the text of its refusal. */
 export const RECORD_SCHEMAS = {
   customer: Customer,
   subscription: Subscription,

@@ -1,7 +1,7 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { RouteContext } from "../routes.ts";
 
-/** The start of all addresses of the page: with a cookie below /admin, with ID tokens of the platform below /app. */
+/** All addresses of the page begin with this. Requests below /admin have a cookie, and below /app an ID token. */
 type Root = "/admin" | "/app";
 
 /** Who looks at the page, and through which door. Handlers and pages know nothing else about a request's origin. */

@@ -68,10 +68,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
       incomplete.set(shopId, inARow);
       if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
-    /**
-     * Notes that the platform failed, or refuses the shop. After the rest, one subject of the shop is processed at a
-     * time.
-     */
+    /** Notes that the platform failed, or refuses the shop. After a pause the shop has one subject at a time. */
     noteFailure,
   };
 }

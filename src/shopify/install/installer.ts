@@ -64,7 +64,7 @@ const LEASE_MS = 4_000;
 const EXTEND_LEASE_EVERY_MS = 1_000;
 /** The time between two checks whether another process has connected the shop. */
 const POLL_MS = 200;
-/** The time between two checks of a connection by views, and between two failed exchanges of a connected shop. */
+/** The time between two checks of a connection by views, or between two failed token exchanges of a connected shop. */
 const CHECK_EVERY_MS = 60_000;
 /** The time between two exchanges because of missing scopes: the shop may never grant them. */
 const SCOPES_EVERY_MS = 10 * 60_000;

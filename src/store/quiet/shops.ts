@@ -205,7 +205,7 @@ export function* addShop(
   return added;
 }
 
-/** @returns undefined without the shop, or if another shop has the new domain, or had it first */
+/** @returns undefined for an unknown shop, and if the new domain is the current or first domain of another shop */
 function* renameShop(domain: string, newDomain: string): TransactionWork<Shop | undefined> {
   const renamed = yield* tx.get<Shop>(
     sql`UPDATE shops SET domain = ${newDomain}, first_domain = coalesce(first_domain, domain)

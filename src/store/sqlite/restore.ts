@@ -187,9 +187,9 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
 }
 
 /**
- * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Other errors may be
- * temporary, such as those of the disk or of permissions. After such an error the restore fails, because the log must
- * first be moved into the database.
+ * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Any other error may
+ * be temporary, such as one of the disk or of permissions. It makes the restore fail, because the log must first be
+ * moved into the database.
  */
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
