@@ -94,7 +94,7 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     upgradeCopy: config.upgradeCopy,
     onUpgrade: ({ from, to, copy }) => log.info("upgraded the database", { fromSchema: from, toSchema: to, copy }),
     serveProcess: process.pid,
-    server: config.database === null ? null : { ...config.database, log, sleep },
+    server: config.database === null ? null : { ...config.database, log, clock, sleep },
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(resources, () => work.wakeAll());

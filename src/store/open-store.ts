@@ -41,6 +41,8 @@ interface ServerOptions {
   readUrl?: string | null;
   /** Log of upgrades and of the standby's problems. Without a log, the standby is not used. */
   log?: Log;
+  /** Milliseconds of a clock that only goes forward. Default: the process's clock. */
+  clock?: () => number;
 }
 
 export interface StoreOptions extends SqliteOptions {
@@ -72,10 +74,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return openSqliteStore(options);
 }
 
-function standbyOf({ readUrl: url = null, passwordFile, log }: ServerOptions): StandbyOptions | undefined {
+function standbyOf({ readUrl: url = null, passwordFile, log, clock = () => performance.now() }: ServerOptions): StandbyOptions | undefined {
   if (url === null || log === undefined) return undefined;
   const address = parseServerAddress(url, passwordFile);
-  return { address, login: loginReader(address, { url, passwordFile, file: null }), log };
+  return { address, login: loginReader(address, { url, passwordFile, file: null }), log, clock };
 }
 
 /** Names a database in messages, without user and password. */

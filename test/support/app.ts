@@ -33,6 +33,8 @@ export function randomBytes(n: number): Uint8Array {
 class Clock {
   ms = START;
   private steppedMs = 0;
+  /** What the program does instead of waiting for some time. */
+  sleep = (): Promise<void> => Bun.sleep(1);
   readonly now = () => this.ms;
   /** The clock that only goes forward: a step of the wall clock does not move it. */
   readonly monotonic = () => this.ms - this.steppedMs;
@@ -87,7 +89,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
       random: randomBytes,
       fetch,
       resolve,
-      sleep: () => Bun.sleep(1),
+      sleep: () => clock.sleep(),
       log,
     });
   const test: TestApp = { app: await open(folder), clock, folder, logged, addShop, request, restart };

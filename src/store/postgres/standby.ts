@@ -23,6 +23,8 @@ export interface StandbyOptions {
   address: ServerAddress;
   login: () => Pick<ServerAddress, "user" | "password">;
   log: Log;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
 }
 
 interface Dependencies {
@@ -121,7 +123,7 @@ async function catchesUp(
 
 /** Keeps the connections to a standby. After a failure they are opened again later. */
 function keepOpen(options: StandbyOptions, dependencies: Dependencies) {
-  const { address, log } = options;
+  const { address, log, clock } = options;
   let opened: Promise<OpenStandby> | undefined;
   let restsUntil = Number.NEGATIVE_INFINITY;
   let isBroken = false;
@@ -133,13 +135,13 @@ function keepOpen(options: StandbyOptions, dependencies: Dependencies) {
   }
 
   function rest(ms: number): void {
-    restsUntil = performance.now() + ms;
+    restsUntil = clock() + ms;
   }
 
   return {
     close,
     rest,
-    isResting: () => performance.now() < restsUntil,
+    isResting: () => clock() < restsUntil,
 
     open(): Promise<OpenStandby> {
       opened ??= openDatabase(options, dependencies);

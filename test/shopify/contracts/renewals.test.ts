@@ -9,6 +9,7 @@ import {
   LINE,
   withMirroredContract,
 } from "../../support/connected.ts";
+import { eventually } from "../../support/eventually.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const WEEK_MS = 7 * 24 * HOUR_MS;
@@ -165,6 +166,14 @@ async function storeAsBefore(
   await app.store.mirror.applyRecords([{ shop: shop.shop, records }], 0, []);
 }
 
+/** Waits for the load that a started program makes by itself. It would read cycles while the test charges others. */
+async function firstLoad({ test: { app }, shop }: ConnectedShop): Promise<void> {
+  await eventually(async () => {
+    await app.firstLoader.runOnce();
+    return (await app.store.syncs.lastComplete(shop.shop.id, "full")) !== undefined;
+  });
+}
+
 describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (engine) => {
   /** Uses the real clock, because a program on PostgreSQL needs its server's time. Charges of later cycles are early. */
   async function weeklyOnEngine() {
@@ -173,6 +182,7 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     const all = await connectedTo(platform, env, Date.now());
     // On PostgreSQL, only a node works for shops.
     await all.test.app.start();
+    await firstLoad(all);
     const contract = all.createContract({ interval: "WEEK", lines: [LINE], originOrder: false });
     return { all, contract };
   }
