@@ -350,8 +350,8 @@ describe("--sequence", () => {
     expect(numbers).toHaveLength(11);
     expect(numbers.every(Number.isSafeInteger)).toBe(true);
     expect(new Set(numbers).size).toBe(11);
-    // After the loss of the state, the numbers begin at the time again. They may be below numbers that the lost state
-    // had reserved. So they are not compared.
+    // After the loss of the state, numbering starts at the current time again. These numbers may be lower than numbers
+    // that the lost state had reserved. So they are not compared.
     expect(numbers.slice(0, 8)).toEqual(numbers.slice(0, 8).toSorted((a, b) => a - b));
   });
 

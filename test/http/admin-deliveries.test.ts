@@ -66,7 +66,7 @@ describe("the delivery log", () => {
     expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
     // The newest page is full, even if fewer deliveries are newer than the page before.
     expect(rowsOf(await html(`/admin/deliveries?after=${ids[3]}`))).toEqual(ids.slice(0, 20));
-    // An unknown place, as of a delivery that was removed, is the newest page.
+    // An unknown place shows the newest page. The place of a removed delivery is unknown too.
     for (const place of [`before=whd_${"a".repeat(24)}`, "before=x", "after=%00", "rows=x"])
       expect(rowsOf(await html(`/admin/deliveries?${place}`))).toEqual(ids.slice(0, 20));
   });

@@ -86,7 +86,7 @@ describe("a test event", () => {
     const receiver = new Receiver();
     await visitor.store.webhooks.set(visitor.shop.id, { url: receiver.url, topics: [] }, START);
     const send = (topic = "order.failed") => visitor.post(`${ENDPOINT}/test`, { topic });
-    /** Waits for a text of the result, which the script would reload. */
+    /** Waits until the result contains a text. In a browser, the script reloads the result. */
     const shows = (text: string) => eventually(async () => (await result()).includes(text));
     const result = async () => (await visitor.html(ENDPOINT, { "X-Part": "live" })).replaceAll(/<[^>]+>/g, "");
     return { ...visitor, receiver, send, shows, result };

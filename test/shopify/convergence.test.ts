@@ -143,7 +143,7 @@ async function mirrorOf(all: ConnectedShop): Promise<unknown> {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
     // Ignores traces of a skip in the mirror: the cycle keeps its first date, and its row stays when the skip ends.
-    // A number depends on the order in which cycles became renewals, and the id on the number.
+    // Ignores numbers and ids of renewals: they depend on which cycle became a renewal first.
     orders: by(
       orders
         ?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))

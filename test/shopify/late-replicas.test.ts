@@ -144,7 +144,7 @@ describe("the change of a webhook that a late replica does not show yet is read 
     const [webhook] = contractWebhooks(all);
     if (webhook !== undefined) await all.send({ ...webhook, body });
     await all.processed();
-    // What the platform shows is mirrored meanwhile.
+    // While the program waits for this revision, it mirrors what the platform shows.
     expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
     const started = all.test.clock.ms;
     expect(await settled(all)).toBeLessThan(6);
@@ -177,7 +177,7 @@ describe("a reconciliation", () => {
     all.remote.pause(contract);
     all.remote.outgoing.length = 0;
     all.test.clock.ms += 10_000;
-    // A reading after the change, by a webhook that says nothing about it.
+    // A webhook about the order causes a reading after the change. It does not name the revision of the contract.
     const { topic, triggeredAt } = { topic: "orders/updated", triggeredAt: new Date(all.test.clock.ms).toISOString() };
     const body = JSON.stringify({ admin_graphql_api_id: order });
     await all.send({ shop: all.remote.domain, topic, body, id: "w", eventId: "w", triggeredAt });

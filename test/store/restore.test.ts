@@ -110,7 +110,7 @@ describe.each([
   });
 });
 
-/** The shops in a file that a restore kept, with its log. */
+/** Lists the shops in a database file that a restore kept. Reads its write-ahead log too. */
 function shopsIn(file: string): string[] {
   using db = new Database(file);
   return db.query("SELECT domain FROM shops ORDER BY 1").values().flat().map(String);

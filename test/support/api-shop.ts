@@ -18,7 +18,7 @@ export interface ApiShop {
   mirror(resource: string): Promise<Record<string, Row>>;
 }
 
-/** A shop with some customers, each with a subscription and an order, and with more records. */
+/** A shop with customers who each have a subscription and an order. @param more further records of the shop */
 export async function apiShop(customers = 3, more: readonly unknown[] = []): Promise<ApiShop> {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   await program.json(["shop", "add", "alpha.myshopify.com"]);

@@ -102,7 +102,7 @@ export class PlatformAdmin {
     return this.server.stop(true);
   }
 
-  /** A Chromium that finds the platform here. Its contexts must ignore errors of certificates. */
+  /** Starts a Chromium that sends requests for the platform here. Its contexts must ignore certificate errors. */
   async launch(): Promise<Browser> {
     const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
     if (executablePath === null) throw new Error("Chromium is missing");

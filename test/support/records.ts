@@ -94,8 +94,8 @@ export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): 
 export type AttemptText = `${string}@${number}`;
 
 /**
- * A record of a cycle of contract n. The day of a charge is also the number of its order. A decline `out_of_stock` is
- * not about the payment.
+ * A record of a cycle of contract n. The order of a charge has the day of the charge as its number. The decline code
+ * `out_of_stock` does not concern the payment.
  */
 export function billingCycle(
   n: number,

@@ -90,7 +90,7 @@ export interface StyleProbe {
   changesBy(css: string): Promise<string[]>;
   /**
    * Applies a scoped style.
-   * @returns the result of `changesBy`, rules outside `@scope`, and names without our prefix
+   * @returns a list of the changes that `changesBy` finds, of rules outside `@scope`, and of names without our prefix
    */
   harmBy(css: string): Promise<string[]>;
   /** @param expression JavaScript that runs in the page */

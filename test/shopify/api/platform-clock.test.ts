@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createPlatformClock } from "../../../src/shopify/api/platform-clock.ts";
 import { START } from "../../support/app.ts";
 
-/** A platform whose response time each request sets, and our clock, which is `aheadMs` ahead. */
+/** A platform and our clock, which is `aheadMs` ahead of it. Each request says how long its response takes. */
 function clocks(aheadMs: number) {
   const state = { aheadMs, ms: START + 250, date: undefined as string | undefined };
   const answer = async (takesMs: number) => {

@@ -21,7 +21,7 @@ interface Query {
   text: string;
 }
 
-/** All operations by name, also those that lists use for broken objects, and the queries of bulk operations. */
+/** All queries by name, also those of bulk operations, and those that read a list of which one object is broken. */
 function allQueries(): [string, string][] {
   const operations = [app, attempts, bulk, contracts, customers, cycles, orders]
     .flatMap((file) => Object.values(file) as unknown[])

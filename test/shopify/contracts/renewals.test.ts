@@ -166,7 +166,7 @@ async function storeAsBefore(
   await app.store.mirror.applyRecords([{ shop: shop.shop, records }], 0, []);
 }
 
-/** Waits for the load that a started program makes by itself. It would read cycles while the test charges others. */
+/** Waits for the load that a program runs after its start. Otherwise the load may run while the test charges cycles. */
 async function firstLoad({ test: { app }, shop }: ConnectedShop): Promise<void> {
   await eventually(async () => {
     await app.firstLoader.runOnce();
@@ -175,7 +175,7 @@ async function firstLoad({ test: { app }, shop }: ConnectedShop): Promise<void> 
 }
 
 describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (engine) => {
-  /** Uses the real clock, because a program on PostgreSQL needs its server's time. Charges of later cycles are early. */
+  /** Uses the real clock, because a program on PostgreSQL needs its server's time. So tests charge cycles too early. */
   async function weeklyOnEngine() {
     const env = engine === "SQLite" ? {} : { SDS_DATABASE_URL: await emptyDatabase() };
     const { platform } = await connected({}, { now: Date.now });

@@ -194,7 +194,7 @@ describe("a connection heals at the next view", () => {
     await all.open();
     all.remote.tokens.revoke();
     all.test.clock.ms += 60_000;
-    // Nobody knows yet that the pair is dead. So the view checks it, and exchanges its own ID token.
+    // The program does not know yet that the tokens are revoked. The view checks them, and exchanges its ID token.
     await all.open();
     await all.settled();
     expect(all.platform.exchanges).toBe(2);
