@@ -85,14 +85,23 @@ async function fill(store: Store, shops: number): Promise<Filled> {
 const RETRIES = (at: number) =>
   `UPDATE deliveries SET status = 'retrying', attempts = 1, round = 1, next_attempt_at = ${at}, claimable_at = ${at}`;
 
+/** Transactions, buffers, and bytes of the write-ahead log. */
+interface ServerCounts {
+  transactions: number;
+  buffers: number;
+  logBytes: number;
+}
+
+const NOTHING: ServerCounts = { transactions: 0, buffers: 0, logBytes: 0 };
+
 /** How to prepare and watch the database of an engine. */
 interface Engine {
   name: string;
   side: Side;
   url: string | null;
   retry(): Promise<unknown>;
-  /** Transactions and buffers of the server so far; zeros for SQLite. */
-  counts(): Promise<{ transactions: number; buffers: number }>;
+  /** What the server has counted so far; zeros for SQLite. */
+  counts(): Promise<ServerCounts>;
 }
 
 function sqlite(folder: string): Engine {
@@ -104,7 +113,7 @@ function sqlite(folder: string): Engine {
       using db = new Database(join(folder, "sds.db"));
       db.run(RETRIES(Date.now() + RETRY_WAIT_MS));
     },
-    counts: async () => ({ transactions: 0, buffers: 0 }),
+    counts: async () => NOTHING,
   };
 }
 
@@ -126,17 +135,17 @@ async function onPostgres(folder: string, name: string): Promise<Engine> {
     async counts() {
       await Bun.sleep(STATISTICS_DELAY_MS);
       const [row] = await run(`SELECT xact_commit::float8 AS transactions,
-        (blks_hit + blks_read)::float8 AS buffers FROM pg_stat_database WHERE datname = '${name}'`);
-      return row as { transactions: number; buffers: number };
+        (blks_hit + blks_read)::float8 AS buffers,
+        (pg_current_wal_insert_lsn() - '0/0')::float8 AS "logBytes" FROM pg_stat_database WHERE datname = '${name}'`);
+      return row as ServerCounts;
     },
   };
 }
 
-/** The cost of some work: milliseconds of processor time of sds and the database, transactions and buffers. */
-interface Cost {
+/** The cost of some work. */
+interface Cost extends ServerCounts {
+  /** Milliseconds of processor time of sds and the database. */
   ms: number;
-  transactions: number;
-  buffers: number;
 }
 
 async function costOf(engine: Engine, pid: () => number, work: () => Promise<unknown>, count: number): Promise<Cost> {
@@ -150,6 +159,7 @@ async function costOf(engine: Engine, pid: () => number, work: () => Promise<unk
     ms: ms / count,
     transactions: (after.transactions - before.transactions) / count,
     buffers: (after.buffers - before.buffers) / count,
+    logBytes: (after.logBytes - before.logBytes) / count,
   };
 }
 
@@ -171,11 +181,7 @@ async function measure(engine: Engine, folder: string, shops: number): Promise<R
     SDS_EGRESS_ALLOW: "127.0.0.0/8",
   });
   await waitUntilReady(serving);
-  const start = {
-    ms: (processorSeconds(pid()) + engine.side.databaseSeconds() - before) * 1_000,
-    transactions: 0,
-    buffers: 0,
-  };
+  const start = { ...NOTHING, ms: (processorSeconds(pid()) + engine.side.databaseSeconds() - before) * 1_000 };
   // After some seconds, sds has looked at everything for the first time.
   await Bun.sleep(5_000);
   const idle = await costOf(engine, pid, () => Bun.sleep(IDLE_SECONDS * 1_000), IDLE_SECONDS);
@@ -225,15 +231,17 @@ async function waitUntilReady({ url }: Server): Promise<void> {
 }
 
 print(`${machineLine()}\n`);
-print("| engine | shops | operation | ms | transactions | buffers |\n|---|---|---|---|---|---|");
+print("| engine | shops | operation | ms | transactions | buffers | bytes of the log |\n|---|---|---|---|---|---|---|");
 for (const kind of ["sqlite", "postgres"])
   for (const shops of COUNTS) {
     const folder = mkdtempSync(join(tmpdir(), "sds-shops-"));
     const engine = kind === "sqlite" ? sqlite(folder) : await onPostgres(folder, `shops_${shops}`);
-    for (const [name, { ms, transactions, buffers }] of Object.entries(await measure(engine, folder, shops)))
-      print(
-        `| ${[engine.name, shops.toLocaleString("en"), name, ms.toFixed(2), transactions.toFixed(1), Math.round(buffers)].join(" | ")} |`,
-      );
+    for (const [name, { ms, transactions, buffers, logBytes }] of Object.entries(
+      await measure(engine, folder, shops),
+    )) {
+      const counted = [transactions.toFixed(1), Math.round(buffers), Math.round(logBytes)];
+      print(`| ${[engine.name, shops.toLocaleString("en"), name, ms.toFixed(2), ...counted].join(" | ")} |`);
+    }
     rmSync(folder, { recursive: true, force: true });
   }
 await postgres.stop();
