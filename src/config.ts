@@ -13,7 +13,7 @@ export interface Config {
   data: string;
   /** Whether an upgrade of SQLite keeps a copy of the older database. */
   upgradeCopy: boolean;
-  /** The shop of commands that name no shop; null if not set. */
+  /** The shop for commands that do not name a shop; null if not set. */
   shop: string | null;
   host: string;
   port: number;
@@ -29,14 +29,14 @@ export interface Config {
   /** Base address of the platform; `{shop}` stands for a shop's domain. */
   platformUrl: string;
   platformClientId: string | null;
-  /** File with the client secrets of the platform's app, one a line, newest first; null without a platform. */
+  /** File with the client secrets of the app, one on each line, newest first; null without a platform. */
   platformSecretFile: string | null;
   /** The wait after each attempt of a delivery, except the last attempt. */
   retryWaitsMs: readonly number[];
   deliveryTimeoutMs: number;
   /** How many attempts may run at once, for all shops together. */
   deliveryConcurrency: number;
-  /** How many attempts may run at once for one shop. */
+  /** How many webhook attempts of one shop may run at once. Its workflow triggers have the same limit. */
   deliveryPerShop: number;
   egressAllow: EgressAllow;
   /** Limit of requests with one API key; null for no limit. */
@@ -200,7 +200,7 @@ function readDuration(name: string, text: string): number {
 
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
 
-/** At least a day: the log must still have a delivery when somebody complains about it. */
+/** The minimum is a day, because the log must still have a delivery when somebody complains about the delivery. */
 function readRetention(name: string, text: string): number {
   const retentionMs = parseDuration(text);
   if (retentionMs !== undefined && retentionMs >= DAY_MS && retentionMs <= MAX_RETENTION_MS) return retentionMs;
@@ -243,7 +243,7 @@ function readSmtpUrlFile(env: Environment): string | null {
   return file === undefined ? null : resolve(file);
 }
 
-/** Reads the mail server. It may change while the program runs. @throws SdsError `invalid`, without the password */
+/** Reads the mail server from a file that can change. @throws SdsError `invalid`, which does not show the password */
 export function readSmtpServer(file: string): SmtpServer {
   return parseSmtpUrl("SDS_SMTP_URL_FILE", readTextFile("SDS_SMTP_URL_FILE", file));
 }

@@ -22,8 +22,8 @@ process.stderr.on("error", () => unreadable.resolve());
 
 const status = await run(process.argv.slice(2));
 
-// The process exits even with open connections: a connection to an address that drops packets would keep it for two
-// minutes. First it writes all output, even if the reader is slow. If stdout fails, its handler above exits.
+// The process exits even with open connections. Otherwise an address that drops packets could delay the exit by two
+// minutes. First the process writes all output, even if the reader is slow. If stdout fails, its handler above exits.
 await new Promise<void>((resolve) => {
   process.stdout.end((error?: Error | null) => {
     if (!error) resolve();

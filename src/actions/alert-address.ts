@@ -9,7 +9,7 @@ interface ActorOfAlerts {
   actor: Actor;
 }
 
-/** Somebody who presses the button of a link in an e-mail. */
+/** Somebody who opens a link in an e-mail, and presses the button there. */
 const READER: Actor = { role: "merchant", who: "link in an e-mail", from: null };
 
 /** Adds an address, and sends a link to it. @returns "added", or why the address was not added */
@@ -24,7 +24,7 @@ export async function addAlertAddress(
   return store.audited(shop.id, entry).alerts.addAddress(shop.id, address, now);
 }
 
-/** Removes an address. @param actor default: whoever pressed the button of a link */
+/** Removes an address. @param actor by default, the reader of an e-mail */
 export async function removeAlertAddress(
   store: Pick<Store, "audited">,
   shop: ShopRef,
@@ -36,7 +36,7 @@ export async function removeAlertAddress(
   await store.audited(shop.id, entry).alerts.removeAddress(shop.id, number, now);
 }
 
-/** Confirms an address. @param hash of its token */
+/** Confirms an address. @param hash of the token in the address's link */
 export async function confirmAlertAddress(
   store: Pick<Store, "audited">,
   shop: ShopRef,

@@ -10,7 +10,7 @@ export interface ActorInShop {
 
 type Details = Partial<Pick<AuditEntry, "subject" | "before" | "after">>;
 
-/** Returns the stores for one change. The change writes an entry of the audit list in its transaction. */
+/** Returns the stores for one change. The transaction of the change also writes the entry of the audit list. */
 export function audited(
   store: Pick<Store, "audited">,
   { shop, actor }: ActorInShop,

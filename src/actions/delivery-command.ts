@@ -4,7 +4,7 @@ import type { Shop } from "../domain/shop.ts";
 import { shellQuoted } from "../lib/shell.ts";
 import type { Store } from "../store/port/store.ts";
 
-/** The most bytes of a body in a command. Linux allows 128 KiB for each argument. */
+/** Maximum size in bytes of a body in a command. Linux allows 128 KiB for each argument. */
 const MAX_BODY_BYTES = 100_000;
 
 /** A command that sends a webhook, or the reason why no command can be made. */

@@ -6,7 +6,7 @@ import type { MirroredShop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import { type FoundRow, findRows, isSubject, subjectsOf } from "./delivery-search.ts";
 
-/** Only this many deliveries about a row are shown, the newest. `sds delivery list` shows older deliveries too. */
+/** Number of newest deliveries that are shown. `sds delivery list` shows older deliveries too. */
 const NEWEST_DELIVERIES = 250;
 
 /**
@@ -24,14 +24,14 @@ export interface DeliveryDecision {
   /** A topic or the handle of a workflow trigger; null if the decision is about a row. */
   topic: string | null;
   decision: DecisionCode;
-  /** Id of the delivery; null without one. */
+  /** Id of the delivery; null if there is no delivery. */
   delivery: string | null;
   /** The error of the last attempt; null without an attempt or after a success. */
   error: string | null;
 }
 
 /**
- * Lists what was sent about a contract, an order or a customer, and why other events were not. Oldest first.
+ * Lists the deliveries about a contract, an order or a customer, and why other events were not sent. Oldest first.
  * @param typed a gid, an internal id, or a number
  * @param since epoch milliseconds: entries from before this time are no longer stored
  * @throws SdsError `invalid` for a text that is no id, `not_found` if the shop has no such row

@@ -5,7 +5,7 @@ import type { MirroredShop } from "../domain/shop.ts";
 import type { PageStore } from "../store/port/pages.ts";
 import { gidOfNumber } from "./row-search.ts";
 
-/** A search for a customer finds the deliveries of this many of the customer's contracts, the newest. */
+/** A search for a customer covers the customer's newest contracts, at most this many. */
 const CONTRACTS_OF_CUSTOMER = 20;
 
 /** The number of a gid. */
@@ -32,7 +32,7 @@ function subjectText(typed: string): string {
 }
 
 /**
- * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. One number may name a
+ * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. One number can name a
  * contract, an order and a customer.
  */
 export async function findRows(pages: PageStore, shop: MirroredShop, typed: string): Promise<FoundRow[]> {
@@ -58,14 +58,14 @@ export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: 
   return [...(isContract ? [{ subject: numberOf(text) }] : []), ...(await subjectsOf(pages, shop.id, rows))];
 }
 
-/** Returns the subjects of the deliveries about these rows; for a customer, also subjects of the newest contracts. */
+/** Returns the subjects of deliveries about these rows. For a customer, adds subjects of the newest contracts. */
 export async function subjectsOf(
   pages: PageStore,
   shopId: number,
   rows: readonly FoundRow[],
 ): Promise<SubjectSearch[]> {
   const found = (await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)))).flat();
-  // A number may match a customer, its contract and an order of the contract. All three have one subject: keep it once.
+  // A number can match a customer, a contract and an order. If they have the same subject, the subject is listed once.
   const whole = new Map(found.filter(({ order }) => order === undefined).map((each) => [each.subject, each]));
   return [...whole.values(), ...found.filter(({ subject, order }) => order !== undefined && !whole.has(subject))];
 }

@@ -53,7 +53,7 @@ export async function saveEndpoint(
   return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
 }
 
-/** The settings as the audit list has them: of the URL only the host. */
+/** Returns the settings for the audit list, which has only the host of the URL. */
 function auditedSettings({ url, topics }: WebhookSettings): { host: string | null; topics: string } {
   return { host: url === null ? null : (URL.parse(url)?.host ?? null), topics: topics.join(", ") };
 }
@@ -78,7 +78,7 @@ export async function showSecret(
   return store.webhooks.secret(by.shop.id, now);
 }
 
-/** Makes a new signing secret. @param overlapMs how long the former secret signs too */
+/** Makes a new signing secret. @param overlapMs how long the previous secret signs too */
 export function rotateSecret(
   store: Pick<Store, "audited">,
   by: ActorInShop,

@@ -19,7 +19,7 @@ interface KeyRequest {
   legacyKey?: string;
 }
 
-/** The most keys that a merchant can make. The limit exists because the settings page lists all keys. */
+/** If a shop has this many keys, a merchant cannot make another, because the settings page lists all keys. */
 const MAX_KEYS = 100;
 
 /**
@@ -46,7 +46,7 @@ export async function createKey(
   return { entry, plaintext, warnings };
 }
 
-/** Finds a key of the shop by its label. Spaces around the label do not count. */
+/** Finds a key of the shop by its label. Spaces around the label are ignored. */
 export async function findKeyWithLabel(
   { keys }: Pick<Store, "keys">,
   shop: Shop,

@@ -13,7 +13,7 @@ const GID_OBJECTS: Record<Resource, string> = {
 const NUMBER = /^#?([1-9][0-9]{0,19})$/;
 const LINKS = ["customerId", "contractId"] as const;
 
-/** Returns the gid of a row by its number, as the platform's admin shows it. */
+/** Returns the gid of a row. @param number as the platform's admin shows it */
 export function gidOfNumber(resource: Resource, number: string): string {
   return `gid://shopify/${GID_OBJECTS[resource]}/${number}`;
 }
@@ -43,7 +43,7 @@ export async function findRowId(
   return row === undefined ? undefined : (JSON.parse(row.json) as { id: string }).id;
 }
 
-/** Reads the filter of an address: the rows of a customer or of a subscription. @throws SdsError `invalid` */
+/** Reads a filter from a page's URL: the rows of one customer or one subscription. @throws SdsError `invalid` */
 export function readLinkFilter(
   query: URLSearchParams,
   resource: Resource,
@@ -68,7 +68,7 @@ export interface RowList {
 /**
  * Reads a page of rows, the newest first.
  * @param cursor where the page begins; undefined for the first page
- * @returns undefined for a cursor that is not of this shop and resource
+ * @returns undefined for a cursor of another shop or resource
  */
 export async function listRows(
   pages: PageStore,

@@ -1,9 +1,9 @@
 import { CryptoHasher } from "bun";
 
 export const LINK_LIFE_MS = 10 * 60_000;
-/** A session ends after this time without a request. */
+/** A session expires after this time without a request. */
 export const SESSION_LIFE_MS = 12 * 3_600_000;
-/** A session ends at this age, even if it is used. */
+/** A session expires at this age, even if it is in use. */
 export const MAX_SESSION_LIFE_MS = 30 * 24 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -17,7 +17,7 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** SHA-256, the only stored form of a token. A token has 256 random bits, so salt or stretching would add nothing. */
+/** Returns a token's SHA-256 hash, the form to store. A token has 256 random bits: salt and stretching add nothing. */
 export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }

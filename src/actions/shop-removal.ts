@@ -13,7 +13,7 @@ type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 export interface ShopRemover {
   /** Requests a turn. Called once a second, and when a removal begins. */
   wake(): void;
-  /** Stops after the current step; the next start continues. May be called twice. */
+  /** Stops after the current step. The next `serve` continues the removal. May be called twice. */
   stop(): Promise<void>;
 }
 

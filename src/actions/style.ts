@@ -28,7 +28,7 @@ export async function saveStyle(
   now: number,
 ): Promise<SavedStyle> {
   const warnings = checkAccess(shop, "widget style", actor);
-  // Browsers post line ends as CRLF, but a style is stored with LF.
+  // Browsers post newlines as CRLF, but a style is stored with LF.
   const source = written.replaceAll("\r\n", "\n");
   const scoped = await scopeStyle(source);
   if ("refused" in scoped) return scoped;

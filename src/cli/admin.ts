@@ -59,7 +59,7 @@ interface LinkRequest {
   configuredUrl: string;
 }
 
-/** Makes a link with the public URL, else a running `serve`'s address, else the configured address. */
+/** Makes a sign-in link. Its base is the public URL, else the address of a running `serve`, else `configuredUrl`. */
 export async function createSignInLink(
   { store: { sessions }, random }: { store: Pick<Store, "sessions">; random: (bytes: number) => Uint8Array },
   { shop, publicUrl, configuredUrl }: LinkRequest,

@@ -21,7 +21,7 @@ export class SdsCommand extends Command {
     return new SdsCommand(name);
   }
 
-  /** Adds the usage to the refusal of a command line that lacks something. */
+  /** If the command line lacks something, adds the usage to the error message. */
   override error(message: string, options?: ErrorOptions): never {
     const isLacking = options?.code?.startsWith("commander.missing") ?? false;
     const usage = isLacking ? `; usage: ${super.createHelp().commandUsage(this)}` : "";

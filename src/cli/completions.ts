@@ -8,12 +8,12 @@ import { configOf } from "./context.ts";
 import { choicesOf, parseChoice } from "./options.ts";
 import { printLine } from "./print.ts";
 
-/** The hidden command that the shells' functions call. */
+/** The hidden command that the shell functions below call. */
 export const COMPLETE = "__complete";
 
 /**
- * The functions of the shells. Each passes the words up to the cursor, and gets one candidate a line. Without a
- * candidate, the shell completes names of files.
+ * The completion function for each shell. It passes the words up to the cursor, and gets one candidate per line. If
+ * there is no candidate, the shell completes file names.
  */
 const SCRIPTS = {
   bash: `_sds() {
@@ -132,7 +132,7 @@ function valuesOf(option: Option, word: string, shops: () => string[]): readonly
   return choicesOf(option);
 }
 
-/** Completes a list that is separated by commas: returns the list with one more value, for each value it lacks. */
+/** Completes a comma-separated list. For each value that the list lacks, returns the list with this value added. */
 function asList(word: string, values: readonly string[]): string[] {
   const before = word.slice(0, word.lastIndexOf(",") + 1);
   const given = before.split(",");

@@ -108,7 +108,7 @@ export function missingLevels(config: Config, store: Store, shop: Shop): Promise
   return platformOf(config, store, "error").missingLevels(shop);
 }
 
-/** Reads the app's own private key, and warns if others can read the file. @throws SdsError `invalid` */
+/** Reads the app's own private key, and warns if other users can read the file. @throws SdsError `invalid` */
 export function readAppKeyFile(file: string): string {
   warn(secretFileWarnings(file));
   return readAppKey(readTextFile("the app's key", file));

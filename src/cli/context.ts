@@ -13,7 +13,8 @@ import { tell, warn } from "./print.ts";
 import { secretFiles } from "./secret-files.ts";
 
 /**
- * How long a command waits for a lock. Readers would miss changes if wait and commit took longer than SPAN_MS, 30 s.
+ * How long a command waits for a database lock. The wait and the commit together must take less than SPAN_MS (30 s).
+ * Otherwise readers would miss changes.
  */
 const BUSY_TIMEOUT_MS = 25_000;
 
@@ -39,7 +40,7 @@ export function configOfFolder(command: Command): Config {
 
 /** How long a command waits while another program upgrades a PostgreSQL database. */
 const UPGRADE_WAIT_MS = 5_000;
-/** A command says nothing about an upgrade in its first seconds: most upgrades have ended by then. */
+/** A command reports an upgrade only after this time, because most upgrades have ended by then. */
 const QUIET_UPGRADE_MS = 3_000;
 const onUpgradeStep = (text: string) => {
   if (performance.now() > QUIET_UPGRADE_MS) tell(`sds: upgrade: ${text}`);

@@ -8,7 +8,7 @@ export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
 }
 
-/** Uses c-ares: the system's look-ups share two threads, and two names without an answer would block all others. */
+/** Uses c-ares. The system's look-ups share two threads, so two hanging look-ups would block all other look-ups. */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
@@ -18,7 +18,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** The environment without the settings of files, which commands add later. */
+/** The environment at the start. Commands add settings from files to `process.env` later. */
 export const INITIAL_ENVIRONMENT: Readonly<Environment> = Object.freeze({ ...process.env });
 
 /**
@@ -38,8 +38,8 @@ export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependen
 }
 
 /**
- * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Later, without a free descriptor,
- * this start would end the program. This fetch fails on purpose: its socket does not exist.
+ * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Later, without a free file
+ * descriptor, this start would end the program. This fetch fails on purpose: its socket does not exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
@@ -59,8 +59,8 @@ const FORWARDED_POSTS = 256;
 
 /**
  * Allows enough concurrent fetches for the configured deliveries. Bun queues the fetches above its limit, so hanging
- * endpoints would delay all others. Only an environment variable raises the limit. So the process restarts itself with
- * the variable (exec, the process id stays).
+ * endpoints would delay all other fetches. Only an environment variable raises the limit. So the process restarts
+ * itself with the variable (exec, the process id stays).
  */
 export function raiseFetchLimit({ deliveryConcurrency, nodeUrl }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";

@@ -36,7 +36,7 @@ async function print({ topic, name, text: textOf }: Entry, { json }: JsonFlag): 
   else printLine(text.trimEnd());
 }
 
-/** Shows a text in the user's pager, else in `less`. Without a pager it is printed. */
+/** Shows a text in the user's pager, or else in `less`. If there is no pager, prints the text. */
 async function page(text: string): Promise<void> {
   const pager = process.env["PAGER"] ?? "less";
   // For less: leave at once if the text fits the screen, keep colours, and keep the text on the screen at the end.

@@ -24,7 +24,7 @@ interface ImportCounts {
   leftOut: number;
 }
 
-/** The most lines in one commit. A wrong line discards all lines of its commit. */
+/** Maximum number of lines in one commit. A wrong line discards all lines of its commit. */
 const LINES_PER_COMMIT = 1_000;
 /** A commit ends early at this many characters, to limit its memory and its time. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 
-/** Every record is smaller than this. */
+/** Maximum length of a line in bytes. Every valid record is shorter. */
 const MAX_LINE_BYTES = 5 * 1024 * 1024;
 
 export interface NumberedLine {

@@ -19,7 +19,7 @@ const FILES = [
   ["DATA/master.key", "The key that stored secrets are encrypted with. No backup has it: keep a copy elsewhere."],
 ] as const;
 
-/** Writes the manual page from the tree of commands, in mdoc(7). `mandoc` warns of a page without a date. */
+/** Writes the manual page from the tree of commands, in mdoc(7). `mandoc` warns if a page has no date. */
 export function manualPage(program: Command, now: Date): string {
   const commands = leavesOf(program);
   return [

@@ -69,7 +69,7 @@ function tellNewKey({ masterKeyFile, isServer }: KeyChange & { isServer: boolean
   if (isServer) tell("Copy the file to every node before you start it.");
 }
 
-/** Says what a reset replaces and ends for a shop. */
+/** Says which secrets of a shop a reset replaces, and whether the shop loses its connection. */
 function replacedText({ hasSigningSecret, isConnected }: LostSecrets): string {
   const parts = ["a new intake secret", ...(hasSigningSecret ? ["a new signing secret"] : [])];
   return `${parts.join(", ")}${isConnected ? "; its connection to the platform ends" : ""}`;

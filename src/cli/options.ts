@@ -8,7 +8,7 @@ const MAX_LIMIT = 10_000;
 export const EVENTS_OPTION = ["--events", "queue events for what changes, as if it happened now"] as const;
 export const LIMIT_OPTION = ["--limit <n>", `how many to list, up to ${MAX_LIMIT}`, parseLimit, 20] as const;
 
-/** An option with one of a few values, as the arguments of commander's `option`. `choicesOf` returns the values. */
+/** Arguments of commander's `option` for an option that accepts only `values`. `choicesOf` returns the values. */
 export function choiceOption<T extends string>(flags: string, description: string, values: readonly T[]) {
   const [name = ""] = flags.split(" ");
   const parse = Object.assign((text: string) => parseChoice(name, text, values), { choices: values });

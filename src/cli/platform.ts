@@ -166,7 +166,7 @@ function textOf(path: string): string | undefined {
   return existsSync(path) ? readText(path) : undefined;
 }
 
-/** Reads a text with its byte order mark, to write it back unchanged. @throws SdsError `conflict` for other bytes */
+/** Reads a UTF-8 text, and keeps its byte order mark. @throws SdsError `conflict` if the file cannot be read */
 function readText(path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
@@ -177,7 +177,7 @@ function readText(path: string): string {
   }
 }
 
-/** Replaces a file as a whole: on a full disk, the stored file stays. */
+/** Replaces a file as a whole. If the disk is full, the old file stays. */
 function replaceFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const target = existsSync(path) ? realpathSync(path) : path;

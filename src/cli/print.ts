@@ -63,7 +63,7 @@ function cannotWrite(why: string): SdsError {
 
 let hasPrinted = false;
 
-/** Whether this process has printed JSON. If so, stderr alone gets the error: stdout must have one JSON document. */
+/** Whether this process has printed JSON. If so, an error goes only to stderr: stdout must have one JSON document. */
 export function hasPrintedJson(): boolean {
   return hasPrinted;
 }
@@ -81,12 +81,12 @@ export function printSecret(secret: string, json: boolean | undefined): void {
   else printLine(secret);
 }
 
-/** Prepares a message for stderr: parts of it come from arguments, files and servers. */
+/** Masks secrets and control characters in a message, because parts come from arguments, files and servers. */
 export function safeMessage(text: string): string {
   return printable(masked(text));
 }
 
-/** Prepares a stored text for stdout: a terminal gets it without control characters, a pipe or a file unchanged. */
+/** Prepares a stored text for stdout. Only for a terminal, control characters are replaced by visible codes. */
 export function forStdout(text: string): string {
   return process.stdout.isTTY ? printable(text) : text;
 }
@@ -100,7 +100,7 @@ export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) tell(`sds: warning: ${warning}`);
 }
 
-/** Prints a list: as JSON, or as a table, or `ifEmpty` as a message. @param columns an entry's text for each heading */
+/** Prints a list as JSON or as a table. `ifEmpty` replaces an empty table. @param columns an entry's text by heading */
 export function printList<T>(
   json: boolean | undefined,
   entries: readonly T[],
@@ -113,7 +113,7 @@ export function printList<T>(
 }
 
 const GAP = "  ";
-/** On a terminal, columns are cut, but not to less than this. */
+/** Minimum width of a column that is cut to fit the terminal. */
 const MIN_CUT_WIDTH = 8;
 
 /**
@@ -137,7 +137,7 @@ export function printTable<T>(entries: readonly T[], columns: Record<string, (en
   for (const row of rows) printLine(line(row));
 }
 
-/** Makes the widest columns narrower, until the line fits or all columns have the least width. */
+/** Makes the widest columns narrower, until the line fits or these columns have the minimum width. */
 function fitted(widths: readonly number[], columns: number): number[] {
   const room = columns - GAP.length * (widths.length - 1);
   const fitting = [...widths];

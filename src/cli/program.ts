@@ -35,13 +35,13 @@ import { addWebhookCommands } from "./webhook.ts";
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
 
-/** Commands that do not need the files of settings. `doctor` reads these files itself. */
+/** Commands that do not need the settings files. `doctor` reads these files itself. */
 const WITHOUT_SETTINGS = ["completions", "demo", "docs", "doctor", "man", "version"];
 
 /** Runs a command line, and prints an error as one line on stderr. @returns the exit status */
 export async function run(argv: readonly string[]): Promise<number> {
   try {
-    // commander's own `help` knows only one word of a command.
+    // commander's own `help` accepts only one word, and some commands have two.
     const [first, ...rest] = argv;
     const line = first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
     await buildProgram().parseAsync(line, { from: "user" });
@@ -63,7 +63,7 @@ function codeOfFailure(thrown: unknown): ErrorCode {
   return thrown instanceof SdsError ? thrown.code : "internal";
 }
 
-/** Prints an error as JSON. With a closed stdout, only stderr has the error. */
+/** Prints an error as JSON. If stdout is closed, only stderr has the error. */
 function printError(error: { code: ErrorCode; message: string }): void {
   try {
     printJson({ error });

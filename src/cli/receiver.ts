@@ -27,7 +27,7 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** Answers genuine webhooks with the answer of `forwardTo` or `answer`, or 200. Others get 401. @throws SdsError */
+/** Answers genuine webhooks as `forwardTo` or `answer` says, or with 200. Forged webhooks get 401. @throws SdsError */
 export function startReceiver({ port, secrets, onReceived, forwardTo, answer }: ReceiverSettings): Receiver {
   const server = listenOn(port, async (request) => {
     const body = await request.text();

@@ -110,7 +110,7 @@ async function introduction(address: string, { data, database, publicUrl }: Conf
 }
 
 /**
- * Ends the program on an unhandled error, except a shortage of descriptors: work that fails by a shortage is retried.
+ * Ends the program on an unhandled error. A shortage of file descriptors is only logged: failed work is retried.
  */
 function endOnUncaught(log: Log): void {
   const onThrown = (thrown: unknown) => {

@@ -6,18 +6,18 @@ import { nearest } from "../lib/similar.ts";
 import { rightsProblem } from "../lib/users.ts";
 import { SETTING_NAMES } from "../setting-names.ts";
 
-/** Settings of all commands on this machine. The settings of a data folder win over them. A package makes this file. */
+/** Settings of all commands on this machine. Settings of a data folder override them. The package makes this file. */
 const SYSTEM_FILE = "/etc/sds/sds.env";
 const MAX_BYTES = 64 * 1024;
 /** The only setting without the prefix `SDS_`: PostgreSQL's programs read it too. */
 const FOREIGN_NAME = "PGPASSFILE";
 
 /**
- * Adds the settings of `DATA/sds.env` and of the system's file to the environment. The environment wins over both, and
- * the data folder's file over the system's.
+ * Adds the settings of `DATA/sds.env` and of the system's file to the environment. The environment has priority, then
+ * the data folder's file.
  * @param data the flag `--data`
  * @returns warnings of unknown settings
- * @throws SdsError `invalid` for a line that is no setting, with the file and the line's number
+ * @throws SdsError `invalid` for a line that is no setting; the message has the file and the line's number
  */
 export function addSettings(data: string | undefined, env: Environment, systemFile = SYSTEM_FILE): string[] {
   const system = readSettings(systemFile);
@@ -62,8 +62,8 @@ function readLines(path: string): string[] {
 }
 
 /**
- * Parses a line of a file of settings. A value may have quotes of one kind around it; there are no escapes. Behind a
- * value, ` #` begins a comment.
+ * Parses a line of a settings file. A value may be in single or double quotes, without escapes. After a value, ` #`
+ * begins a comment.
  * @returns null for an empty line or a comment; undefined for a line that is no setting
  */
 export function parseLine(line: string): [name: string, value: string] | null | undefined {
@@ -75,7 +75,7 @@ export function parseLine(line: string): [name: string, value: string] | null | 
   return name === "" ? undefined : [name, quoted?.slice(1, -1) ?? plain ?? ""];
 }
 
-/** Returns a warning for each name that is no setting. Skips names of the environment without our prefix. */
+/** Returns a warning for each name that is no setting. Skips environment variables that do not begin with SDS_. */
 function unknownNames(place: string, names: readonly string[]): string[] {
   const ours = place === "the environment" ? names.filter((name) => name.startsWith("SDS_")) : names;
   return ours

@@ -8,7 +8,7 @@ const PLATFORM = ["SDS_PLATFORM_CLIENT_ID", "SDS_PLATFORM_SECRET_FILE", "SDS_PLA
 const OF_CLIENT = ["SDS_KEY_FILE", "SDS_SHOP"];
 const OF_SERVICE = SETTING_NAMES.filter((name) => !OF_CLIENT.includes(name));
 
-/** The settings of commands that open no database, or that need more settings than those of the database. */
+/** The settings of commands. A command that is not listed needs only the settings of the database. */
 const SETTINGS: Record<string, readonly string[]> = {
   serve: OF_SERVICE,
   doctor: OF_SERVICE,
@@ -33,7 +33,7 @@ const SETTINGS: Record<string, readonly string[]> = {
   "platform files": ["SDS_PLATFORM_CLIENT_ID", "SDS_PUBLIC_URL"],
 };
 
-/** Adds the names of a command's settings to its help. Does the same for all commands below it. */
+/** Adds the names of a command's settings to its help. Does the same for all its subcommands. */
 export function addSettingsHelp(command: Command, path: readonly string[] = []): void {
   for (const each of command.commands) addSettingsHelp(each, [...path, each.name()]);
   const names = SETTINGS[path.join(" ")] ?? STORE;

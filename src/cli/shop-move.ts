@@ -99,7 +99,7 @@ async function cancelThere(source: Store, target: Store, domain: string, report:
   await removeRest(target, domain, report);
 }
 
-/** Gives up a move whose other database is lost. Does not need that database. */
+/** Gives up a move whose other database is lost, without access to that database. */
 async function abandonHere(command: Command, domain: string, report: typeof tell): Promise<void> {
   await withStore(command, async (here) => {
     if (!(await abandonMove(requestFor(here, domain))))
@@ -109,7 +109,7 @@ async function abandonHere(command: Command, domain: string, report: typeof tell
   });
 }
 
-/** Removes what a move, also one that was killed, has left of a shop. */
+/** Removes what a move has left of a shop, even if the move was killed. */
 async function removeRest({ shops }: Store, domain: string, report: typeof tell): Promise<void> {
   const rest = (await shops.removing()).find((shop) => shop.domain === domain);
   if (rest === undefined) return;

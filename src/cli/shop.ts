@@ -232,7 +232,7 @@ function settingText(setting: string | readonly (string | number)[]): string {
   return typeof setting === "string" ? setting : setting.join(",") || "none";
 }
 
-/** Whether the shop was ever connected, has a setting of its own, or has an open data request. */
+/** Whether the shop was ever connected, has a setting that is not the default, or has an open data request. */
 function usesPlatform(status: ShopStatus): boolean {
   const { hasConnection, uninstalledAt, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
   const isDefault =

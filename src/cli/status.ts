@@ -45,7 +45,7 @@ export function addStatusCommand(program: SdsCommand): void {
     });
 }
 
-/** Reads the status. @returns `problem`: why no `serve` answers, else null; `cluster`: null with SQLite */
+/** Reads the status. @returns `problem`: why `serve` is not ready, null if it is ready; `cluster`: null with SQLite */
 async function readStatus(store: Store, isWhole: boolean) {
   const cluster = (await store.nodes?.status()) ?? null;
   const problem =
@@ -67,7 +67,7 @@ async function readStatus(store: Store, isWhole: boolean) {
 
 /**
  * Finds why the cluster cannot take work. Asks only nodes on this machine, because other nodes may be unreachable from
- * here. In place of these nodes, checks the database, as their `/readyz` does.
+ * here. Instead of asking other nodes, checks the database, as `/readyz` does.
  */
 async function findClusterProblem(store: Store, nodes: readonly NodeStatus[]): Promise<string | null> {
   const alive = nodes.filter(({ isAlive }) => isAlive);

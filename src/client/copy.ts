@@ -5,9 +5,9 @@ import { requireTime, sleepUnlessAborted } from "./waits.ts";
 
 /** The position of a copy. Store it as JSON, unchanged. */
 export interface CopyState {
-  /** After the first walk, the copy has all changes up to this checkpoint. */
+  /** After the first reading of all rows, the copy has all changes up to this checkpoint. */
   checkpoint: string;
-  /** Where the first walk continues; null after its end. */
+  /** Where the first reading of all rows continues; null after its end. */
   cursor: string | null;
 }
 
@@ -16,8 +16,8 @@ export interface CopyStore<Row> {
   /** The newest saved state; undefined for an empty copy. */
   load(): Promise<CopyState | undefined>;
   /**
-   * Saves rows and state together or not at all, and resolves when they are safe. A row replaces the row with the same
-   * `id`. Rows never have to be deleted.
+   * Saves rows and state together or not at all. Resolves when both are stored durably. A row replaces the row with
+   * the same `id`. Rows never have to be deleted.
    */
   save(rows: readonly Row[], state: CopyState): Promise<void>;
   /** Removes all rows and the state. `copy` calls this after a restore, before it reads all rows again. */
@@ -48,14 +48,14 @@ type CopyReader<Row> = Pick<ResourceReader<Row, object>, "pages" | "changes">;
 type CopyQuery = ReadOptions & Partial<IncludeFields>;
 
 /**
- * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
- * run continues after the newest saved page.
+ * Brings a copy of a resource up to date: the first run reads all rows, later runs read only changed rows. An
+ * interrupted run continues after the newest saved page.
  *
- * After a restore from a backup, the server refuses the checkpoint as `restored`, and rows of the copy may be gone.
- * Then `copy` clears the store and reads all rows again. `copy` throws any other refusal, such as for a key of another
- * shop, and leaves the store unchanged.
+ * After a restore from a backup, the server refuses the checkpoint as `restored`, and may lack rows of the copy. Then
+ * `copy` clears the store and reads all rows again. On any other refusal, for example because the key belongs to
+ * another shop, `copy` throws and leaves the store unchanged.
  *
- * With `include`, subscriptions are copied with their custom fields. Pass `include` already in a store's first run,
+ * With `include`, subscriptions are copied with their custom fields. Pass `include` from a store's first run on,
  * because later runs copy only rows that have changed.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
@@ -125,8 +125,8 @@ async function bringUpToDate<Row>(
     // restored or the shop is the wrong one.
     if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
-    // Rows can change during the walk. So the state keeps the first page's checkpoint, which is older than all these
-    // changes.
+    // Rows can change while they are read. So the state keeps the first page's checkpoint, which is older than all
+    // these changes.
     for await (const page of reader.pages(query))
       await save(page, { checkpoint: state?.checkpoint ?? page.checkpoint, cursor: page.nextCursor });
   }

@@ -4,7 +4,7 @@ import type { CopyState, CopyStore } from "./copy.ts";
 
 /** A copy in one file, with all rows in memory: a store for up to some hundred thousand rows. */
 export interface FileStore<Row> extends CopyStore<Row> {
-  /** The copy: the newest state of each row by its `id`. */
+  /** The newest state of each row, by `id`. */
   readonly rows: ReadonlyMap<string, Row>;
   /** Closes the file. */
   close(): Promise<void>;
@@ -28,15 +28,15 @@ interface OpenFile<Row> {
   rewriteAbove: number;
   /** Bytes of all whole lines. */
   size: number;
-  /** Whether a part of a line may follow the whole lines, because a save failed. */
+  /** Whether the file may end with an incomplete line, because a save failed. */
   hasRest: boolean;
 }
 
 const LINE_START = '{"state":';
 
 /**
- * A file with more saved rows is rewritten if more than half of its rows are outdated: at opening, or before a save. A
- * save without rows counts as one row.
+ * A file with more saved rows than this is checked when it is opened, and before each save. If more than half of its
+ * saved rows are outdated, the file is rewritten. A save without rows counts as one row.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
@@ -170,7 +170,7 @@ interface WholeLines {
   /** Bytes of all whole lines. */
   size: number;
   count: number;
-  /** A line that a crash cut off, after the whole lines. */
+  /** The text after the whole lines, because a crash cut a line off. */
   rest: string;
 }
 

@@ -1,4 +1,4 @@
-/** A client of the Subscription Data Service: its API, copies that stay current, webhooks. README.md has examples. */
+/** A client of the Subscription Data Service: for its API, copies and webhooks. README.md has examples. */
 export { ApiError, ConnectionError } from "./api-error.ts";
 export {
   type Client,

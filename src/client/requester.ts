@@ -3,7 +3,7 @@ import { ApiError, ConnectionError } from "./api-error.ts";
 import { parseRetryAfter, requireTime, retryWait, sleepUnlessAborted, timeLimit } from "./waits.ts";
 
 export interface ClientOptions {
-  /** The address of the server, such as `https://sds.example.com`. A path in it is kept. */
+  /** The address of the server, such as `https://sds.example.com`. It may contain a path. */
   url: string;
   /** An API key, `cad_pk_…`. It is sent in a header, and no error contains it. */
   key: string;
@@ -27,8 +27,8 @@ interface FetchInit {
   credentials: "omit";
   signal: AbortSignal;
   /**
-   * An option of Bun: requests to this machine go without a proxy, because a proxy of the environment could see the
-   * key.
+   * An option of Bun. Requests to this machine use no proxy, because a proxy from the environment could read
+   * the key.
    */
   proxy?: false;
 }
@@ -56,14 +56,15 @@ type Query = Record<string, string | readonly string[]>;
 
 interface FailedAttempt {
   error: ApiError | ConnectionError;
-  /** The shortest wait before the next attempt; undefined if another attempt cannot help. */
+  /** Minimum wait before the next attempt; undefined if another attempt cannot help. */
   retryAfterMs: number | undefined;
 }
 
 const REAL: RequesterDependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
 /**
- * No attempt begins with less time left: it would fail, and its error would replace the error of the former attempt.
+ * No attempt begins if less time than this is left until the deadline. The attempt would time out, and its error would
+ * hide the error of the previous attempt.
  */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
@@ -144,7 +145,7 @@ function urlOf(base: URL, path: string, query: Query): string {
 
 /**
  * Reads an answer.
- * @param text undefined if the text is too large. No retry follows then: it would load the large answer again
+ * @param text undefined if the text is too large. Then no retry follows, because a retry would load the text again
  */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
@@ -176,13 +177,13 @@ function errorIn(body: unknown): { code: string; message: string; reason?: strin
 
 /** Explains why an answer cannot come from `sds`. */
 function explain({ status, type }: Response): string {
-  // The client does not follow redirects: a redirect could lead the key to another host.
+  // The client does not follow redirects: a redirect could send the key to another host.
   if (type === "opaqueredirect" || (status >= 300 && status < 400 && status !== 304))
     return "The address redirects. Use the address that it leads to.";
   return `The answer is HTTP ${status} and not from sds. Is the address right?`;
 }
 
-/** Texts for the errors of a wrong address. */
+/** Messages for frequent connection errors. */
 const ADDRESS_ERRORS: Record<string, string> = {
   ECONNREFUSED: "nothing listens there. Start the server, or correct the address.",
   ENOTFOUND: "there is no machine of this name. Correct the address.",

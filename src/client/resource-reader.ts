@@ -1,7 +1,7 @@
 import { ApiError } from "./api-error.ts";
 import type { Requester } from "./requester.ts";
 
-/** Rows in a page without `limit`: as many as the server allows. */
+/** Rows in a page if `limit` is not set. This is the maximum of the server. */
 const DEFAULT_LIMIT = 250;
 
 /** One page of a list or of changes. */
@@ -36,7 +36,7 @@ export interface ResourceReader<Row, Filter> {
   /**
    * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
    * its rows. A row can come twice, each time in its newest state.
-   * @param since the checkpoint of a page, or a time; for a time, changes of the minute before it may come too
+   * @param since the checkpoint of a page, or a time. With a time, changes of the minute before it can come too
    */
   changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
   /** One row. @param id internal id or gid. @returns undefined for an unknown id */
@@ -141,7 +141,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
 }
 
-/** Error that ends an endless loop: the server promises more rows, and sends the same page again. */
+/** Prevents an endless loop if the server promises more rows, but sends the same page again. */
 function stoppedShort(): ApiError {
   return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }

@@ -1,7 +1,7 @@
 const HEADER = /^sha256=([0-9a-f]{64})$/;
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
-/** Most signatures in a header. Each one costs a check, so a header with more signatures is refused. */
+/** Maximum number of signatures in a header. A header with more is refused, because each signature costs a check. */
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
@@ -33,8 +33,8 @@ export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): P
 }
 
 /**
- * Whether X-Service-Signature signs the body. Compares in constant time. `verify` also reads the event, and checks
- * Standard Webhooks.
+ * Whether X-Service-Signature is right for the body. Compares in constant time. `verify` also reads the event, and
+ * checks Standard Webhooks.
  * @param body the raw body, before anything parses it
  */
 export async function verifySignature(
@@ -84,7 +84,7 @@ function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuf
   return bytes;
 }
 
-/** @returns undefined for other text than base64 */
+/** @returns undefined if the text is not base64 */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

@@ -38,7 +38,7 @@ export type Verified =
 /**
  * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can come twice, so
  * store the `id` of each processed event.
- * @param secret printed by `sds webhook secret`; pass all secrets of an overlap
+ * @param secret the secret that `sds webhook secret` prints. During an overlap, pass all secrets
  * @param body the raw body, before anything parses it
  */
 export async function verify(

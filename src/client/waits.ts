@@ -1,6 +1,6 @@
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** The longest time of a timer, in milliseconds. A timer with a longer time ends at once. */
+/** Maximum time of a timer, in milliseconds. A timer with a longer time fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -28,8 +28,7 @@ export function parseRetryAfter(text: string | null, now: number): number | unde
 }
 
 /**
- * Makes a signal that aborts after a time, or when the given signal aborts. Call `end` afterwards, which stops the
- * timer.
+ * Makes a signal that aborts after a time, or when the given signal aborts. Call `end` afterwards to stop the timer.
  */
 export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();

@@ -10,7 +10,7 @@ export interface Membership {
   mayBegin(shopId: number): boolean;
   /** Whether this node is the leader, which does the work that a single node does for all shops. */
   readonly isLeader: boolean;
-  /** Returns the URL of the node that should work for the shop; undefined for this node, and without a URL. */
+  /** Returns the URL of the node that should work for the shop; undefined for this node and nodes without a URL. */
   ownerUrl(shopId: number): string | undefined;
   /** The number of nodes that were alive at the last beat, including this node; 0 before the first beat. */
   readonly nodes: number;
@@ -26,7 +26,7 @@ export interface Membership {
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
-  /** Tells the other nodes that this one is alive, and takes and hands over partitions. Never rejects. */
+  /** Tells the other nodes that this node is alive. Takes partitions and hands them over. Never rejects. */
   beat(): Promise<void>;
   /** Hands all partitions over. Work of `beginUnlessMoving` must have ended. May be called twice. */
   leave(): Promise<void>;
@@ -36,7 +36,7 @@ export interface Membership {
 const LEADING_PARTITION = 0;
 /** How long a silent node keeps its partitions. */
 export const LEASE_MS = 8_000;
-/** A node stops this long before its lease ends, because work that has begun takes a while. */
+/** A node begins no work in this last part of its lease, because work takes a while. */
 const MARGIN_MS = 2_000;
 
 /** The membership of a process that does not share its database. */
@@ -65,8 +65,8 @@ interface MemberDependencies {
 /**
  * Creates the membership of one of several nodes on a database. Each beat, once a second, reads which nodes are alive.
  * From this list, every node computes which node should work for which partition. A node works only under a lease from
- * the database, so two nodes never work for a partition at the same time. Without the database, a node stops before its
- * leases end.
+ * the database, so two nodes never work for a partition at the same time. If a node loses the database, it stops
+ * before its leases end.
  */
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions that this node has leased. */
@@ -90,7 +90,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     const before = leased;
     // Forget released partitions before the request: if its answer is lost, another node may already have leased them.
     leased = leased.difference(released);
-    // A partition that comes back is leased only after the work from before its move has ended.
+    // If a partition moved away and comes back, work from before the move must end before we lease the partition again.
     const renewed = busy.union(begun.partitions().intersection(wanted));
     const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));
@@ -143,7 +143,7 @@ function idsOf(nodes: readonly LiveNode[]): string[] {
   return nodes.map(({ id }) => id).sort();
 }
 
-/** Returns the URL of the node that should work for a partition; undefined for our own node, and without a URL. */
+/** Returns the URL of the node that should work for a partition; undefined for this node and nodes without a URL. */
 function urlOfOther(partition: number, own: string, alive: readonly LiveNode[]): string | undefined {
   const owner = preferredNode(partition, idsOf(alive));
   return alive.find(({ id }) => id === owner && id !== own)?.url ?? undefined;
@@ -167,8 +167,8 @@ function createRunning() {
 }
 
 /**
- * Returns the partitions where the node has the highest weight of all nodes (rendezvous hashing). When a node comes or
- * goes, only its own partitions move.
+ * Returns the partitions where the node has the highest weight of all nodes (rendezvous hashing). If a node joins or
+ * leaves, only the partitions of this node move.
  * @param own the id of the node
  * @param nodes the ids of all nodes that are alive
  */

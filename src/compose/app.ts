@@ -66,14 +66,14 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
 }
 
 /**
- * The most descriptors of a name look-up: it opens a file, closes it, and then opens a socket for each of two name
- * servers.
+ * Maximum number of file descriptors that a DNS look-up holds at once. It opens and closes a file, and then opens a
+ * socket for each of two name servers.
  */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
-/** How many forms and looks at rows each shop may make on the settings page. A person does not reach this limit. */
+/** Limit for each shop's posted forms and views of rows on the settings page. A person does not reach it. */
 const ACTION_LIMIT = { perSecond: 1, burst: 300 };
 
 /** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */

@@ -38,7 +38,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
   const { firstLoader, teller, membership, recordWriter, steadyTime, config, monitor } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
   const remindOfDataRequests = createDataRequestReminder(dataRequests, now, log);
-  /** Makes a job that only the leader does, for all nodes. */
+  /** Returns a job that only the leader runs, for all nodes. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
   };
@@ -95,7 +95,10 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
   });
 }
 
-/** Returns a function that warns each shop once a day of data requests that are overdue, or due within a week. */
+/**
+ * Returns a function that logs a warning for each shop with data requests that are overdue or due within a week. It
+ * logs at most one warning a day for a shop.
+ */
 export function createDataRequestReminder(
   dataRequests: Pick<DataRequestStore, "dueBefore">,
   now: () => number,

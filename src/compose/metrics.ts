@@ -26,8 +26,8 @@ export interface MetricsSource {
 }
 
 /**
- * Creates the metrics of docs/operating.md. Counters that an alert reads have all their labels from the start, because
- * `rate` misses the increase that begins a series. No label tells a shop, a host, a path or a person.
+ * Creates the metrics of docs/operating.md. Counters that an alert reads have all their series from the start, because
+ * `rate` misses the first increase of a new series. No label names a shop, a host, a path or a person.
  */
 export function createMetrics(source: MetricsSource) {
   const { version, engine } = source;
@@ -145,8 +145,8 @@ function requestMetrics(registers: Registry[]) {
   });
   return {
     /**
-     * Begins the counters of failed requests of each route at 0: an alert must see the first failure. Other series
-     * begin with the first request, because most routes are seldom asked for.
+     * Sets the counters of failed requests to 0 for each route, because an alert must see the first failure. Other
+     * series begin with the first request, because most routes are rarely requested.
      */
     addRoutes(routes: readonly Route[]): void {
       for (const route of new Set([undefined, ...routes].map(labelOf)))

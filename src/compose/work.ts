@@ -59,7 +59,7 @@ export type Work = ReturnType<typeof openWork>;
 
 type MemberResources = AppResources & { membership: Membership; observer?: WorkObserver | undefined };
 
-/** Creates all parts that write and send, without HTTP. */
+/** Creates the parts of the program that write or send data. The HTTP server is not one of them. */
 export function openWork(resources: MemberResources) {
   const { config, store, membership, observer, now, clock, sleep, log } = resources;
   const { mirror, inbox, shops, connections, syncs } = store;
@@ -132,7 +132,6 @@ function openSender(resources: MemberResources, { client }: Platform, gauge: Loa
   );
 }
 
-/** Creates the part that tells people of alerts. */
 function openAlertTeller(resources: MemberResources, wakeSender: () => void): AlertTeller {
   const { config, store, reserve, resolve } = resources;
   const { publicUrl, host, port, smtpUrlFile } = config;

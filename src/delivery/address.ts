@@ -5,15 +5,15 @@ import { isShortage } from "../lib/descriptor-reserve.ts";
 /** Looks up all addresses of a name. Rejects if the name has no address. */
 export type Resolve = (host: string) => Promise<string[]>;
 
-/** The endpoint and its allowed addresses, or why it is refused. `unresolved`: its name has no address. */
+/** An endpoint with its allowed addresses. `refused`: why it is not allowed. `unresolved`: its name has no address. */
 export type CheckedEndpoint =
   | { endpoint: Endpoint; addresses: string[] }
   | { refused: string }
   | { unresolved: string };
 
 /**
- * Checks whether webhooks may go to an endpoint (docs/webhooks.md). All addresses of its name must be allowed. Send the
- * request to one of the returned addresses, because another look-up could give other addresses.
+ * Checks whether an endpoint is allowed (docs/webhooks.md). All addresses of its name must be allowed. Send the
+ * request to one of the returned addresses, because a second look-up could return addresses that were not checked.
  * @param parse may cache its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
@@ -46,9 +46,9 @@ async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
 }
 
 /**
- * Checks an endpoint before it is saved. A name that does not resolve gives only a warning: it may resolve later.
+ * Checks an endpoint before it is saved. If its name does not resolve, that is only a warning: it may resolve later.
  * @returns a warning or undefined
- * @throws SdsError `invalid` for a URL that must not be saved; otherwise as `checkEndpoint`
+ * @throws SdsError `invalid` for a URL that must not be saved; and the errors of `checkEndpoint`
  */
 export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {
   const checked = await checkEndpoint(text, resolve, allow);

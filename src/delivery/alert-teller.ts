@@ -7,14 +7,14 @@ import type { AlertStore, ClaimedNotice, DueAlert } from "../store/port/alerts.t
 import { failureFields } from "../store/port/store-error.ts";
 import type { WebhookAttempt } from "./attempt.ts";
 
-/** Sends an e-mail. @returns why it was not sent, without addresses and secrets; null if it was sent */
+/** Sends an e-mail. @returns the error, which contains no address and no secret; null if the e-mail was sent */
 type SendMail = (claimed: ClaimedNotice) => Promise<string | null>;
 
 interface TellerDependencies {
   alerts: AlertStore;
   membership: Pick<Membership, "isLeader">;
   attempt: WebhookAttempt;
-  /** SDS_ALERT_URL; null if the operator wants no posts. It is a secret. */
+  /** The value of SDS_ALERT_URL, a secret; null if the operator wants no posts. */
   alertUrl: string | null;
   /** null if no e-mails can be sent. */
   sendMail: SendMail | null;
@@ -31,19 +31,19 @@ interface TellerDependencies {
 export interface AlertTeller {
   /** Requests a turn. Called every few seconds. */
   wake(): void;
-  /** Waits for the notice under way. May be called twice. */
+  /** Waits for the notice that is being sent, and sends no other notice. May be called twice. */
   stop(): Promise<void>;
 }
 
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 4 * 3_600_000;
-/** A notice is given up if it could not be sent for a day, because its text would be out of date. */
+/** A notice that keeps failing is dropped after a day, because its text would be out of date. */
 const GIVEN_UP_AFTER_MS = 86_400_000;
 
 /**
- * Queues notices for the alerts that are due, and sends queued notices, also after a kill. The leader does this for all
- * shops. A notice is claimed before it is sent, so two nodes never send the same notice. Only a kill between the end of
- * a notice's request and its removal repeats the notice.
+ * Queues notices for due alerts, and sends queued notices. Only the leader does this, for all shops. Queued notices
+ * survive a kill of the process. Each notice is claimed before it is sent, so two nodes never send the same notice.
+ * After a successful request, a notice is sent again only if it cannot be removed, for example because of a kill.
  */
 export function createAlertTeller(dependencies: TellerDependencies): AlertTeller {
   const { alerts, membership, alertUrl, sendMail, linkOf, wakeSender, now, sleep, log } = dependencies;
@@ -82,7 +82,7 @@ export function createAlertTeller(dependencies: TellerDependencies): AlertTeller
     if (error === null || isGivenUp) await alerts.removeNotice(number);
   }
 
-  /** Drops the notice if the settings have no URL any more. */
+  /** Posts a notice to the operator. Drops the notice if SDS_ALERT_URL is no longer set. */
   async function post({ shop, notice }: ClaimedNotice): Promise<string | null> {
     if (alertUrl === null || notice === null) return null;
     const text = `${operatorText(shop.domain, notice.isOver, notice)}\n${notice.link}`;
@@ -98,7 +98,7 @@ export function createAlertTeller(dependencies: TellerDependencies): AlertTeller
   return { wake: loop.wake, stop: loop.stop };
 }
 
-/** Returns the wait after an attempt: it doubles up to four hours. @param attempts the number of earlier attempts */
+/** Returns the wait after an attempt. It doubles each time, up to four hours. @param attempts earlier attempts */
 function waitAfter(attempts: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** attempts, LONGEST_WAIT_MS);
 }

@@ -1,9 +1,9 @@
 import { KEPT_ANSWER_BYTES } from "../domain/deliveries/delivery.ts";
 
 /**
- * Reads the answer to one request (RFC 9112): the status and the beginning of the body, with its chunks joined. All
- * bytes count towards the limits, also interim answers, chunk extensions and trailers. The socket may divide the bytes
- * in any way.
+ * Reads the answer to one request (RFC 9112): the status and the beginning of the body. Joins the chunks of a chunked
+ * body. All bytes count towards the limits, also interim answers, chunk extensions and trailers. The socket may split
+ * the bytes anywhere.
  */
 export interface AnswerReader {
   /** Takes the next bytes. @returns whether the answer is complete @throws AnswerError */
@@ -70,9 +70,7 @@ interface AnswerState {
   line: string;
   lengths: string[];
   codings: string[];
-  /**
-   * The first bytes of the body, with one byte in each character. Bun reuses the socket's buffer, so this is a copy.
-   */
+  /** The first bytes of the body, one character for each byte. A copy, because Bun reuses the socket's buffer. */
   body: string;
 }
 

@@ -29,7 +29,7 @@ interface WebhookRequest {
 }
 
 export interface AttemptOutcome extends Outcome {
-  /** Whether the endpoint hung until the time limit. A hanging endpoint gets fewer slots than a failing one. */
+  /** Whether the endpoint hung until the time limit. A hanging endpoint gets fewer slots than a failing endpoint. */
   timedOut: boolean;
 }
 
@@ -91,9 +91,7 @@ async function send(
   }
 }
 
-/**
- * Writes the request (RFC 9112). It asks the endpoint to close the connection, because an idle connection may be dead.
- */
+/** Writes the request (RFC 9112). `Connection: close` prevents reuse, because a reused connection may be dead. */
 function requestBytes({ url }: Endpoint, { headers, body }: WebhookRequest): Uint8Array {
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;

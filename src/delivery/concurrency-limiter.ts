@@ -10,19 +10,19 @@ export type Ending = Pick<AttemptOutcome, "timedOut">;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, other shops may wait: call `share` again. */
+  /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, other queues may be due: call `share` again. */
   readonly heldBack: boolean;
   /**
-   * Divides the free slots among the queues with due deliveries. It takes no slot.
+   * Divides the free slots among the queues with due deliveries. The slots stay free until `take`.
    * @param due sorted by ascending shop id
-   * @returns a claim for each queue that gets slots. `count`: the number of slots. `limit`: the most slots that the
-   *   queue's pace allows in all processes together
+   * @returns a claim for each queue that gets slots. `count`: the number of slots. `limit`: the maximum number of
+   *   slots that the queue's pace allows, counted over all processes
    */
   share(due: readonly SendQueue[]): QueueClaim[];
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once. Omit `ending` if the attempt says nothing about
+   * @returns a function that gives the slot back. Call it once. Omit `ending` if the attempt says nothing about
    *   the endpoint. The function returns what `Paces.toStore` returns
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
@@ -31,13 +31,14 @@ export interface ConcurrencyLimiter {
 }
 
 /**
- * The most attempts that begin in one turn, because all may hang. Untried and slow endpoints are counted together,
- * recovering endpoints separately.
+ * Maximum number of attempts at untried and slow endpoints that begin in one turn, because all of them may hang.
+ * Attempts at recovering endpoints have the same limit and are counted separately.
  */
 const BEGIN_TOGETHER = 32;
 /**
- * Even if quick endpoints have deliveries for all slots, they leave one of 16 to every other pace. Each quick endpoint
- * first gets one slot: this leaves slots to untried endpoints. Its further slots leave some to the two other paces.
+ * One slot in 16 is ensured for each of the paces untried, recovering and slow, even if quick endpoints could use all
+ * slots. When quick endpoints get their first slots, the slots of untried endpoints stay free. When they get further
+ * slots, the slots of recovering and slow endpoints stay free.
  */
 const ENSURED_PART = 16;
 
@@ -140,7 +141,7 @@ function share(state: LimiterState, dueQueues: readonly SendQueue[]): QueueClaim
   return [...shares].map(([queue, count]) => ({ ...queue, count, limit: paces.slotsOf(queue) }));
 }
 
-/** Counts an attempt that has run for a second as slow. */
+/** Moves a running attempt to the slow pace, because it has run for a second. */
 function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: RunningAttempt): void {
   recent.delete(attempt);
   taken[attempt.pace] -= 1;
@@ -150,8 +151,9 @@ function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: Runni
 }
 
 /**
- * Adds slots to `shares` in rounds: one for each queue without a slot, then one for each with one slot, and so on.
- * @param most the most slots of each queue. The queue's pace may limit them further
+ * Adds slots to `shares` in rounds. The first round gives a slot to each queue that has none, the second round to each
+ * queue that has one, and so on.
+ * @param most maximum number of slots of a queue. The queue's pace can set a lower limit
  * @returns the number of added slots
  */
 function shareInTurn(

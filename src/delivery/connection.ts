@@ -24,7 +24,7 @@ type HttpAnswer = Pick<AnswerReader, "status" | "body">;
 
 /** One connection for one request. Always close it, also after an error. */
 export interface HttpConnection {
-  /** Whether the TCP handshake is not finished. A pending connection stays open after `close`. */
+  /** Whether the TCP handshake is not finished. `close` takes effect only after the handshake. */
   readonly isPending: boolean;
   /**
    * Waits for the connection and TLS. Then sends the request and reads the answer.
@@ -204,7 +204,7 @@ async function connectSocket(target: Target, state: ConnectionState): Promise<vo
 }
 
 /**
- * Checks whether an error of a connection is our own fault. Bun also says "refused" if this process may not open more
+ * Checks whether an error of a connection is our own fault. Bun also reports "refused" if this process cannot open more
  * sockets.
  * @returns the error, or an SdsError `failed` in its place
  */

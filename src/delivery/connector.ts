@@ -22,7 +22,7 @@ interface Try {
   cancel(): void;
 }
 
-/** How many addresses of a name are tried. */
+/** Maximum number of addresses of a name to try. */
 const MAX_ADDRESSES = 4;
 /** After this time without a connection, the next address is tried too. RFC 8305 recommends this delay. */
 const NEXT_ADDRESS_AFTER_MS = 250;
@@ -32,7 +32,7 @@ const NEXT_ADDRESS_AFTER_MS = 250;
  * connection above this limit.
  */
 const MAX_ABANDONED = 64;
-/** The number of names whose good address is remembered. */
+/** Maximum number of names whose good address is remembered. */
 const MAX_REMEMBERED = 10_000;
 
 interface ConnectorOptions {
@@ -44,7 +44,7 @@ interface ConnectorOptions {
 
 export function createConnector(options: ConnectorOptions = {}): Connect {
   const opener = createOpener(options);
-  /** The address that accepted last, by name and port. Only for names with several addresses. */
+  /** The address that accepted the last connection, by name and port. Only for names with several addresses. */
   const accepted = new Map<string, string>();
 
   function remember(name: string, address: string): void {
@@ -110,8 +110,8 @@ function openFirst({ open }: Opener, target: Target): Try {
 }
 
 /**
- * Checks with a cancelable connection whether the address accepts. Then opens the real connection. If no descriptor is
- * free for the check, skips the check: the reserve has a descriptor for the real connection only.
+ * Checks with a cancelable connection whether the address accepts connections. Then opens the real connection. If no
+ * descriptor is free for the check, skips the check: the reserve has a descriptor for the real connection only.
  */
 function reachAndOpen(opener: Opener, target: Target): Try {
   const reaching = reach(target);
@@ -133,7 +133,7 @@ function reachAndOpen(opener: Opener, target: Target): Try {
   };
 }
 
-/** Sorts addresses: the known good address first, then IPv6 and IPv4 in turn, in the order of the look-up. */
+/** Sorts addresses: the known good address first, then IPv6 and IPv4 alternately, in the order of the look-up. */
 export function inOrder(addresses: readonly string[], known?: string): string[] {
   const family = (address: string) => address.includes(":");
   const [first = ""] = addresses;

@@ -73,7 +73,7 @@ async function importKeys(secret: string): Promise<Keys> {
   return { own: await importSecret(secret), standard: standardKey(secret) };
 }
 
-/** The headers that all attempts of a webhook share, without the connection's own headers. */
+/** The headers that are the same in all attempts of a webhook, except HTTP's own headers, such as Host. */
 export function webhookHeaders(
   { id, topic, test }: Pick<Claim, "id" | "topic" | "test">,
   signature: string,
@@ -89,8 +89,8 @@ export function webhookHeaders(
 }
 
 /**
- * The headers of one attempt: its time, and for each key a signature of id, time and body. Receivers verify them with
- * the libraries of Standard Webhooks (docs/webhooks.md, "Standard Webhooks").
+ * The headers that differ between attempts: the attempt's time, and one signature for each key. A signature covers id,
+ * time and body. Receivers verify it with the libraries of Standard Webhooks (docs/webhooks.md, "Standard Webhooks").
  * @param at epoch milliseconds
  */
 function attemptHeaders(id: string, body: Uint8Array, keys: readonly Uint8Array[], at: number): Record<string, string> {

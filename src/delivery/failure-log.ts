@@ -2,10 +2,10 @@ import { isLastAttempt } from "../domain/deliveries/delivery.ts";
 import type { Log } from "../lib/log.ts";
 import type { AttemptResult } from "../store/port/deliveries.ts";
 
-/** The dead deliveries of a shop are logged at most once in this time. */
+/** Minimum time between two log entries about the dead deliveries of a shop. */
 const INTERVAL_MS = 60_000;
 
-/** What the log says of a failing delivery. */
+/** Log fields of a failed delivery. */
 interface FailureFields {
   shop: string;
   topic: string;
@@ -13,7 +13,7 @@ interface FailureFields {
   error: string | null;
 }
 
-/** Dead deliveries of a shop that were not logged yet. The fields are those of the last delivery. */
+/** Number of a shop's dead deliveries that were not logged yet. `fields` describes the last of these deliveries. */
 interface DeadSum {
   deliveries: number;
   fields: FailureFields | undefined;
@@ -23,23 +23,23 @@ interface DeadSum {
 /** Logs failing endpoints and dead deliveries. */
 export interface FailureLog {
   note(result: AttemptResult): void;
-  /** Logs the sums of dead deliveries that are due. Called in each turn. */
+  /** Logs the sum of each shop whose last log entry is a minute old. Called in each turn. */
   report(): void;
   /** Logs all sums of dead deliveries. */
   reportAll(): void;
 }
 
 /**
- * Creates a log of failures. It says once when deliveries to a URL, or a shop's workflow triggers, begin to fail, and
- * once when they succeed again. It shows only the host of a URL, because some paths and queries contain secrets. Dead
- * deliveries are summed up by shop.
+ * Creates a log of failures. It writes one entry when deliveries to a URL, or a shop's workflow triggers, begin to
+ * fail, and another entry when they succeed again. It shows only the host of a URL, because some paths and queries
+ * contain secrets. Dead deliveries are summed up by shop.
  * @param waits see `afterAttempt`
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createFailureLog(log: Log, waits: readonly number[], clock: () => number): FailureLog {
-  /** By shop and kind: the URL whose last attempt failed. It is null for workflow triggers. */
+  /** The URL whose last attempt failed, by shop and kind; null for workflow triggers. */
   const failing = new Map<string, string | null>();
-  /** By shop. */
+  /** By shop id. */
   const sums = new Map<number, DeadSum>();
 
   function report(isDue: (sum: DeadSum) => boolean): void {

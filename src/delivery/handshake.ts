@@ -12,9 +12,9 @@ interface HandshakeSettings {
 }
 
 /**
- * Checks whether an endpoint can be reached: a look-up, the check of its addresses, a connection and TLS, as in an
- * attempt. Sends no request.
- * @returns why it cannot be reached; undefined if it can
+ * Checks whether an endpoint can be reached. Looks up its name, checks its addresses, connects and does the TLS
+ * handshake, as an attempt does. Sends no request.
+ * @returns why the endpoint cannot be reached; undefined if it can be reached
  */
 export async function findUnreachable(
   url: string,

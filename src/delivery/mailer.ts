@@ -4,7 +4,7 @@ import type { SmtpServer } from "../domain/deliveries/smtp.ts";
 import { codeOf, SdsError } from "../domain/error.ts";
 import type { ClaimedNotice } from "../store/port/alerts.ts";
 
-/** Time limit of an e-mail. It is shorter than the claim of its notice. */
+/** Time limit for sending an e-mail. The claim of its notice lasts longer. */
 const TIMEOUT_MS = 20_000;
 
 interface Mail {
@@ -15,10 +15,10 @@ interface Mail {
 /**
  * Returns a function that sends the e-mail of a notice.
  * @param readServer called for each e-mail, because the server may change
- * @param baseOf returns the address of the pages that the links lead to
+ * @param baseOf returns the address that the links begin with
  */
 export function createMailer(readServer: () => SmtpServer, baseOf: () => Promise<string>) {
-  /** @returns why the e-mail was not sent, without addresses and secrets; null if it was sent */
+  /** @returns the error, which contains no address and no secret; null if the e-mail was sent */
   return async (claimed: ClaimedNotice): Promise<string | null> => {
     const { number, createdAt, recipient, shop } = claimed;
     if (recipient === null) return null;

@@ -3,13 +3,13 @@ import type { SendQueue } from "../store/port/deliveries.ts";
 
 /** An attempt that takes less time counts as quick. */
 export const QUICK_MS = 1_000;
-/** How long an endpoint counts as recovering after a timeout: it may hang in waves. */
+/** After a timeout, an endpoint counts as recovering for this time, because it may hang again. */
 const RECOVERING_MS = 5 * 60_000;
 
 /** What an attempt shows: it ended within a second, it has run for a second, or it timed out. */
 type Sign = "quick" | "long" | "timeout";
 
-/** The pace of an endpoint, which decides how many slots it has and when it gets them. */
+/** The pace of an endpoint. It decides how many slots the endpoint has, and when the endpoint gets them. */
 export type SlotPace = "quick" | "untried" | "recovering" | "slow";
 
 /** Where an attempt goes. */
@@ -26,16 +26,16 @@ interface PaceState {
 
 export type Paces = ReturnType<typeof createPaces>;
 
-/** A number for each queue, ordered like the queues: by shop, and `trigger` before `webhook`. */
+/** Returns a number for each queue. The numbers sort queues by shop, and `trigger` before `webhook`. */
 export function queueKey({ shopId, kind }: SendQueue): number {
   return 2 * shopId + (kind === "webhook" ? 1 : 0);
 }
 
 /**
  * Learns from attempts how many slots each queue has, by additive increase and multiplicative decrease. A queue begins
- * with one slot. A quick attempt adds one slot, an attempt that runs for a second takes half, and a timeout takes all.
- * Times come from a clock that only goes forward.
- * @param perQueue the most slots of a queue
+ * with one slot. A quick attempt adds one slot. An attempt that runs for a second removes half of the slots, and a
+ * timeout removes all. Times come from a clock that only goes forward.
+ * @param perQueue maximum number of slots of a queue
  */
 export function createPaces(perQueue: number) {
   const states = new Map<number, PaceState>();
@@ -46,7 +46,7 @@ export function createPaces(perQueue: number) {
       if (state.slots === 0) return "slow";
       return nowMs - state.timedOutAtMs < RECOVERING_MS ? "recovering" : "quick";
     },
-    /** Returns how many attempts may run at once, at least 1: a slow endpoint must be tried too. */
+    /** Returns how many attempts may run at once. At least 1, because a slow endpoint must be tried too. */
     slotsOf(queue: SendQueue): number {
       return Math.max(1, states.get(queueKey(queue))?.slots ?? 1);
     },
@@ -63,7 +63,7 @@ export function createPaces(perQueue: number) {
       const key = queueKey(target);
       if (states.get(key)?.url !== target.url) states.delete(key);
     },
-    /** Notes what an attempt shows. Ignores an attempt to a former URL of the shop. */
+    /** Notes what an attempt shows. Ignores an attempt at an earlier URL of the shop. */
     note({ url, ...queue }: AttemptTarget, sign: Sign, nowMs: number): void {
       const key = queueKey(queue);
       const state = states.get(key) ?? { url, slots: 1, timedOutAtMs: Number.NEGATIVE_INFINITY };

@@ -10,9 +10,9 @@ import { type ConcurrencyLimiter, createConcurrencyLimiter } from "./concurrency
 import { createFailureLog, type FailureLog } from "./failure-log.ts";
 
 export interface SenderSettings {
-  /** The most attempts at the same time, for all shops together. */
+  /** Maximum number of attempts at the same time, for all shops together. */
   concurrency: number;
-  /** The most attempts at the same time for the webhooks of one shop, and for its workflow triggers. */
+  /** Maximum number of a shop's webhook attempts at the same time. Its workflow triggers have the same limit. */
   perShop: number;
   /** The time limit of an attempt. */
   timeoutMs: number;
@@ -48,13 +48,13 @@ export interface Sender {
 /** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
 /**
- * The margin of a lease between nodes. It covers a claim and a signature (two seconds each), the difference of the
- * clocks (four seconds), and the recording.
+ * The margin of a lease if several nodes share the database. It covers a claim and a signature (two seconds each), the
+ * difference of the clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/** If a claim takes longer, its deliveries are not attempted: another node's clock could end the lease too early. */
+/** If a claim takes longer, its deliveries are not attempted. Otherwise a lease could end during the attempt. */
 const LONGEST_CLAIM_MS = 2_000;
-/** The largest difference between two nodes' clocks. Each may differ from the database's clock by half of this. */
+/** Maximum difference between the clocks of two nodes. Each may differ from the database's clock by half of this. */
 const CLOCK_SLACK_MS = 4_000;
 /** A turn waits for this many results, but at most for `GATHER_ROUNDS` rounds of the event loop. */
 const GATHERED_RESULTS = 200;
@@ -62,11 +62,9 @@ const GATHER_ROUNDS = 20;
 /** A turn also stops waiting after this many rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
-/**
- * An attempt that ended. Its start is computed when it is recorded, because the wall clock may be set in between.
- */
+/** An attempt that ended. `startedAt` is computed at the recording, because the wall clock may be set before that. */
 type EndedAttempt = Pick<AttemptResult, "claim" | "outcome" | "duration"> & {
-  /** By the clock that only goes forward. */
+  /** The start, by the clock that only goes forward. */
   beganMs: number;
   timedOut: boolean;
   pace: Pace | undefined;
@@ -204,16 +202,14 @@ function resultOf({ beganMs, timedOut, pace, ...ended }: EndedAttempt, aheadMs: 
 /** Restores the stored paces before the first turn. */
 async function restorePaces(state: SenderState, at: number): Promise<void> {
   for (const { shopId, url, pace, timedOutAt } of await state.deliveries.listPaces()) {
-    // A future timeout was noted before the clock was set back. It counts as a timeout of now.
+    // A future timeout was noted before the clock was set back. It is treated as a timeout that happened now.
     const ageMs = timedOutAt === null ? Number.POSITIVE_INFINITY : Math.max(0, at - timedOutAt);
     state.limiter.restore(shopId, url, pace, ageMs);
   }
   state.isRestored = true;
 }
 
-/**
- * Corrects times that a wrong clock wrote too far into the future: at the first turn, and after the clock was set back.
- */
+/** Corrects times that a clock stored while it was ahead. Called at the first turn, and after a clock was set back. */
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);

@@ -1,17 +1,17 @@
 /** Who runs an action, and from where. The audit list of the shop names both. */
 export interface Actor {
-  /** Merchants need a plan with the feature. Operators may prepare a shop without it, with a warning. */
+  /** If the shop's plan lacks a feature, a merchant is refused. An operator only gets a warning. */
   role: "merchant" | "operator";
   /** A staff member of the platform, a session of the settings page, the command line, or the platform itself. */
   who: string;
-  /** The network address of a visitor, or the user and the machine of a command; null if there is neither. */
+  /** A visitor's network address, or the user and the machine that ran a command; null if neither is known. */
   from: string | null;
 }
 
-/** Who installs and uninstalls the app. */
+/** The actor of each installation and uninstallation of the app. */
 export const PLATFORM: Actor = { role: "operator", who: "platform", from: null };
 
-/** Whoever runs a command, without the user's name. */
+/** The actor of commands, without the user's name. */
 export const COMMAND_LINE: Actor = { role: "operator", who: "command line", from: null };
 
 /** The actions in the audit list, with their names for people. */
@@ -55,7 +55,7 @@ export const AUDITED = {
 export type AuditedAction = keyof typeof AUDITED;
 export const AUDITED_ACTIONS = Object.keys(AUDITED) as AuditedAction[];
 
-/** Values before or after a change. They never contain a secret, a token, or more of an address than its host. */
+/** Values before or after a change. They never contain a secret or a token. A URL is cut to its host. */
 export type AuditedValues = Readonly<Record<string, string | number | boolean | null>>;
 
 /** An entry of the audit list of a shop. */

@@ -1,4 +1,4 @@
-/** Codes of answers in JSON (docs/api.md, "Errors"). */
+/** Error codes in JSON answers (docs/api.md, "Errors"). */
 export const API_ERROR_CODES = [
   "bad_cursor",
   "bad_parameter",
@@ -14,7 +14,7 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` says that copied rows are wrong. */
+/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` means that copies are wrong. */
 export const CURSOR_PROBLEMS = ["other_shop", "other_resource", "restored", "not_issued"] as const;
 export type CursorProblem = (typeof CURSOR_PROBLEMS)[number];
 
@@ -25,7 +25,7 @@ export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 export class SdsError extends Error {
   override readonly name = "SdsError";
   readonly code: ErrorCode;
-  /** Only of `bad_cursor`. */
+  /** Set only for `bad_cursor`. */
   readonly reason: CursorProblem | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions & { reason?: CursorProblem } = {}) {
@@ -40,12 +40,12 @@ export function invalid(message: string, cause?: unknown): SdsError {
   return new SdsError("invalid", message, { cause });
 }
 
-/** Returns the code of an error of the system or SQLite; empty without a code. */
+/** Returns the code of a system error or a SQLite error; an empty string if there is no code. */
 export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
-/** Whether this user may not use a file. */
+/** Whether the error means that this user may not use a file. */
 export function isForbidden(thrown: unknown): boolean {
   return ["EACCES", "EPERM"].includes(codeOf(thrown));
 }
@@ -53,7 +53,7 @@ export function isForbidden(thrown: unknown): boolean {
 const NO_RIGHT = (it: string) => `this user may not use ${it}: run this as its owner, or change its mode`;
 const FULL = () => "the disk is full: free some space";
 
-/** Texts for users in place of the system's and Bun's own. `it` is the path, or "it" where the error has no path. */
+/** Texts for users that replace messages of the system and of Bun. `it` is the path, or "it" if there is no path. */
 const SYSTEM_MESSAGES: Record<string, (it: string) => string> = {
   EACCES: NO_RIGHT,
   EPERM: NO_RIGHT,
@@ -81,11 +81,11 @@ export function messageOf(thrown: unknown): string {
   return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }
 
-/** Error codes of listening on an address that this machine does not have. */
+/** Error codes if a server tries to listen on an address that this machine does not have. */
 const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ENXIO", "ERR_INVALID_ARG_TYPE"];
 
 /**
- * Returns the error of a server that cannot listen, with what to do.
+ * Returns the error for a server that cannot listen. The message says what to do.
  * @param setting the flag or setting that has the port
  */
 export function cannotListen(host: string, port: number, cause: unknown, setting = "--port"): SdsError {

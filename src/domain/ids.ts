@@ -23,8 +23,8 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
 }
 
 /**
- * Returns the replacement for a sender's own id that holds personal data. Equal ids get equal replacements. A
- * replacement is returned unchanged.
+ * Returns the replacement for a sender's own id that holds personal data. Equal ids get equal replacements. An id that
+ * is already a replacement is returned unchanged.
  */
 export function redactedId(id: string): string {
   return /^redacted_[a-z2-7]{24}$/.test(id) ? id : derive("redacted_", id);
@@ -37,7 +37,7 @@ export interface ShopIds {
   order(contractGid: string, source: string, cycleNumber: number): string;
 }
 
-/** Derives ids for one commit. It caches them, because a commit needs most ids twice: to load rows and to decide. */
+/** Derives and caches ids for one commit, because a commit needs most ids twice: to load rows and to decide. */
 export function createShopIds(domain: string): ShopIds {
   const known = new Map<string, string>();
   function remembered(name: string, derived: () => string): string {
@@ -59,7 +59,7 @@ export function randomId(prefix: string, random: (bytes: number) => Uint8Array):
   return prefix + base32(random(15));
 }
 
-/** Makes an id from 6 bytes of time and 9 random bytes. Later ids sort last, so their index grows at its end. */
+/** Makes an id from 6 bytes of time and 9 random bytes. Later ids sort last, so a database index grows at its end. */
 export function timeOrderedId(prefix: string, now: number, random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.alloc(15);
   bytes.writeUIntBE(now, 0, 6);

@@ -2,7 +2,7 @@ import { SHA256 } from "bun";
 import { invalid } from "./error.ts";
 import { randomId } from "./ids.ts";
 
-/** A stored API key, without the key itself. Times in epoch milliseconds. */
+/** What is stored about an API key, except its hash. Times in epoch milliseconds. */
 export interface ApiKey {
   id: string;
   label: string;

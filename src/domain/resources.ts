@@ -1,15 +1,15 @@
 import { FormatRegistry, type Static, Type } from "@sinclair/typebox";
 import { isWrittenDate } from "../lib/time.ts";
 
-/** The values of each status (docs/api.md, "Fields"). */
+/** The possible statuses (docs/api.md, "Fields"). */
 export const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED", "EXPIRED"] as const;
 export const ORDER_STATUSES = ["PENDING", "PAID", "RECOVERED", "FAILED", "UNCOLLECTIBLE", "SKIPPED"] as const;
 export const ORDER_SOURCES = ["checkout", "recurring"] as const;
 export const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
-/** The most line items in a record and its row. */
+/** Maximum number of line items in a record, and so in its row. */
 export const MAX_LINES = 250;
 
-/** Makes the schema of a text that must be one of `values`. `must` is the text of a refusal. */
+/** Makes the schema of a text that must be one of `values`. The schema's `must` is the text of the refusal. */
 export function oneOf<const T extends readonly string[]>(values: T, description?: string) {
   return Type.Unsafe<T[number]>(
     Type.Union(
@@ -29,7 +29,7 @@ export function idPattern(prefix: string): string {
   return `^${prefix}[a-z2-7]{24}$`;
 }
 
-/** Dates as the program writes them. Records have their own date format. */
+/** The format of dates that the program writes. Incoming records have another date format. */
 const DATE_FORMAT = "date-time";
 FormatRegistry.Set(DATE_FORMAT, isWrittenDate);
 
@@ -41,7 +41,7 @@ export const dateField = (description: string) => Type.String({ format: DATE_FOR
 const cents = (description: string) => Type.Integer({ description });
 export const countField = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** Makes the schema of a string or null, with the description of the string. */
+/** Makes the schema of a string or null. The new schema gets the description of `schema`. */
 export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
   const { description = "" } = schema;
   return Type.Union([schema, Type.Null()], { description });
@@ -61,7 +61,7 @@ const LineItem = Type.Object(
 export type LineItem = Static<typeof LineItem>;
 const lines = Type.Array(LineItem, { maxItems: MAX_LINES, description: `Line items, at most ${MAX_LINES}.` });
 
-/** A subscription contract, with its fields in the order of the API's answer. */
+/** A subscription contract. The API serves its fields in this order. */
 export const Subscription = Type.Object(
   {
     id: idField("sub_", "Internal id of the contract. Never changes."),
@@ -89,7 +89,7 @@ export const Subscription = Type.Object(
 );
 export type Subscription = Static<typeof Subscription>;
 
-/** A customer, with its fields in the order of the API's answer. */
+/** A customer. The API serves its fields in this order. */
 export const Customer = Type.Object(
   {
     id: idField("cus_", "Internal id. Never changes."),
@@ -107,7 +107,7 @@ export const Customer = Type.Object(
 );
 export type Customer = Static<typeof Customer>;
 
-/** An order, with its fields in the order of the API's answer. */
+/** An order. The API serves its fields in this sequence. */
 export const Order = Type.Object(
   {
     id: idField("ord_", "Internal id. Never changes."),

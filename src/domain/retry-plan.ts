@@ -22,9 +22,8 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * Returns the next retry after a declined attempt. Only declined payments advance the plan. After an attempt that
- * failed for missing stock, the wait before this attempt is repeated. A first attempt has no wait before it, so the
- * first wait of the plan follows.
+ * Returns the next retry after a declined attempt. Only declined payments advance the plan. If an attempt failed for
+ * missing stock, the previous wait is repeated. After the first attempt, the first wait of the plan always follows.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

@@ -26,8 +26,8 @@ export interface Shop extends MirroredShop {
 }
 
 /**
- * Number of partitions of shops. The nodes divide partitions among themselves, not shops. So the database has at most
- * this many leases, however many shops there are. The number must never change: nodes of two versions would disagree.
+ * Number of partitions that the shops are divided into. A lease is for a partition, not for a shop, so many shops need
+ * few leases. The number must never change. Otherwise nodes of two versions would put a shop into different partitions.
  */
 export const PARTITIONS = 256;
 
@@ -35,10 +35,10 @@ export function partitionOf(shopId: number): number {
   return shopId % PARTITIONS;
 }
 
-/** The platform's request to remove a shop. It stays in the inbox until all other data of the shop is gone. */
+/** Topic of the platform's request to remove a shop. The request stays in the inbox until all other data is gone. */
 export const REMOVAL_TOPIC = "shop/redact";
 
-/** Makes the refusal to add or connect a shop that is being removed. */
+/** Makes the error for a shop that cannot be added or connected, because it is being removed. */
 export function beingRemoved(domain: string): SdsError {
   return new SdsError(
     "conflict",
@@ -89,7 +89,7 @@ const PLATFORM_DOMAIN = "myshopify.com";
  * @throws SdsError `invalid` also for an IP address, or a misspelt domain of the platform
  */
 export function parseNewDomain(text: string): string {
-  // The last label of a host name is never a number.
+  // An IP address ends with a number. The last label of a host name is never a number.
   if (/\.[0-9]+$/.test(text))
     throw invalid(`"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
   const domain = parseDomain(text);

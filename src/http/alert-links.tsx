@@ -11,8 +11,8 @@ interface AlertLinks {
 }
 
 /**
- * Makes the pages of the links in e-mails. They need no session, because a link has a token. Only the button changes
- * something, because programs that scan mail follow links.
+ * Makes the pages that links in e-mails open. The pages need no session, because each link has a token. Only the button
+ * on a page changes something, because mail scanners follow links.
  */
 export function alertRoutes({ store, now }: AlertLinks): Route[] {
   const find = async (request: Request) => {

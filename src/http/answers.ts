@@ -26,8 +26,8 @@ export const CustomFields = Type.Unsafe<FieldValues>({
 });
 
 /**
- * The schema of a row, by resource. One schema covers subscriptions with and without custom fields. From two schemas,
- * client generators would make a type whose fields can be read only after a check.
+ * The schema of a row, by resource. One schema covers subscriptions with and without custom fields. Two schemas would
+ * become a union type in generated clients. Programs would have to check the type before they read a field.
  */
 export const ANSWER_SCHEMAS = {
   subscriptions: Type.Object(
@@ -64,7 +64,7 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** What the intake answers after the commit. */
+/** The answer of the intake after the commit. */
 export const IntakeResult = Type.Object(
   { accepted: Type.Integer({ minimum: 0, description: "The number of records in the body." }) },
   { title: "IntakeResult" },

@@ -3,8 +3,8 @@ import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
 /**
- * The most bytes of all bodies that arrive or are worked on. All senders share the limit, because a body's sender is
- * unknown until its signature is checked.
+ * Maximum number of bytes of all bodies that arrive or are in use. All senders share the limit, because the sender of a
+ * body is unknown until the signature is checked.
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
@@ -20,7 +20,7 @@ const OVERHEAD_BYTES = 1024;
 const PROGRESS_BYTES = 16 * 1024;
 /** A body without progress for this long is stalled. */
 const STALLED_MS = 1_000;
-/** The time limit of a body. A slower sender may try again. */
+/** Timeout for a body to arrive. A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
@@ -33,7 +33,7 @@ export interface Body extends Disposable {
 /** How large a body may be. */
 export interface BodyLimit {
   maxBytes: number;
-  /** Makes the error for a larger body. */
+  /** Makes the error for a body of more than `maxBytes`. */
   tooLarge?: (maxBytes: number) => SdsError;
 }
 
@@ -45,9 +45,10 @@ interface BodyReadOptions extends BodyLimit {
 /** Reads bodies. Limits how many bytes of bodies are in memory, and how long each body may take. */
 export interface BodyReader {
   /**
-   * Reads a body. Counts the bytes that have arrived; of a small body, counts the announced bytes at once. If the bytes
-   * exceed the limit, gives up the body that is stalled longest. If no body is stalled, a body that makes progress
-   * replaces a body of the sender with the most bytes. Otherwise refuses the body.
+   * Reads a body. Counts the bytes as they arrive. If the body is small, counts the announced bytes at once. If all
+   * bodies together exceed the limit, gives up the body that has stalled longest. If no body is stalled, gives up a
+   * body of the sender with the most bytes. If this body has made no progress, or its own sender has the most
+   * bytes, refuses this body instead.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up or refused
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
@@ -81,7 +82,7 @@ export function createBodyReader({
   };
 }
 
-/** Reads the pieces of a body. Stops when the signal aborts, and frees the pieces then. @param count counts a piece */
+/** Reads the pieces of a body. When the signal aborts, stops and frees the pieces. @param count counts a piece */
 async function readPieces(
   { body }: Request,
   limit: BodyLimit,
@@ -137,7 +138,7 @@ class BodyBudget {
 
   /**
    * Counts a new arrival.
-   * @param bytes of a small body, which are counted before they arrive; otherwise 0
+   * @param bytes size of a small body, which is counted before it arrives; 0 for other bodies
    * @throws SdsError `unavailable`
    */
   begin(sender: string, bytes: number, giveUp: Arrival["giveUp"]): Arrival {
@@ -159,7 +160,7 @@ class BodyBudget {
     this.makeRoom(arrival, bytes, this.maxBytes * STREAM_SHARE);
   }
 
-  /** Turns a complete arrival into a body, which is worked on and cannot be given up. */
+  /** Turns a complete arrival into a body. A body in use is not given up. */
   finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
     this.leave(arrival);
     let counted = bytes.length + OVERHEAD_BYTES;
@@ -172,7 +173,7 @@ class BodyBudget {
       bytes,
       [Symbol.dispose]() {
         uncount();
-        // Frees the bytes: the handler still has this object while it waits for the answer.
+        // Frees the bytes, because the handler may keep this object.
         this.bytes = NO_BYTES;
       },
     };
@@ -201,8 +202,8 @@ class BodyBudget {
   }
 
   /**
-   * Picks the arrival that must end to make room for `arrival`: an arrival of the sender with the most bytes.
-   * @returns undefined if `arrival` made no progress, or if with `bytes` more its own sender would have the most
+   * Picks an arrival of the sender with the most bytes. The picked arrival is given up to make room for `arrival`.
+   * @returns undefined if `arrival` made no progress, or if `bytes` more would give its own sender the most bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;
@@ -216,7 +217,7 @@ class BodyBudget {
 
 /**
  * Returns the value of Content-Length.
- * @returns undefined for a chunked body, and for a header that was sent twice, which reads "5, 5" (RFC 9110, 8.6)
+ * @returns undefined for a chunked body, and for a header that was sent twice, such as "5, 5" (RFC 9110, 8.6)
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {

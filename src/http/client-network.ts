@@ -7,16 +7,16 @@ const LOOPBACK = parseNetworks("127.0.0.0/8, ::1/128");
 /** Forms in which proxies write an address: in brackets, or with a port. */
 const BRACKETED = /^\[([^\]]*)\](?::\d*)?$/;
 const WITH_PORT = /^([\d.]+):\d*$/;
-/** An IPv4 address that is written as IPv6 has this many bits in front. */
+/** Length of the prefix of an IPv4-mapped IPv6 address, in bits. */
 const MAPPED_BITS = 96;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Tells who sent a request, and whether it came by https. Believes the headers of trusted proxies only. */
+/** Tells who sent a request, and whether the request came by https. Trusts only the headers of trusted proxies. */
 export interface Clients {
   /**
-   * Returns the network by which the client of a request is counted. An IPv4 address is counted alone. An IPv6 address
-   * is counted with its whole /64, because one host can use every address in the /64.
+   * Returns the network under which limits count the client of a request. For IPv4, it is the single address. For IPv6,
+   * it is the whole /64, because one host can use every address in the /64.
    * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
    * @returns an empty text if no address is known
    */
@@ -36,7 +36,7 @@ export function createClients(trustedProxies: Networks): Clients {
     let client = peer === undefined ? undefined : parse(peer);
     if (peer !== undefined && !isTrusted(client)) return client;
     // Each proxy appends its client's address, and earlier entries may be forged. So the last address that is not our
-    // proxy is the client. If an entry is not an address, the client is counted as the proxy that wrote it.
+    // proxy is the client. If an entry is not an address, the proxy that wrote the entry is taken as the client.
     const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
     for (const entry of entries.filter((each) => each !== "").reverse()) {
       const address = parse(entry);

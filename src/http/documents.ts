@@ -6,13 +6,13 @@ import { queryOf } from "./routes.ts";
 
 /** A file that the program serves unchanged. */
 export interface Document {
-  /** A hash of the content, of 16 characters. */
+  /** 16 characters of a hash of the content. */
   version: string;
   plain: Bytes;
   compressed: (encoding: Encoding) => Bytes;
 }
 
-/** Compresses at the default levels, not at the lowest: most documents are compressed once and sent often. */
+/** Compresses at the default levels, because most documents are compressed once and sent often. */
 const COMPRESS_DOCUMENT: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes)),
   gzip: (bytes) => Bun.gzipSync(bytes),
@@ -35,7 +35,7 @@ export function createDocument(content: string | Bytes): Document {
 /** Lets scripts of all sites read a document. Only for documents that are the same for everybody. */
 export const READABLE_ANYWHERE = { "Access-Control-Allow-Origin": "*" };
 
-/** Responds with the document, compressed if the browser accepts that, or with 304 if the browser has it already. */
+/** Responds with the document, compressed if possible. If the browser has the document already, responds with 304. */
 export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
   // A weak tag, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
   const tag = `W/"${document.version}"`;
@@ -57,7 +57,7 @@ export function versionedAddress(path: string, { version }: Document): string {
   return `${path}?v=${version}`;
 }
 
-/** Responds with a document. A browser may keep it for ever if the request has the versioned address. */
+/** Responds with a document. At the current versioned address, browsers may keep the document for a year. */
 export function respondVersioned(request: Request, document: Document, type: string, more = {}): Response {
   const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";

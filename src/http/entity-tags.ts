@@ -3,8 +3,8 @@ import type { Snapshot } from "../store/port/pages.ts";
 
 /**
  * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until rows of its resource
- * change, or until a custom field is archived or brought back. The tags are weak, because an answer can be compressed
- * in several ways.
+ * change. An archived or restored custom field changes the answer too. The tags are weak, because an answer can be
+ * compressed in several ways.
  * @param target path and query
  */
 export type EntityTags = (
@@ -14,7 +14,7 @@ export type EntityTags = (
 ) => string;
 
 /**
- * @param version of the program: it decides how rows are rendered
+ * @param version of the program, because it decides how rows are rendered
  * @param epoch of the database. The tag has the epoch and the shop's branch, because change counts may repeat after a
  *   restore and in another branch.
  */

@@ -10,15 +10,15 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS } from "./refusals.ts";
 export const FORWARDED = "x-sds-forwarded";
 /**
  * A shop with more posts a second is busy. With fewer posts, the commits of several nodes seldom wait for each other.
- * Passing the posts on would cost more than it saves.
+ * Then passing the posts on would cost more than it saves.
  */
 const BUSY_PER_SECOND = 50;
-/** How many shops are counted. */
+/** Maximum number of shops whose posts are counted. */
 const MAX_COUNTED = 10_000;
 /** A node that does not answer within this time gets no records for `PAUSE_MS`. A commit takes some milliseconds. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
-/** The next request for a shop waits for this long, so that more posts share it. */
+/** Maximum wait for a running request for the same shop. Posts that arrive meanwhile share the next request. */
 const SHARED_AFTER_MS = 1;
 
 /** A post whose signature is right. */
@@ -45,17 +45,17 @@ interface Dependencies {
 }
 
 /**
- * Passes the records of a post on to the node that works for their shop, if the shop is busy: nodes that commit for one
- * shop wait for each other. That node checks the records as if they came from outside.
- * @returns how many records that node has committed. undefined if this node has to commit them. Records that both nodes
- *   commit are applied once.
+ * If a shop is busy, passes the records of a post on to the node that works for the shop. Otherwise the nodes that
+ * commit for this shop would wait for each other. The other node checks the records as if they came from outside.
+ * @returns how many records the other node has committed; undefined if this node has to commit the records. If both
+ *   nodes commit a record, it is applied once.
  */
 export type ForwardPost = (post: SignedPost) => Promise<number | undefined>;
 
 export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): ForwardPost {
   const isBusy = countBusy(clock);
   const groupOf = createGroups((posts) => send(posts));
-  /** When a node that failed may get records again, by its URL. */
+  /** Times from which nodes that failed may get records again, by URL. */
   const pausedUntil = new Map<string, number>();
 
   /** Posts records, signed as the shop's billing system signs them. @returns whether the other node took them */
@@ -89,7 +89,7 @@ export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): 
     const { id } = signer.shop;
     if (usableUrl(id) === undefined || !isBusy(id)) return undefined;
     const records = [...splitJson(text)];
-    // This node refuses such a post itself.
+    // This node itself answers a post with no records or too many records.
     if (records.length === 0 || records.length > MAX_INTAKE_RECORDS) return undefined;
     const isTaken = await groupOf(id).submit({ signer, records, bytes: Buffer.byteLength(text) });
     return isTaken ? records.length : undefined;

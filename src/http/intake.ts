@@ -17,7 +17,7 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./routes.ts";
 
-/** How many characters of records are checked in one turn of the event loop. The largest body takes up to 20 ms. */
+/** Number of characters to check in one turn of the event loop. Checking the largest body takes up to 20 ms. */
 const SLICE_CHARACTERS = 128 * 1024;
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
@@ -26,7 +26,7 @@ interface Dependencies {
   bodies: BodyReader;
   shops: ShopStore;
   moves: Pick<ShopMoves, "isAway">;
-  /** Counts the signed posts that are under way, because readers give way to them. */
+  /** Counts the signed posts that are under way, because readers give way to signed posts. */
   load: Pick<LoadGauge, "during">;
   forward: ForwardPost;
 }

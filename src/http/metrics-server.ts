@@ -6,14 +6,14 @@ const IDLE_TIMEOUT_S = 30;
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 interface Listening {
-  /** The port of the listener. The system chooses it for port 0. */
+  /** The port of the listener. If port 0 was asked for, the system has chosen this port. */
   port: number | undefined;
   stop(): Promise<void>;
 }
 
 /**
- * Listens for `GET /metrics`, and answers nothing else. The metrics have a listener of their own, so that a proxy of
- * the other listener cannot pass them on.
+ * Serves `GET /metrics` only. The metrics have a listener of their own, so that a proxy in front of the main listener
+ * cannot expose them.
  * @throws if the address cannot be used
  */
 export function listenForMetrics(

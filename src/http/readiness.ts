@@ -4,7 +4,7 @@ import type { OutageLog } from "../store/engine/outage-log.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields, StoreError } from "../store/port/store-error.ts";
 
-/** How long one check of the database is valid, so that frequent requests cost one write a second. */
+/** How long one check of the database is valid, so that frequent requests cost at most one write a second. */
 const CHECK_VALID_MS = 1_000;
 
 interface Dependencies {
@@ -21,7 +21,7 @@ export interface Readiness {
   reason(): Promise<string | undefined>;
   /** Whether the program is ready, by the last check. */
   readonly isReady: boolean;
-  /** Checks the database during an outage, so that the log says when it ends. Never rejects. */
+  /** Checks the database during an outage, so that the log says when the outage ends. Never rejects. */
   watch(): Promise<void>;
   /** Notes that the program stops: it is not ready from now on. */
   noteStop(): void;
@@ -33,7 +33,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
-  /** The reason that was logged last. A lost connection is not noted here: the outage log also reports its end. */
+  /** The reason that was logged last. A lost connection is not noted here, because the outage log reports it. */
   let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { RESOURCES, type Resource } from "../domain/resources.ts";
 
 export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe to try again.";
 
-/** The most records in a body of the intake, because a body is one commit. */
+/** Maximum number of records in a body of the intake. It limits the size of a commit. */
 export const MAX_INTAKE_RECORDS = 250;
 const IMPORT_MORE = "Send more in several bodies, or with `sds import`.";
 

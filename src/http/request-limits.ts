@@ -1,8 +1,8 @@
 import type { RateLimit } from "../config.ts";
 
 /**
- * Limits how many requests each caller makes: an API key (docs/api.md, "Limits"), or a shop on the settings page. Every
- * node counts its own requests only.
+ * Limits how many requests each caller makes. A caller is an API key (docs/api.md, "Limits"). On the settings page, it
+ * is a shop. Each node counts only its own requests.
  */
 export interface RequestLimits {
   /**

@@ -65,7 +65,7 @@ export function lastingHeaders(headers: Record<string, string>): Headers {
   return new Headers({ ...COMMON_HEADERS, ...headers });
 }
 
-/** Responds with JSON and headers that were made before. @param more headers of this answer alone */
+/** Responds with JSON and headers from `lastingHeaders`. @param more headers of this answer alone */
 export function respondAgain(
   status: number,
   body: Uint8Array<ArrayBuffer> | null,
@@ -96,7 +96,7 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
   return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
-/** Responds to an error of a handler. Any error but an SdsError is hidden, and logged with the request id. */
+/** Responds to an error that a handler threw. Only refusals are shown. Other errors are logged with the request id. */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, HEADERS_OF[thrown.code]);
@@ -116,7 +116,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   return respondError(refusals.internal(), {}, requestId);
 }
 
-/** Whether the database could not serve the request, so that the same request can succeed later. */
+/** Whether the database could not serve the request now. The same request can succeed later. */
 export function isUnavailable(thrown: unknown): thrown is StoreError {
   return thrown instanceof StoreError && thrown.reason !== "conflict";
 }
@@ -139,7 +139,7 @@ export function respondRateLimited(retryAfterS: number, limits: Record<string, s
   return respondError(refusals.tooManyRequests(), { ...limits, "Retry-After": String(retryAfterS) });
 }
 
-/** Whether the client closed the connection before its body was complete. Nobody reads the answer then. */
+/** Whether the client closed the connection before the request was complete. Then nobody reads the answer. */
 function isAborted(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === "AbortError";
 }

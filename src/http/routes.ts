@@ -6,11 +6,11 @@ import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 /** Facts about a request for its handler. */
 export interface RouteContext {
   /**
-   * The part of the path at `:id` or `:row`, decoded. A gid that takes several parts is put together. Empty for a path
-   * without either.
+   * The part of the path at `:id` or `:row`, decoded. A gid with plain slashes is joined from several parts. Empty if
+   * the path has neither `:id` nor `:row`.
    */
   id: string;
-  /** Returns the network by which the client is counted, also behind trusted proxies. */
+  /** Returns the network under which limits count the client, also behind trusted proxies. */
   client: () => string;
   /** Whether the client's connection is https, also behind trusted proxies. */
   isSecure: () => boolean;
@@ -26,11 +26,11 @@ export type Method = "GET" | "HEAD" | "POST";
 /** One row of the table of routes: a path and its handlers. */
 export interface Route {
   /**
-   * Exact, byte for byte, except placeholders and a final `*`, which stands for anything. `:id` stands for letters,
+   * Matched byte by byte, except placeholders and a final `*`. The `*` stands for anything, and `:id` for letters,
    * digits and `_`. Other placeholders stand for any part of a path, and the handler must check that part.
    */
   path: string;
-  /** The name of the route for metrics and the log, where several paths share one; by default the path. */
+  /** The name of the route in metrics and the log. Several paths can have the same label. By default, the path. */
   label?: string;
   /** A request with another method gets 405, with these methods in `Allow`. */
   methods: Partial<Record<Method, RouteHandler>>;
@@ -57,12 +57,12 @@ export interface RouteHandlers {
 }
 
 /**
- * The name of a row in a path: one part, or a gid with plain slashes. Many clients encode no slashes in a path, and
- * some proxies merge two slashes.
+ * Patterns for the name of a row in a path: one part, or a gid with plain slashes. Many clients do not encode slashes
+ * in a path, and some proxies merge two slashes.
  */
 const ROW_PATHS = [":row", ":row//:vendor/:object/:number", ":row/:vendor/:object/:number"];
 
-/** Makes the table of every served path. Any other path gets 404. A method that its path does not have gets 405. */
+/** Makes the table of all served paths. Any other path gets 404. Any other method of a served path gets 405. */
 export function createRoutes(handlers: RouteHandlers): Route[] {
   const { list, row, shop, intake, platformWebhook, openApi, widgetStyle, admin, app, alerts, docs, notReady } =
     handlers;

@@ -41,8 +41,8 @@ type Parameters = Record<string, string>;
 
 /**
  * Makes one Elysia app from the table of routes. Bun's router calls `serve` for a request on a socket. Elysia's router
- * calls it for a request to `handle`, which has no socket. Only Bun's router sees the path as it was sent. In
- * `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
+ * calls `serve` for a request to `handle`, which has no socket. Only Bun's router sees the path as it was sent.
+ * In `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
  */
 export function createHttpApp(
   table: readonly Route[],
@@ -131,7 +131,7 @@ function observed(
   });
 }
 
-/** Finds the route that answers. A path with a malformed id is unknown, so the wildcard route above it answers. */
+/** Finds the route that answers. A malformed id makes a path unknown: then the wildcard route of its prefix answers. */
 function routeWithId(
   table: readonly Route[],
   route: Route | undefined,
@@ -152,7 +152,7 @@ function rowOf({ row = "", vendor, object, number }: Parameters): string {
   return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
 }
 
-/** Asks for the peer now, because the connection may be closed when the answer is made. */
+/** Asks Bun for the peer's address now, because the connection may be closed when the answer is ready. */
 function addressOf(request: Request, clients: Clients, server: Server<unknown> | undefined): () => string {
   const peer = server?.requestIP(request)?.address;
   return () => clients.addressOf(request, peer);

@@ -16,16 +16,16 @@ import { refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteContext, RouteHandler } from "./routes.ts";
 
-/** The platform's largest payloads have some megabytes, such as an order with many lines. */
+/** The platform's largest payloads, such as an order with many lines, have some megabytes. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };
-/** The most characters of a webhook's id. A longer id is not kept, so a duplicate of that webhook is not recognized. */
+/** Maximum length of a webhook's id. A longer id is not stored, so duplicates of its webhook are not recognized. */
 const MAX_ID_LENGTH = 200;
-/** The most characters of a topic and a domain in the log. */
+/** Maximum lengths of a topic and of a domain in the log, in characters. */
 const MAX_LOGGED_TOPIC = 100;
 const MAX_LOGGED_DOMAIN = 253;
-/** An unknown shop is warned of once in this time. */
+/** Minimum time between two warnings in the log about the same unknown shop. */
 const UNKNOWN_SHOP_INTERVAL_MS = 86_400_000;
-/** The most unknown shops that are remembered. */
+/** Maximum number of unknown shops to remember. */
 const MAX_UNKNOWN_SHOPS = 1_000;
 
 interface Dependencies {
@@ -36,7 +36,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "shopMovedTo">;
   inboxWriter: InboxWriter;
   warnings: Pick<ConnectionWarnings, "noteVersion">;
-  /** Counts the genuine webhooks that are under way, because readers give way to them. */
+  /** Counts the genuine webhooks that are under way, because readers give way to webhooks. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;
@@ -76,7 +76,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const shop = await findShop(dependencies, domain);
     if (shop !== undefined) context.shop = shop.domain;
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
-    // The platform sends the webhook again, by then to the service that has the shop.
+    // The platform sends the webhook again. By then, it goes to the service that has the shop.
     if (shop === undefined && (await moves.isAway(domain))) throw refusals.shopMoves();
     if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")

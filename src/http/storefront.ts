@@ -13,7 +13,7 @@ const HEADERS = {
   "Cache-Control": "public, max-age=86400",
   "Access-Control-Allow-Origin": "*",
 };
-/** Bounds the memory of the stylesheets of all shops. A stylesheet takes at most about 0.5 MiB. */
+/** Maximum memory for the stylesheets of all shops. A stylesheet takes at most about 0.5 MiB. */
 const MAX_CACHED_BYTES = 64 * 1024 * 1024;
 /** Memory that a stylesheet takes in addition to its bytes. */
 const OVERHEAD_BYTES = 1024;
@@ -21,8 +21,8 @@ const OVERHEAD_BYTES = 1024;
 const EMPTY = createDocument("");
 
 /**
- * GET and HEAD /storefront/DOMAIN/widget.css. An unknown shop costs the same read as a known one, so that the time does
- * not tell which shops exist.
+ * GET and HEAD /storefront/DOMAIN/widget.css. An unknown shop costs the same read as a known shop. Otherwise the
+ * response time would tell which shops exist.
  */
 export function createWidgetStyleHandler(
   styles: Pick<StyleStore, "shopOf" | "find">,
@@ -32,7 +32,7 @@ export function createWidgetStyleHandler(
   const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
   return (request, context) => {
     const { id } = context;
-    // A path with an encoded domain gets 404: its handler looks up the empty domain, which no shop has.
+    // A path with an encoded domain gets 404, because no shop has the empty domain.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
     return andThen(styles.shopOf(domain), (shop) => {
       if (shop === undefined) return respondNotFound();
@@ -43,20 +43,20 @@ export function createWidgetStyleHandler(
 }
 
 /**
- * Keeps scoped stylesheets in memory, by the hash of their source. The program scopes a stored source itself, so that a
- * fix of the scoper reaches styles that an earlier version accepted.
+ * Keeps scoped stylesheets in memory, by the hash of their source. The database stores only the source. So a fix of the
+ * scoper also reaches styles that an earlier version accepted.
  */
 class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
   /**
-   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for them. Shops with the same
-   * hash do not share an entry: one shop may save another source before its source is read.
+   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for the same stylesheet. Shops
+   * do not share an entry: if one shop saves a new source before the read, the other shop would get that source.
    */
   private readonly making = new Map<string, Promise<Document>>();
   /**
-   * Resolves when the next stylesheet may be scoped. Only one is scoped in each turn of the event loop, because a large
-   * one takes up to 100 ms.
+   * Resolves when the next stylesheet may be scoped. Each turn of the event loop scopes only one stylesheet, because a
+   * large stylesheet takes up to 100 ms.
    */
   private turn = Promise.resolve();
   private readonly styles: Pick<StyleStore, "find">;
@@ -121,8 +121,8 @@ class Stylesheets {
 }
 
 /**
- * Returns the bytes of a document in its plain and compressed forms. Both compressed forms together are smaller than
- * the plain form, so the plain form is counted twice.
+ * Returns an upper bound of a document's bytes in all forms. Both compressed forms together are smaller than the plain
+ * form, so twice the plain form is enough.
  */
 function sizeOf({ plain }: Pick<Document, "plain">): number {
   return 2 * plain.length + OVERHEAD_BYTES;

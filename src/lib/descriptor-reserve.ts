@@ -7,7 +7,7 @@ const CHECK_INTERVAL_MS = 250;
 const BRAKE_MS = 2;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** How many times a fetch is tried. This takes about a second, in which other requests end and free descriptors. */
+/** Maximum number of tries of a fetch. They take about a second. Other requests end and free descriptors meanwhile. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
@@ -18,14 +18,14 @@ export interface DescriptorReserve {
   start(): void;
   /**
    * Frees descriptors of the reserve for `open`, which opens sockets or files before it returns. No client can take
-   * these descriptors, because connections are accepted in another round of the event loop.
-   * @param count the most descriptors that `open` opens
+   * these descriptors, because clients are accepted only in a later round of the event loop.
+   * @param count maximum number of descriptors that `open` opens
    * @throws Error with the code EMFILE if fewer than `count` are left
    */
   withSpare<T>(open: () => T, count?: number): T;
   /**
-   * Like `withSpare`, for one descriptor that another thread opens soon. If descriptors are short, this blocks the
-   * event loop until the thread has opened its descriptor, a few milliseconds at most.
+   * Like `withSpare`, for one descriptor that another thread opens soon. If no other descriptor is free, this
+   * blocks the event loop until the thread has opened its descriptor, a few milliseconds at most.
    */
   lendToThread<T>(open: () => T): T;
   /** Fills the reserve. Call this right after closing what `withSpare` opened, before a client takes the descriptor. */
@@ -35,11 +35,11 @@ export interface DescriptorReserve {
 }
 
 interface ReserveSettings {
-  /** How many descriptors to hold; a quarter of the limit at most. */
+  /** How many descriptors to hold. A quarter of `limit` is the maximum. */
   wanted: number;
   /** Called whenever a check finds all other descriptors in use. The callback may close some descriptors. */
   onShortage: () => void;
-  /** The most descriptors that this process may open; null if unknown. */
+  /** Maximum number of descriptors of this process; null if unknown. */
   limit?: number | null;
 }
 
@@ -150,8 +150,8 @@ function waitUntilOpen(descriptor: number): void {
 }
 
 /**
- * Returns the most descriptors that this process may open. Bun raised the soft limit to the hard limit at its start.
- * @returns null if the report of Bun has no limit
+ * Returns the maximum number of descriptors of this process. Bun raised the soft limit to the hard limit at its start.
+ * @returns null if Bun's report does not contain the limit
  */
 export function descriptorLimit(): number | null {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
@@ -161,8 +161,8 @@ export function descriptorLimit(): number | null {
 }
 
 /**
- * Makes a fetch that uses a descriptor of the reserve. It retries only if no socket was opened, so no request is sent
- * twice.
+ * Returns a `fetch` that uses a descriptor of the reserve. It retries only if no socket was opened, so no request is
+ * sent twice.
  */
 export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {

@@ -10,7 +10,7 @@ export interface GroupCommitOptions<I, O> {
   /** Commits items in their order. Resolves to a result for each item. */
   commit(items: I[]): Promise<O[]>;
   sizeOf(item: I): number;
-  /** The largest size of a commit. A larger commit would delay items by more time than it saves in disk syncs. */
+  /** Maximum size of a commit. A larger commit would delay items by more time than it saves in disk syncs. */
   maxSize: number;
   /** Whether the error, such as a full disk, fails every item. After other errors, each item is committed alone. */
   failsAll(thrown: unknown): boolean;
@@ -28,7 +28,7 @@ export interface Overtaking<I> {
 /** A commit that takes longer probably waits for a lock: other commits take a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
-/** The most commits that run at once. Locks on a few keys must not take all connections to a database. */
+/** Maximum number of running commits. Commits that wait for locks must not take all connections to a database. */
 const MAX_COMMITS = 4;
 
 /** Lets items that are submitted at the same time share a commit, because each commit costs one disk sync. */

@@ -42,8 +42,8 @@ export const CLOSE_BRACE = 0x7d;
 const BROKEN = "";
 
 /**
- * Splits one JSON value, a JSON array, or one JSON value on each line. Yields the text of the value, of each element,
- * or of each line that is not blank. If every part is valid JSON, the whole text is valid.
+ * Splits a text that is one JSON value, a JSON array, or lines of one JSON value each. Yields the text of the value,
+ * of each element, or of each line that is not blank. If every part is valid JSON, the whole text is valid.
  */
 export function* splitJson(text: string): Generator<string, void> {
   const start = skipBlank(text, 0);
@@ -90,7 +90,7 @@ function skipBlank(text: string, start: number): number {
   return text.length;
 }
 
-/** Skips a value. @returns its end, or the end of the text if the value does not end */
+/** Skips a value. @returns its end, or the end of the text if the value is cut off */
 function skipValue(text: string, start: number): number {
   let depth = 0;
   let inString = false;

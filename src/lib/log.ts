@@ -30,7 +30,7 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** Characters that control a terminal or the direction of text, and invisible ones. Line ends and tabs are allowed. */
+/** Invisible characters, and characters that control a terminal or text direction, except newlines and tabs. */
 export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5/gu;
 
 /** Writes each control or invisible character as its code, because text from outside must not control a terminal. */
@@ -38,7 +38,7 @@ export function printable(text: string): string {
   return text.replaceAll(CONTROLS, (character) => `<U+${codeOf(character)}>`);
 }
 
-/** Writes control and invisible characters of JSON as its escapes. The result is equal JSON. */
+/** Replaces control and invisible characters in JSON with JSON escapes. The value stays the same. */
 export function escapeControls(json: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return json.replaceAll(CONTROLS, (character) => character.split("").map(escaped).join(""));

@@ -1,4 +1,4 @@
-/** The speed is measured in this window only, because work slows down when its saved points are spent. */
+/** The speed is measured over about this time, because work slows down when its saved points are spent. */
 const WINDOW_MS = 60_000;
 
 /** The finished part of some work, 0 to 1, at a time in milliseconds. */
@@ -7,11 +7,11 @@ interface PartDone {
   at: number;
 }
 
-/** Notes how far some work is. */
+/** Notes the progress of some work. */
 export interface PaceMeter {
   /**
    * Notes the finished part; undefined if it is unknown. A smaller part than before means that other work has begun.
-   * @returns an earlier part, at most a minute old, to compute the speed from
+   * @returns an earlier part to compute the speed from. With frequent calls, it is about a minute old
    */
   note(done: number | undefined, at: number): PartDone;
 }

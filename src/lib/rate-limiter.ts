@@ -1,4 +1,4 @@
-/** The longest wait for points, even if the server's report asks for a longer wait. */
+/** Maximum wait for points, even if the server's report means a longer wait. */
 const MAX_WAIT_MS = 60_000;
 /**
  * One point in ten goes to the caller who has waited longest, whatever the caller's priority. So a constant flow of

@@ -1,4 +1,4 @@
-/** How long work counts as under way after its end, because more work usually follows. */
+/** After its end, work counts as under way for this time, because more work usually follows. */
 const LINGER_MS = 2_000;
 /**
  * Work that runs for longer is not urgent: it waits for something else, such as an endpoint that hangs or a slow
@@ -41,8 +41,8 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 }
 
 /**
- * The most turns of the event loop between two readers while other work is urgent. A commit waits for two quiet turns.
- * A reader in each turn would make these turns longer, and double the time until an event arrives.
+ * Maximum number of turns of the event loop between two readers while other work is urgent. A commit waits for two
+ * quiet turns. A reader in each turn would make these turns longer, and double the time until an event arrives.
  */
 const MAX_FREE_TURNS = 8;
 

@@ -4,8 +4,8 @@ import { CONTROLS } from "./log.ts";
 const SPECIAL = new RegExp(`'|(?:[!\\n\\t]|${CONTROLS.source})+`, "gu");
 
 /**
- * Quotes a text as one word for bash and zsh, also when it is pasted. Control and invisible characters, line ends and
- * exclamation marks are written as bytes. An interactive shell would replace `!` by a command of its history.
+ * Quotes a text as one word for bash and zsh, also for pasting. Control and invisible characters, newlines, tabs and
+ * exclamation marks are escaped. Otherwise an interactive shell would replace `!` with a command of its history.
  */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll(SPECIAL, (special) => (special === "'" ? "'\\''" : `'$'${escaped(special)}''`))}'`;

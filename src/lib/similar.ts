@@ -1,6 +1,6 @@
 import { distance } from "fastest-levenshtein";
 
-/** Whether a text looks like a misspelt name: another case, `_` or `-`, or one or two wrong letters. */
+/** Whether a text looks like a misspelt name. It may differ in case, in `_` and `-`, and in one or two letters. */
 export function isLike(given: string, name: string): boolean {
   return given.length <= 2 * name.length && mistakesIn(given, name) <= Math.min(2, Math.ceil(name.length / 3));
 }

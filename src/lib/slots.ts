@@ -39,7 +39,7 @@ export function addTo(counts: Map<number, number>, key: number, difference: numb
   else counts.set(key, count);
 }
 
-/** A round robin over keys that can change: the key that was served last comes last in the next round. */
+/** A round robin. The key that was served last comes last in the next round. Each round can have other keys. */
 export interface Rotation {
   /** @param items sorted by ascending keys @returns the items after the last served key, then the other items */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];

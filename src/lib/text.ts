@@ -66,7 +66,7 @@ const amountFormat = memoize(
   (currency: string) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }),
 );
 
-/** Caches the results of a pure function. @param limit the cache is emptied at this many texts */
+/** Caches the results of a pure function. @param limit number of cached texts at which the cache is emptied */
 export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
   const known = new Map<K, T>();
   return (text) => {

@@ -32,12 +32,12 @@ export function isWrittenDate(text: string): boolean {
 
 export const DAY_MS = 86_400_000;
 
-/** Returns the start of a time's day in UTC, epoch milliseconds. */
+/** Returns when the UTC day of a time starts, in epoch milliseconds. */
 export function startOfDay(ms: number): number {
   return ms - (ms % DAY_MS);
 }
 
-/** Returns the number of whole days from 1970 to a time, in UTC. */
+/** Returns the number of whole UTC days from 1 January 1970 to a time. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
@@ -63,8 +63,8 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Creates a clock of epoch milliseconds that only goes forward: the time of day at the start, plus the time that has
- * passed since. Processes can compare their stored times of this clock if they started with the same time of day.
+ * Creates a clock of epoch milliseconds that only goes forward: the wall clock at the start, plus the time that has
+ * passed since. Times of two processes can be compared if their wall clocks agreed when the processes started.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {

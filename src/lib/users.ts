@@ -6,7 +6,7 @@ export function currentUser(): string {
   return userName(process.geteuid?.() ?? 0);
 }
 
-/** Returns the name of a file's owner. For a file that cannot be seen, takes the nearest visible folder above. */
+/** Returns the name of a file's owner. If the file is not visible, uses the nearest visible parent folder. */
 export function ownerName(path: string): string {
   try {
     return userName(statSync(path).uid);
@@ -16,7 +16,7 @@ export function ownerName(path: string): string {
   }
 }
 
-/** Returns a user's name, or the number as a text. Bun's `os.userInfo()` reads only the environment. */
+/** Returns a user's name, or the number if there is no name. Bun's `os.userInfo()` reads only the environment. */
 export function userName(uid: number): string {
   try {
     const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, "m").exec(readFileSync("/etc/passwd", "utf8"));
@@ -34,8 +34,8 @@ export function rightsProblem(path: string): string {
 }
 
 /**
- * Switches this process from root to the owner of a folder, permanently. Does nothing if the process has another user,
- * or if the folder is missing.
+ * Switches this process from root to the owner of a folder, permanently. Does nothing if the process is not root, or
+ * if the folder is missing.
  */
 export function becomeOwnerOf(folder: string): void {
   const owner = statSync(folder, { throwIfNoEntry: false });

@@ -21,7 +21,7 @@ export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;
 export interface TimeLimit {
   /** Aborted when the time limit is over. */
   signal: AbortSignal;
-  /** Whether the time limit is over. After the whole process was paused, other events can come before the signal. */
+  /** Whether the time limit is over. After a pause of the whole process, other events can come before the abort. */
   isOver(): boolean;
 }
 

@@ -6,8 +6,8 @@ import { StoreError } from "../store/port/store-error.ts";
 import { createRedactionSearches } from "./redaction-searches.ts";
 
 /**
- * The most records in one commit; line items count too. An intake body has the same limit. On SQLite, such a
- * commit blocks the program for 4 to 27 ms. The largest body, 1 MiB with line items, blocks it for 36 ms.
+ * Maximum size of a commit, in records; line items add to the size. An intake body has the same limit. On SQLite, a
+ * commit of this size blocks the program for 4 to 27 ms. The largest body, 1 MiB with line items, blocks it for 36 ms.
  */
 const MAX_SIZE = 250;
 /** This many line items count as one record. */

@@ -3,9 +3,9 @@ import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
-/** The most shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
+/** Maximum number of shops that are searched at once. Each search takes about a millisecond of an event loop turn. */
 const MAX_SEARCHES = 4;
-/** The most people in one search. A commit has room for the same number of redactions. */
+/** Maximum number of people in one search. A commit has room for the same number of redactions. */
 const PEOPLE_PER_SEARCH = 10;
 
 /** A search that several redactions use. The last user ends the search. */
@@ -21,8 +21,8 @@ interface ShopQueue {
 }
 
 /**
- * Creates the searches for stored texts about redacted people. They run before the redactions are committed, so other
- * commits do not wait for them.
+ * Creates the searches for stored texts about redacted people. A search runs before its redactions are committed, so
+ * other commits do not wait for the search.
  */
 export function createRedactionSearches(
   store: Pick<MirrorStore, "searchTexts">,
@@ -48,8 +48,8 @@ export function createRedactionSearches(
 
   return {
     /**
-     * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because a search for
-     * many people takes as long as a search for one. Redactions of a shop keep their order.
+     * Searches for the people, and then calls `use` with the result. Waiting redactions of a shop share a search. A
+     * search for many people takes as long as a search for one person. Redactions of a shop keep their order.
      */
     async withSearch<T>(
       shop: MirroredShop,

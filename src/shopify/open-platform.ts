@@ -48,9 +48,9 @@ export interface Platform {
   /** Checks ID tokens of the embedded page. */
   verifyIdToken: IdTokenVerifier;
   installer: Installer;
-  /** Whether the platform shows the app any contract. An app sees only contracts that it made. @throws PlatformError */
+  /** Whether the shop has a contract that this app made. An app sees only its own contracts. @throws PlatformError */
   hasContracts(shop: ShopAddress): Promise<boolean>;
-  /** Says which levels of protected customer data the app may not read. @throws PlatformError */
+  /** Returns a text for each level of protected customer data that the app may not read. @throws PlatformError */
   missingLevels(shop: ShopAddress): Promise<string[]>;
   /** Makes all requests fail from now on. Resolves when running token renewals are stored. */
   stop(): Promise<void>;
@@ -63,16 +63,16 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
   log: Log;
-  /** Called when the removal of a shop began because the platform asked for it. */
+  /** Called after the platform asked to remove a shop, and the removal began. */
   onRemovalBegun?: () => void;
 }
 
-/** How long a stop waits until renewals are stored. Tokens that are not stored have to be requested again. */
+/** Maximum time that a stop waits for renewals. If new tokens are not stored, they must be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** Only one retry: a request in progress uses a slot of the inbox, and the inbox retries on its own. */
+/** Only one retry: a request keeps its slot of the inbox during retries, and the inbox retries anyway. */
 const WEBHOOK_MAX_RETRIES = 1;
 
-/** Makes all parts of the access to the platform, for `serve` and for commands. */
+/** Creates all clients and services that access the platform, for `serve` and for commands. */
 export function openPlatform(
   settings: PlatformSettings,
   store: Store,
@@ -175,7 +175,7 @@ interface PlatformServices extends Dependencies {
   reportRounding: RoundingReport;
 }
 
-/** Creates a refresher that reads contracts with this client and its options. */
+/** Creates a refresher that reads contracts with this client. */
 function openContracts(
   { api, store, recordWriter, mutex, sizes, reportRounding, log }: PlatformServices,
   client: GraphqlClient,
@@ -194,7 +194,7 @@ function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synch
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
   const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient, sizes), orderStages);
-  /** A stop ends the waits for bulk operations, because they can last for days. */
+  /** A stop also ends waits for bulk operations, because such a wait can last for days. */
   const sleep: Sleep = async (waitMs) => {
     await services.sleep(waitMs, stopping.signal);
     if (stopping.signal.aborted) throw new SdsError("failed", "the wait for the platform was stopped");

@@ -21,7 +21,7 @@ const MAX_ERROR_LENGTH = 500;
 /** Creates a starter, which sends one request for each attempt. The schedule of deliveries plans the next attempt. */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
-    // The attempt must end before the lease of the delivery, even if the database does not answer.
+    // The attempt must end before the delivery's lease expires, even if the database does not respond.
     const { signal, isOver } = createTimeLimit(timeoutMs);
     const to: Pick<Outcome, "url"> = {};
     try {
@@ -30,7 +30,7 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
       to.url = client.urlOf(shop);
       // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // The signal does not end all work of the client, such as a token renewal. So `untilAborted` ends the wait.
+      // The signal does not stop all work of the client, for example a token renewal. So `untilAborted` ends the wait.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

@@ -20,8 +20,8 @@ export interface KeyChange extends LoneOptions {
 
 /**
  * Changes the master key. First the file gets both keys. Then one transaction seals all secrets with the new key. Then
- * the old key leaves the file. So after a kill at any step, the file has the key of the stored secrets.
- * @throws SdsError `failed` if another process uses the database, or the file lacks the key
+ * the old key is removed from the file. So after a kill at any step, the file has the key of the stored secrets.
+ * @throws SdsError `failed` if another process uses the database, or the file does not have the key of the secrets
  */
 export async function rotateMasterKey(change: KeyChange): Promise<void> {
   const { masterKeyFile: path, random } = change;
@@ -36,7 +36,7 @@ export async function rotateMasterKey(change: KeyChange): Promise<void> {
   });
 }
 
-/** Lists what `resetMasterKey` would replace. @throws SdsError `conflict` if the master key is there */
+/** Lists what `resetMasterKey` would replace. @throws SdsError as `resetMasterKey` does */
 export function masterKeyLoss(change: KeyChange): Promise<LostSecrets[]> {
   return alone(change, async ({ db, sealedWith }) => {
     await checkLost(change.masterKeyFile, sealedWith);
@@ -45,11 +45,11 @@ export function masterKeyLoss(change: KeyChange): Promise<LostSecrets[]> {
 }
 
 /**
- * Makes a new master key in place of a lost one, and new secrets. A file that has another key is kept beside it.
+ * Replaces a lost master key and all secrets. If the key file exists, it is renamed and kept.
  * @param entry goes into the audit list of each shop
  * @returns what was replaced
- * @throws SdsError `conflict` if the master key is there; `failed` if its file is unreadable, or another process uses
- *   the database
+ * @throws SdsError `conflict` if the master key is not lost, or not needed yet; `failed` if its file is unreadable, or
+ *   another process uses the database
  */
 export async function resetMasterKey(change: KeyChange, entry: AuditEntry): Promise<LostSecrets[]> {
   const { masterKeyFile: path, random, now } = change;
@@ -66,7 +66,7 @@ export async function resetMasterKey(change: KeyChange, entry: AuditEntry): Prom
 
 async function checkLost(path: string, sealedWith: string | undefined): Promise<void> {
   if (sealedWith === undefined) throw new SdsError("conflict", "there are no secrets yet, so no master key is needed");
-  // An unreadable file may be the key, so this throws. A file that is not a key counts as missing.
+  // Throws for an unreadable file, because the file may have the key. A file that is not a key is treated as missing.
   readMasterKeyFile(path);
   const key = await readMasterKey(path, sealedWith).catch(() => undefined);
   if (key?.fingerprint === sealedWith)

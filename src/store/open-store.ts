@@ -33,11 +33,11 @@ interface ServerOptions {
   /** A file in libpq's .pgpass format, used if the address has no password; or null. */
   passwordFile: string | null;
   sleep: (ms: number) => Promise<void>;
-  /** Called with the progress of an upgrade, here or in another program. Default: logs the progress. */
+  /** Called with the progress of an upgrade that this or another program runs. Default: logs the progress. */
   onUpgradeStep?: (text: string) => void;
-  /** How long to wait for another program that upgrades the database. Default: until it has ended. */
+  /** Maximum wait for another program that upgrades the database. Default: no limit. */
   upgradeWaitMs?: number;
-  /** Address of a standby of the database, from which pages are read; null, the default, without a standby. */
+  /** Address of a standby from which pages are read; null, the default, without a standby. */
   readUrl?: string | null;
   /** Log of upgrades and of the standby's problems. Without a log, the standby is not used. */
   log?: Log;
@@ -74,13 +74,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return openSqliteStore(options);
 }
 
-function standbyOf({ readUrl: url = null, passwordFile, log, clock = () => performance.now() }: ServerOptions): StandbyOptions | undefined {
+function standbyOf({
+  readUrl: url = null,
+  passwordFile,
+  log,
+  clock = () => performance.now(),
+}: ServerOptions): StandbyOptions | undefined {
   if (url === null || log === undefined) return undefined;
   const address = parseServerAddress(url, passwordFile);
   return { address, login: loginReader(address, { url, passwordFile, file: null }), log, clock };
 }
 
-/** Names a database in messages, without user and password. */
+/** Returns the name of a database for messages, without user and password. */
 export function storeName(folder: string, server: Pick<ServerOptions, "url" | "passwordFile"> | null): string {
   return server === null ? folder : nameOf(parseServerAddress(server.url, server.passwordFile));
 }
@@ -106,8 +111,8 @@ export function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): Ba
 }
 
 /**
- * Replaces the SQLite database by a copy, and keeps the old database.
- * @throws SdsError `failed` if the folder is in use or the copy needs another master key; else like checkBackup
+ * Replaces the SQLite database with a backup, and keeps the old database.
+ * @throws SdsError `failed` if the folder is in use or the backup needs another master key; also as checkBackup does
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);

@@ -147,7 +147,7 @@ function writeSettings(folder: string, platformUrl: string, clientSecret: string
   writeFileSync(
     join(folder, "sds.env"),
     Object.entries(settings)
-      // A folder of the user may have ` #` or a quote in its name.
+      // The value is quoted, because a folder's name can contain ` #` or a quote.
       .map(([name, value]) => (value.includes('"') ? `${name}='${value}'\n` : `${name}="${value}"\n`))
       .join(""),
   );

@@ -34,7 +34,7 @@ export class PlatformShop {
   private readonly people = new Map<string, { record: CustomerRecord; updatedAt: number }>();
   private readonly contracts = new Map<string, Contract>();
 
-  /** Takes a record of the simulation. @param now epoch milliseconds @returns the webhook that tells of the change */
+  /** Takes a record of the simulation. @param now epoch milliseconds @returns the webhook about the change */
   apply(record: PlatformRecord, now: number): PlatformEvent | undefined {
     switch (record.type) {
       case "customer":
@@ -58,7 +58,7 @@ export class PlatformShop {
     };
   }
 
-  /** Adds the attempts that the order did not have before. A checkout has none. */
+  /** Adds the attempts that the order did not have before. A checkout has no attempts. */
   private applyOrder(record: OrderRecord, now: number): PlatformEvent | undefined {
     const contract = this.contracts.get(record.subscription);
     if (contract === undefined) return undefined;
@@ -165,7 +165,7 @@ function attemptCount({ status, cycleNumber, attemptCount: count }: OrderRecord)
   return count ?? (status === "RECOVERED" ? 2 : 1);
 }
 
-/** The platform fails a contract only when its app has given up. */
+/** The platform sets a contract to FAILED only after the app has given up. */
 function statusOf({ record, cycles }: Contract): string {
   if (record.status !== "PAYMENT_FAILED") return record.status;
   const last = [...cycles.values()].at(-1)?.record.status;

@@ -47,7 +47,7 @@ export class ShopSimulation {
     }).flat();
   }
 
-  /** Returns the next event. The first three: declined order, reward, recovered order. @param now epoch milliseconds */
+  /** Returns the next event. The first three are fixed: decline, reward, recovery. @param now epoch milliseconds */
   next(now: number): DemoEvent {
     this.events += 1;
     const contract = pick(this.events < 3 ? this.contracts.filter(isDue) : this.contracts);

@@ -16,11 +16,11 @@ export interface Patient {
   fetch: typeof globalThis.fetch;
   resolve: Resolve;
   connect: Connect;
-  /** Bytes that may still be written to the disk of a folder; undefined without the folder. */
+  /** Bytes that are free on the disk of a folder; undefined if the folder does not exist. */
   freeBytes: (folder: string) => number | undefined;
-  /** The most files that a process may open; null if unknown. @param processId of `serve`; null for this process */
+  /** Maximum number of open files of a process; null if unknown. @param processId of `serve`; null for this process */
   descriptorLimit: (processId: number | null) => number | null;
-  /** Searches the database for damage. Ends at the signal. @returns the damage, or undefined */
+  /** Searches the database for damage. The signal stops the search. @returns the damage, or undefined */
   findDamage: (signal: AbortSignal) => Promise<string | undefined>;
 }
 
@@ -29,7 +29,7 @@ export interface Check {
   run(patient: Patient): Awaitable<Finding>;
 }
 
-/** A check that needs the tables of this version. */
+/** A check that needs a database with the schema of this version. */
 export interface DataCheck {
   name: string;
   run(checkup: Checkup, patient: Patient): Awaitable<Finding>;

@@ -3,7 +3,7 @@ import { isoUtc } from "../../lib/time.ts";
 import type { Checkup, StoreProblem } from "../../store/port/checkup.ts";
 import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
-/** How long damage is searched for. */
+/** Time limit of the search for damage. */
 const SEARCH_MS = 8_000;
 const DAY_MS = 86_400_000;
 const BACKUP_EVERY_MS = 2 * DAY_MS;

@@ -143,7 +143,7 @@ function limitOf(processId: number): number | null {
   }
 }
 
-/** Searches for damage in a process of its own, which the signal ends. */
+/** Searches for damage in a separate process. The signal kills the other process. */
 async function findDamageApart(data: string, signal: AbortSignal): Promise<string | undefined> {
   const child = Bun.spawn([...programCommand(), "--data", data, FIND_DAMAGE], {
     stdin: "ignore",

@@ -7,12 +7,12 @@ import type { Checkup } from "../../store/port/checkup.ts";
 import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
 const ANSWER_MS = 3_000;
-/** The most endpoints that are tried. Ten are tried at once, so all take at most twice the time of one answer. */
+/** Maximum number of endpoints to try. Ten are tried at once, so all together take at most twice ANSWER_MS. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
-/** The allowed difference to the platform's clock, which decides whether tokens are valid. It shows whole seconds. */
+/** Allowed difference to the platform's clock, which decides whether tokens are valid, and shows whole seconds. */
 const PLATFORM_CLOCK_MS = 10_000;
-/** The allowed difference to the database server's clock. Nodes compare leases with their own clock. */
+/** Allowed difference to the database server's clock. Nodes compare leases with their own clocks. */
 const SERVER_CLOCK_MS = 2_000;
 const SET_CLOCK = "let NTP set the clock of this machine, for instance with systemd-timesyncd or chrony";
 
@@ -73,7 +73,7 @@ function isListening(host: string, port: number): Promise<boolean> {
   return promise.finally(() => socket.destroy());
 }
 
-/** Reads the first bytes of an answer; "" without an answer. */
+/** Returns the first bytes of an answer; "" if there is no answer. */
 async function readStart(url: string, fetch: Patient["fetch"]): Promise<string> {
   try {
     const { body } = await fetch(url, plainRequest("GET"));
@@ -96,7 +96,7 @@ function checkEgress({ config }: Patient): Finding {
   );
 }
 
-/** A clock, and how far it is at least ahead of ours, in milliseconds; negative if it is behind, null if unknown. */
+/** A clock. `aheadMs` is its minimum lead over our clock; negative if the clock is behind, null if unknown. */
 interface ReadClock {
   name: string;
   allowedMs: number;
@@ -152,7 +152,7 @@ async function checkPlatform({ shops }: Checkup, patient: Patient): Promise<Find
   }
 }
 
-/** Sends the platform a request without a token, which asks for no data. */
+/** Sends the platform a request without a token. The request asks for no data. */
 function askPlatform(domain: string, { config, fetch }: Patient): Promise<Response> {
   const { origin } = new URL(apiUrls(config.platformUrl, domain).graphql);
   return fetch(`${origin}/`, plainRequest("HEAD"));
@@ -162,7 +162,7 @@ async function checkEndpoints(checkup: Checkup, patient: Patient): Promise<Findi
   const { config, resolve, connect } = patient;
   const { count, endpoints } = await checkup.shops.endpoints();
   if (count === 0) return passed("no shop has an endpoint");
-  // Shops may share an endpoint's host.
+  // Endpoints of several shops can have the same host. Each host is tried once.
   const hosts = new Map(endpoints.map((each) => [URL.parse(each.url)?.host ?? "an unreadable address", each]));
   const tried = [...hosts].slice(0, MAX_ENDPOINTS);
   const slots = createSlots(ENDPOINTS_AT_ONCE);

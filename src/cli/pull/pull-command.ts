@@ -124,7 +124,7 @@ async function findFieldKeys({ subscriptions }: Client, onPage: (rows: number) =
   return keys;
 }
 
-/** Parses the server's address. @throws SdsError `invalid`. It does not show the address, which may have a password */
+/** Parses the server's address. @throws SdsError `invalid`; the message omits the address, which may have a password */
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")

@@ -5,7 +5,7 @@ import type { RowFormat } from "./row-format.ts";
 
 export type PulledRow = Record<string, unknown>;
 
-/** A save syncs two files, which is too slow for each page. */
+/** Minimum time between two saves. A save syncs two files, so a save after each page would be too slow. */
 const SAVE_EVERY_MS = 1_000;
 
 /**

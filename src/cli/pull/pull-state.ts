@@ -47,15 +47,15 @@ export interface StateFile {
   fieldKeys: string[] | undefined;
   /** Replaces the file atomically: a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
-  /** Returns a larger number than all earlier calls, also calls of killed runs. @throws SdsError `failed` */
+  /** Returns a number larger than all earlier numbers, even those of killed runs. @throws SdsError `failed` */
   nextSequence(): number;
 }
 
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * How many numbers one sync of the file reserves. Numbers begin at the time in microseconds. So 100,000 numbers are a
- * tenth of a second, and numbers stay near the time.
+ * Count of sequence numbers that one write of the file reserves. Numbers begin at the time in microseconds. So 100,000
+ * numbers equal a tenth of a second, and the numbers stay near the time.
  */
 const RESERVED_NUMBERS = 100_000;
 
@@ -63,7 +63,7 @@ const RESERVED_NUMBERS = 100_000;
  * Reads the state, and checks that it can be saved.
  * @param anew whether to ignore the stored position, even of another server
  * @param now milliseconds
- * @throws SdsError `invalid` for another file, server or resource; `not_found` if the folder is missing
+ * @throws SdsError `invalid` if the file is not a state of this server and resource; `not_found` for a missing folder
  */
 export function openStateFile(
   given: string,
@@ -76,7 +76,7 @@ export function openStateFile(
   const state = anew || found?.checkpoint === undefined ? undefined : found;
   let stored = found;
   let reserved = found?.sequence ?? 0;
-  // If the file was lost, the time (in microseconds) is larger than the numbers of earlier runs.
+  // Even if the file was lost, numbers grow: the time in microseconds is larger than the numbers of earlier runs.
   let last = Math.max(reserved, now * 1_000);
 
   function replace(next: StateContent): void {

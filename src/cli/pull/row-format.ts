@@ -6,7 +6,7 @@ export type Format = (typeof FORMATS)[number];
 export interface RowFormat {
   /** The text before all rows; can be empty. */
   header: string;
-  /** A row as a line, with its line end. */
+  /** Returns a row as a line that ends with a newline. */
   textOf: (row: Record<string, unknown>) => string;
 }
 

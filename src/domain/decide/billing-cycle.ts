@@ -21,12 +21,12 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const record = isOutdated ? { ...given, contractEnded: ENDED_STATUSES.has(contract.resource.status) } : given;
   const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
-  // An order begins with the first attempt or a skip.
+  // The mirror adds the order at the first attempt or at a skip.
   if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const beganAt = attempts[0]?.startedAt ?? record.expectedAt;
-  // Two processes may have numbered different cycles at the same time.
+  // Two processes may have given this number to different cycles at the same time.
   if (record.isNew === true && before !== undefined && before.resource.billedAt !== beganAt)
     return {
       refused: { field: "cycleNumber", reason: `has the number of another order by now: ${record.cycleNumber}` },
@@ -131,7 +131,7 @@ function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
 }
 
-/** Drops the attempts after the charge. They change nothing, because the platform declines to charge an order twice. */
+/** Drops the attempts after the charge. The platform declines them only because the order is already charged. */
 function upToCharge(ended: readonly BillingAttempt[]): readonly BillingAttempt[] {
   const index = ended.findIndex(isCharge);
   return index === -1 ? ended : ended.slice(0, index + 1);
@@ -213,9 +213,9 @@ function openStatus(
 }
 
 /**
- * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
- * active again. Returns false for an order that becomes uncollectible while the plan is unknown: `openStatus` sees
- * from this that the order may go on with its contract.
+ * Whether the retry plan is used up. The end of the contract does not use up the plan, because the contract can become
+ * active again. If an order becomes uncollectible without a known plan, returns false. From this value, `openStatus`
+ * knows that the order can go on with its contract.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,

@@ -3,14 +3,14 @@ import type { MirrorRecord } from "../records/platform-records.ts";
 import type { OccurrenceType } from "../rows.ts";
 import type { MirroredShop } from "../shop.ts";
 
-/** Names the rows of one shop that a commit loads before it decides, by internal id. */
+/** Internal ids of the rows of one shop that a commit loads before it decides. */
 export interface CommitKeys {
   shop: MirroredShop;
   ids: ShopIds;
   customers: Set<string>;
   subscriptions: Set<string>;
   orders: Set<string>;
-  /** Ids of occurrences, as their senders gave them, by type. */
+  /** For each type of occurrence, the ids that the senders gave. */
   occurrences: Record<OccurrenceType, Set<string>>;
   /** Subscriptions whose custom fields are loaded. */
   customFields: Set<string>;

@@ -45,8 +45,8 @@ export interface Submission {
 }
 
 /**
- * The result of a submission. `index` is the position of the refused record, counted from 0. `leftOut` counts the
- * records that lost personal data, if there are any (see `Submission.source`).
+ * The result of a submission. `index` is the position of the refused record, counted from 0. `leftOut` is the number of
+ * records that lost personal data (see `Submission.source`); absent for 0.
  */
 export type CommitResult =
   | { accepted: number; changed: number; events: number; leftOut?: number }
@@ -57,7 +57,7 @@ export type ResourceCounts = Record<Resource, number>;
 /**
  * Length of a span. Changes are counted for each span, so that readers can ask for changes since a time. Readers read
  * one extra span (`changeBefore`), because commits become visible late: a commit takes a while, and its node's clock
- * can be late. Both delays together must be shorter than a span. The longest delay is a command's wait for SQLite's
+ * can be behind. Both delays together must be shorter than a span. The longest delay is a command's wait for SQLite's
  * lock (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
  */
 export const SPAN_MS = 30_000;
@@ -66,9 +66,9 @@ export const SPAN_MS = 30_000;
 export interface ShopState extends EventTargets {
   /** How many changes the shop has had. Each row stores the number of its last change. */
   changeCount: number;
-  /** The last span in `change_spans`, counted since 1970; 0 if there is no span yet. */
+  /** Number of the last span in `change_spans` (epoch milliseconds divided by SPAN_MS); 0 if there is no span yet. */
   spanNumber: number;
-  /** The change count after the last commit, except commits by an older version that notes no spans. */
+  /** The change count after the last commit that noted its span. Commits of an older version note no spans. */
   previousSpanCount: number;
   counts: ResourceCounts;
 }
@@ -85,15 +85,15 @@ export interface LoadedShop {
 export interface ShopChanges {
   shop: MirroredShop;
   rows: { row: Row; isNew: boolean; changeNumber: number }[];
-  /** Custom fields of subscriptions. Without values, nothing is stored. */
+  /** Custom fields of subscriptions. Nothing is stored for a subscription without values. */
   customFields: CustomFieldsRow[];
-  /** The shop's definitions of custom fields, if a field gets its first value now; else null. */
+  /** The shop's new definitions of custom fields; null unless a field gets its first value in this commit. */
   fields: FieldDefinition[] | null;
   /** The shop's state after the commit. */
   changeCount: number;
   spanNumber: number;
   counts: ResourceCounts;
-  /** The change count before `spanNumber`; null if the span is not new. */
+  /** The change count before the span `spanNumber`; null if this span is not new. */
   countBeforeSpan: number | null;
   deliveries: NewDelivery[];
   /** The events without a delivery. */
@@ -259,7 +259,7 @@ class ShopDraft {
       fields: withFirstValues(this.snapshot.fields, customFields),
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
-      // No change comes before the first noted span: earlier changes belong to this span too.
+      // Earlier changes belong to the first noted span too, so the count before this span is 0.
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),

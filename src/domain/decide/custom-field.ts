@@ -6,8 +6,8 @@ import type { CustomFieldsRow, SubscriptionRow } from "../rows.ts";
 import { type Decision, type MirrorView, NOTHING, unknownContract } from "./snapshot.ts";
 
 /**
- * Sets or clears the value of a custom field. Also writes the unchanged row of the subscription: its new change number
- * shows the new value to readers of changes.
+ * Sets or clears the value of a custom field. Also writes the unchanged row of the subscription. The row gets a new
+ * change number, so readers of changes get the new value.
  */
 export function decideCustomField(mirror: MirrorView, record: CustomFieldRecord): Decision {
   const { subscription: gid, key, value, by } = record;

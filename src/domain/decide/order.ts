@@ -41,7 +41,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   );
 }
 
-/** Makes an order of the contract, with its fields in the order of the API's answer. */
+/** Adds the contract's ids and the total to an order's fields. The API serves the fields in this sequence. */
 export function orderOf(
   { resource: { id: contractId, customerId } }: SubscriptionRow,
   fields: Omit<Order, "contractId" | "customerId" | "totalCents">,
@@ -53,7 +53,7 @@ export function orderOf(
   return { ...identity, status, lines, ...money, billedAt: fields.billedAt };
 }
 
-/** Writes the order, and the contract if the contract changes too. @param events called only if the order changes */
+/** Decides to write the order, and the contract if it changes too. @param events called only if the order changes */
 export function orderDecision(
   contract: SubscriptionRow,
   before: OrderRow | undefined,

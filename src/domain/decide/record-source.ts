@@ -9,7 +9,7 @@ import type { MirrorView } from "./snapshot.ts";
 export interface RecordSource {
   /** The shop's change count when the import began. */
   changeCount: number;
-  /** When the file last changed, epoch milliseconds; null for data without this time, such as a pipe's. */
+  /** When the file last changed, epoch milliseconds; null if there is no such time, as for a pipe. */
   changedAt: number | null;
 }
 

@@ -15,7 +15,7 @@ export interface MirrorView {
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
   hasOccurrence(type: OccurrenceType, id: string): boolean;
-  /** The shop's definitions, archived ones too. */
+  /** The shop's definitions of custom fields, also of archived fields. */
   fields: readonly FieldDefinition[];
   /** @param id of the subscription */
   fieldValues(id: string): FieldValues;
@@ -24,8 +24,8 @@ export interface MirrorView {
 }
 
 /**
- * The rows that a record changes and its events, or why the record is refused. Rows and events are empty if the record
- * says nothing new.
+ * The rows that a record changes and the events that it causes, or why the record is refused. Rows and events are empty
+ * if the record says nothing new.
  */
 export type Decision = { rows: Row[]; events: Event[]; customFields?: CustomFieldsRow[] } | { refused: Refusal };
 
@@ -53,17 +53,17 @@ export function unknownContract(gid: string): { refused: Refusal } {
   return { refused: { field: "subscription", reason: `names a contract that is not in the mirror: ${gid}` } };
 }
 
-/** What a commit loaded of one shop. */
+/** What a commit loaded for one shop. */
 export interface LoadedRows {
   /** Rows by internal id; null if the shop has no such row. */
   rows: Map<string, Row | null>;
   /** Whether the shop has an occurrence, by `occurrenceKey`. */
   occurrences: Map<string, boolean>;
-  /** Stored texts outside the rows that may name a redacted person. */
+  /** Texts that are not stored in rows, and that may name a redacted person. */
   texts: StoredText[];
-  /** The shop's definitions of custom fields, archived ones too; empty if `needsFields` is false. */
+  /** The shop's definitions of custom fields, also of archived fields; empty if `needsFields` is false. */
   fields: FieldDefinition[];
-  /** Values by subscription; empty for a subscription without values. */
+  /** Values of custom fields, by the subscription's id; empty for a subscription without values. */
   fieldValues: Map<string, FieldValues>;
 }
 
@@ -89,8 +89,8 @@ function keyOf(row: Row): string {
 
 /**
  * One shop's mirror during a commit: the loaded rows, with the changes of the commit so far. Changes of a submission
- * stay drafts until `keepDrafts`, so that a refused submission leaves no change. It throws for a row that was not
- * loaded, because that is a defect of `keysOf`. It returns undefined for a row that the shop does not have.
+ * stay drafts until `keepDrafts`, so that a refused submission leaves no change. A look-up of a row that was not loaded
+ * throws, because `keysOf` must name every row. A look-up returns undefined for a row that the shop does not have.
  */
 export class ShopSnapshot implements MirrorView {
   readonly ids: ShopIds;

@@ -6,7 +6,7 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./snapshot.ts";
 
-/** Applies a contract, and updates the contract counts of its present and former customer. Ignores older revisions. */
+/** Applies a contract, and updates the contract counts of its new and previous customer. Ignores older revisions. */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
@@ -25,7 +25,7 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
-/** Whether a revision is older. Revisions are whole numbers of any length, as strings. */
+/** Whether `given` is older than `stored`. Revisions are whole numbers of any length, as strings. */
 export function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }

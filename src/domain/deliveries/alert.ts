@@ -14,21 +14,21 @@ export interface Alert {
   cause: AlertCause;
   /** The first failure since the last success. */
   since: number;
-  /** Deliveries whose first attempt failed, or that died; always 1 for an alert about a connection. */
+  /** Number of deliveries that are dead, or whose first attempt failed; always 1 for an alert about a connection. */
   failures: number;
   lastAt: number;
   /** Host of the endpoint; null for a connection and for workflow triggers. */
   host: string | null;
-  /** A sentence without personal data; null for workflow triggers, because the platform may name a person. */
+  /** A sentence without personal data; null for workflow triggers, because the platform's error may name a person. */
   error: string | null;
 }
 
-/** An endpoint fails if this many first attempts failed, and for at least this long. */
+/** An endpoint is failing if FAILING_ATTEMPTS first attempts have failed, and the failures have lasted FAILING_MS. */
 export const FAILING_ATTEMPTS = 5;
 export const FAILING_MS = 3_600_000;
 
 interface AlertText {
-  /** A sentence without its end, which "since" and a time follow. */
+  /** The beginning of a sentence. "since" and a time complete the sentence. */
   what: string;
   error: string;
   /** What to do, and the section of the settings page for it. */
@@ -97,17 +97,17 @@ export function operatorText(shop: string, isOver: boolean, { cause, since, host
 }
 
 /**
- * Returns the workflow trigger of an alert; undefined if it is not about the endpoint.
+ * Returns the workflow trigger of an alert; undefined if the alert is not about the endpoint.
  * @param link to the deliveries
  */
 export function failingTrigger({ cause, since, host, error }: Alert, link: string): Trigger | undefined {
-  // A trigger about dead triggers could be dead too, and a broken connection starts no trigger.
+  // A trigger about dead triggers could die too. Without a connection, no trigger can be sent.
   if (cause === "connection" || host === null) return undefined;
   const fields = { Host: host, Error: error ?? "", Since: isoUtc(since), Link: link };
   return { handle: ENDPOINT_FAILING, customer: null, fields };
 }
 
-/** Says to the merchant that an alert is over. */
+/** Tells the merchant that an alert is over. */
 export function overText({ cause, host }: Alert): string {
   if (cause === "connection") return "Shopify accepts the app's connection again.";
   if (cause === "endpoint") return `Your endpoint ${host} answers again.`;

@@ -19,7 +19,7 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
-/** Outcomes of attempts that are counted. `retried`: the attempt failed, and another one was planned. */
+/** Outcomes by which attempts are counted. `retried`: the attempt failed, and another attempt was planned. */
 export type CountedOutcome = "delivered" | "retried" | "dead";
 
 /** Returns the outcome of an attempt. @param status of the delivery after the attempt */
@@ -38,7 +38,7 @@ export interface DeliveryState {
   status: DeliveryStatus;
   /** Attempts of all rounds. */
   attempts: number;
-  /** Attempts of this round. A round begins when the delivery is queued, or retried by hand after its end. */
+  /** Attempts of this round. A round begins when a delivery is queued, or an ended delivery is retried by hand. */
   round: number;
   /** When the next attempt is made; null if no attempt is planned. */
   nextAttemptAt: number | null;
@@ -48,13 +48,13 @@ export interface DeliveryState {
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
-  /** The URL of the attempt; absent for triggers and without an endpoint. */
+  /** The URL of the attempt; absent for triggers, and if the shop has no endpoint. */
   url?: string;
-  /** The stored part of the answer's body, see `keptAnswer`; left out if the answer did not end. */
+  /** The stored part of the answer's body, see `keptAnswer`; absent if the answer is incomplete. */
   answer?: string;
 }
 
-/** How many bytes of the answer's body an attempt stores at most. */
+/** Maximum number of bytes of the answer's body that an attempt stores. */
 export const KEPT_ANSWER_BYTES = 1024;
 
 /** How fast an endpoint answers. A quick endpoint gets more slots than a slow endpoint. */
@@ -104,7 +104,7 @@ export function keptAnswer(body: Uint8Array): string {
   const isCut = body.length >= KEPT_ANSWER_BYTES;
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const text = decoder.decode(body.subarray(0, KEPT_ANSWER_BYTES), { stream: isCut }).replaceAll("\0", "\uFFFD");
-  // U+FFFD takes three bytes.
+  // U+FFFD takes three bytes, so the text can exceed the limit again.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(KEPT_ANSWER_BYTES));
   return text.slice(0, read);
 }
@@ -132,9 +132,9 @@ const MAX_OVERLAP_MS = 30 * 86_400_000;
 
 /** A shop's newest signing secret. */
 export interface NewestSecret {
-  /** null without a secret. The former version is `version` - 1. */
+  /** null without a secret. The previous version is `version` - 1. */
   version: number | null;
-  /** Until this time the former version signs too, epoch milliseconds; null without an overlap. */
+  /** Until this time, in epoch milliseconds, the previous version signs too; null without an overlap. */
   overlapEndsAt: number | null;
 }
 

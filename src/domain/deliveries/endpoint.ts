@@ -10,9 +10,9 @@ export type EgressAllow = Networks;
 export interface Endpoint {
   /** The checked URL. Requests use this object: its text is never parsed again. */
   url: URL;
-  /** Name or address, without brackets and trailing dot. */
+  /** Host name or IP address, without brackets and without a trailing dot. */
   host: string;
-  /** Whether the host is an address and needs no look-up. */
+  /** Whether the host is an IP address, which needs no DNS look-up. */
   isAddress: boolean;
   port: number;
 }
@@ -20,7 +20,7 @@ export interface Endpoint {
 const MAX_URL = 2048;
 const REFUSED_SUFFIXES = ["localhost", "local", "internal", "home.arpa", "onion"];
 
-/** Checks the URL. `refusedAddress` checks its host's addresses. @returns the endpoint, or why it is refused */
+/** Checks the URL. Use `refusedAddress` for each address of a host name. @returns the endpoint, or why it is refused */
 export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: Endpoint } | { refused: string } {
   const refuse = (refused: string) => ({ refused });
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);

@@ -24,7 +24,7 @@ export interface NewDelivery {
   isTest: boolean;
   body: string;
   secretVersion: number;
-  /** Whether the same commit redacts a person whom the body names. Then no answer is kept. */
+  /** Whether the same commit redacts a person whom the body names. Then the endpoint's answers are not stored. */
   isRedacted?: boolean;
 }
 
@@ -80,7 +80,7 @@ export function queueEvents(
       queued.deliveries.push(webhookDelivery(newId(), event, shop, secretVersion, now));
     else queued.unsent.push(unsentEvent(event, secretVersion));
     const { trigger } = event;
-    // A shop without triggers does not use workflows. An entry for each event would tell it nothing.
+    // A shop without triggers does not use workflows, so it needs no entry for each event.
     if (trigger === undefined || targets.triggers.length === 0 || !targets.isConnected) continue;
     if (!hasAccess(targets.plan)) continue;
     if (targets.triggers.includes(trigger.handle)) queued.deliveries.push(triggerDelivery(newId(), trigger));
@@ -99,7 +99,7 @@ function webhookSecret(topic: Topic, { plan, url, secretVersion, topics }: Event
 /** Describes an event for which no webhook is queued. */
 function unsentEvent({ topic, data }: Event, reason: UnsentReason): UnsentEvent {
   const { contract_id, customer_id, cycle_number } = data as { [field: string]: unknown };
-  // The event of a reward has fields of its sender, which may have these names too.
+  // A reward's event also has its sender's own fields, and they can have these names.
   if (topic === "loyalty.reward_earned") return { subject: String(customer_id), topic, cycle: NO_CYCLE, reason };
   const cycle = typeof cycle_number === "number" ? cycle_number : NO_CYCLE;
   return { subject: numberOf(String(contract_id)), topic, cycle, reason };

@@ -33,7 +33,7 @@ const REMEDY_OF_STATUS: Record<number, string> = {
 const OPEN_SERVER = "Check that the server is running, and that its firewall accepts connections from the internet.";
 const PUBLIC_CERTIFICATE = "Install a certificate of a public authority, with its whole chain.";
 
-/** Parts of stored errors (docs/webhooks.md, "Retries"). The first match counts. */
+/** Parts of stored errors (docs/webhooks.md, "Retries"). The first matching entry is used. */
 const REMEDY_OF_ERROR: readonly [part: string, todo: string][] = [
   ["has no endpoint", "Enter the address of your endpoint."],
   ["is not allowed", "Enter a public address that begins with https:// and uses port 443 or a port from 1024 up."],

@@ -4,9 +4,9 @@ import { invalid } from "../error.ts";
 export interface SmtpServer {
   host: string;
   port: number;
-  /** Whether TLS begins with the connection. Otherwise STARTTLS is required, except on this machine. */
+  /** Whether the connection begins with TLS. Otherwise STARTTLS is required, except for a server on this machine. */
   isSecure: boolean;
-  /** Whether the server is on this machine. Then TLS is not used without `isSecure`. */
+  /** Whether the server is on this machine. If so, TLS is used only if `isSecure` is set. */
   isLocal: boolean;
   login: { user: string; pass: string } | null;
   /** The sender's address. */
@@ -17,7 +17,7 @@ const MAX_ADDRESS_LENGTH = 254;
 const LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * Reads `smtps://USER:PASSWORD@HOST:PORT/?from=ADDRESS`. Messages repeat no part of the text, because it holds a
+ * Reads `smtps://USER:PASSWORD@HOST:PORT/?from=ADDRESS`. Error messages do not quote the text, because it contains a
  * password.
  * @param name the setting, for messages
  * @throws SdsError `invalid`
@@ -48,7 +48,7 @@ function decoded(name: string, { username, password }: URL): [user: string, pass
 }
 
 /**
- * Whether a text is one plain e-mail address. Quoted names, comments, lists and line ends are refused: they could add
+ * Whether a text is one plain e-mail address. Quoted names, comments, lists and newlines are refused: they could add
  * recipients or headers. `!`, `%`, `=`, `?` and `|` are refused too: some mail servers read them as a route, an encoded
  * text or a command.
  */

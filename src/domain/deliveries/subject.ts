@@ -2,7 +2,7 @@
 export interface DeliverySubject {
   /** Gid of the contract. */
   contract: string | null;
-  /** Internal id of the customer; null in workflow triggers, which have only the number of the gid. */
+  /** Internal id of the customer; null for workflow triggers, because they have only the number of the gid. */
   customer: string | null;
   /** Gid of the order; null for a declined attempt too. */
   order: string | null;
@@ -12,18 +12,18 @@ export interface DeliverySubject {
 
 /** One of the subjects to search for. */
 export interface SubjectSearch {
-  /** The number of a contract's gid, or one of `customerSubjects`. The engines derive the same from a stored body. */
+  /** The number of a contract's gid, or one of `customerSubjects`. Engines derive the same text from a stored body. */
   subject: string;
   /** Only deliveries about this order. */
   order?: { gid: string | null; cycle: number };
 }
 
-/** How much of a body `subjectOf` needs: the ids come first in every topic. */
+/** Number of characters of a body that `subjectOf` needs, because the ids come first in every topic. */
 export const SUBJECT_CHARACTERS = 1_024;
 
 /** Reads what a delivery is about. @param body the body, or its first SUBJECT_CHARACTERS */
 export function subjectOf(topic: string, body: string): DeliverySubject {
-  // Quotes in strings are escaped, so the patterns match only fields. A reward's later fields are its sender's own.
+  // Quotes in strings are escaped, so the patterns match only fields. A reward's other fields are its sender's own.
   const part = (pattern: RegExp) => pattern.exec(body)?.[1] ?? null;
   const isReward = topic === "loyalty.reward_earned";
   const cycle = isReward ? null : part(/"cycle_number":([0-9]+)/);
@@ -40,7 +40,7 @@ export function numberOf(gid: string): string {
   return gid.slice(gid.lastIndexOf("/") + 1);
 }
 
-/** Returns the subjects of deliveries about a customer that name no contract: webhooks, and workflow triggers. */
+/** Returns the subjects of a customer's deliveries that name no contract: one of webhooks, one of triggers. */
 export function customerSubjects(id: string, gid: string): string[] {
   return [id, `customer/${numberOf(gid)}`];
 }

@@ -6,7 +6,7 @@ const order = { order_id: "gid://shopify/Order/1", ...contract, cycle_number: 3,
 const reward = { source: "streak" as const, customer_id: contract.customer_id, milestone: 5, cycles: 5 };
 const date = "2026-01-31T09:30:00.000Z";
 
-/** Test events: one for each topic with every field. Their contract does not exist. */
+/** The data of each topic's test event, with all fields of the topic. The contract in the data does not exist. */
 const SAMPLES: EventData = {
   "subscription.created": {
     ...contract,

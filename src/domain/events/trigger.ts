@@ -12,7 +12,7 @@ interface TriggerKind {
   fields: Record<string, FieldType>;
 }
 
-/** The trigger that tells a merchant of an alert. No event of a topic starts it. */
+/** Handle of the trigger that tells a merchant about an alert. No webhook topic starts this trigger. */
 export const ENDPOINT_FAILING = "endpoint-failing";
 
 /**

@@ -36,9 +36,9 @@ const KEY = /^[a-z][a-z0-9_]{0,39}$/;
 /** Maximum length of labels and options, in code points. */
 export const MAX_TEXT = 80;
 const MAX_OPTIONS = 50;
-/** The most fields that are not archived. */
+/** Maximum number of fields that are not archived. */
 export const MAX_FIELDS = 50;
-/** The most fields of a shop. Archived fields count too, because their values stay stored. */
+/** Maximum number of fields of a shop, including archived fields, because their values stay stored. */
 const MAX_STORED_FIELDS = 200;
 
 /** Adds a field after all others. @throws SdsError `invalid`, or `conflict` if the key exists */

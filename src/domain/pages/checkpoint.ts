@@ -5,7 +5,7 @@ import { nextTurn } from "../../lib/waits.ts";
 import type { CursorProblem } from "../error.ts";
 import { RESOURCES, type Resource } from "../resources.ts";
 
-/** The resource of a shop whose changes a checkpoint counts. */
+/** A shop and a resource. A checkpoint counts the changes of this resource in this shop. */
 export interface CheckpointScope {
   shopId: number;
   resource: Resource;
@@ -13,14 +13,14 @@ export interface CheckpointScope {
   branch: string;
 }
 
-/** A branch of a shop that has ended, because a failover or a restore went on from an earlier state. */
+/** An ended branch of a shop. A branch ends if a failover or a restore goes on from an earlier state. */
 export interface FormerBranch {
   branch: string;
-  /** The last change of the branch that the database has. The failed server may have had later changes. */
+  /** Number of the branch's last change that the database has. The failed server may have had later changes. */
   changeCount: number;
 }
 
-/** A database that issued checkpoints of a shop, before the shop moved to this one. */
+/** A database that issued checkpoints of a shop before the shop moved to this database. */
 export interface CheckpointOrigin {
   /** The epoch of that database. */
   epoch: Uint8Array;
@@ -32,8 +32,8 @@ export interface CheckpointOrigin {
 const NUMBER_BYTES = 6;
 const MAC_BYTES = 9;
 /**
- * After the first branch, this many bytes of the MAC do not depend on the branch. They prove that this database issued
- * the checkpoint, even in a branch that it lost completely.
+ * In all branches but the first, this many bytes of the MAC do not depend on the branch. They prove that this database
+ * issued the checkpoint, even if the database has lost the branch completely.
  */
 const ISSUED_BYTES = 5;
 const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]{24})$/;
@@ -49,8 +49,8 @@ export interface Checkpoints {
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
    * Returns the number of the change if a former branch or the shop's former database issued the text. If the change is
-   * lost, or the text is not of this scope, returns why `parse` refused the text. A text that no known epoch
-   * authenticated is `not_issued`.
+   * lost or the text is of another scope, returns why the text is refused. The reason is `not_issued` if no known epoch
+   * authenticates the text.
    */
   parseFormer(scope: CheckpointScope, text: string): Promise<number | CursorProblem>;
 }
@@ -63,7 +63,7 @@ interface Dependencies {
   /** Returns the ids of all shops. */
   shopIds: () => Promise<number[]>;
   formerBranches: (shopId: number) => Promise<FormerBranch[]>;
-  /** Returns the databases that issued a shop's checkpoints before it moved to this one. */
+  /** Returns the databases that issued a shop's checkpoints before the shop moved to this database. */
   origins: (shopId: number) => Promise<CheckpointOrigin[]>;
   /** Epoch milliseconds. A checkpoint begins with its own time, which only people read. */
   now: () => number;
@@ -140,7 +140,7 @@ function readCheckpoint(text: string) {
   return {
     number: bytes.readUIntBE(0, NUMBER_BYTES),
     isFrom: (key: Uint8Array, scope: CheckpointScope) => authenticate(key, scope, date, number).equals(mac),
-    /** Whether the text is of this shop and resource, in any branch. */
+    /** Whether the text was issued with this key for this shop and resource, in any branch. */
     isIssued(key: Uint8Array, scope: Omit<CheckpointScope, "branch">) {
       const issued = macOf(key, scope, ISSUED, date, number).subarray(0, ISSUED_BYTES);
       return issued.equals(mac.subarray(0, ISSUED_BYTES)) || macOf(key, scope, "", date, number).equals(mac);

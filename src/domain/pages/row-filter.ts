@@ -23,7 +23,7 @@ const GID = {
   customers: new RegExp(gidPattern("Customer")),
   orders: new RegExp(gidPattern("Order")),
 };
-/** The values of `status` of each resource. */
+/** The possible statuses of each resource. */
 export const STATUSES = {
   subscriptions: SUBSCRIPTION_STATUSES,
   orders: ORDER_STATUSES,

@@ -8,19 +8,19 @@ const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|lon
 const PHONE = /^[-+()./ 0-9]+$/;
 /** Replaces the person's data inside a longer text. */
 const REMOVED = "[redacted]";
-/** A shorter number inside a text is not taken for a telephone number. */
+/** Minimum number of digits. A shorter number inside a text is not treated as a telephone number. */
 export const MIN_PHONE_DIGITS = 7;
 const MAX_PHONE_DIGITS = 20;
-/** Between the words of a name. */
+/** The pattern of a gap between the words of a name. */
 const NAME_GAP = "(?:[\\s,._+/-]|%20)+";
-/** Between the digits of a telephone number. */
+/** The pattern of a gap between the digits of a telephone number. */
 const PHONE_GAP = "[-+()./\\s]{0,3}";
 const ADDRESS = "[\\p{L}\\p{N}._%+-]{1,64}@[\\p{L}\\p{N}.-]{1,255}";
 /** Scripts whose names are written without a gap. */
 const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]/u;
 /**
- * Spellings that count as one letter, because capitals or keyboards change one into another. The flag `i` and
- * `toLowerCase` do not treat them as one letter.
+ * Spellings of the same letter. A change of case, or a keyboard, can turn one spelling into another. The flag `i` and
+ * `toLowerCase` treat them as different letters.
  */
 const SAME_LETTERS = [
   ["i", "ı", "İ", "i\u0307"],
@@ -99,7 +99,7 @@ function wordsOf(name: string): string {
     .join(NAME_GAP);
 }
 
-/** Returns a pattern of a text in capitals or small letters, also percent-encoded. The pattern needs the flags `iu`. */
+/** Returns a case-insensitive pattern of a text, plain or percent-encoded. The pattern needs the flags `iu`. */
 function spellingsOf(text: string): string {
   const letters = folded(text).match(/ss|./gsu) ?? [];
   return letters
@@ -114,7 +114,7 @@ function withEncoded(letter: string): string[] {
   return [letter, ...cases.map((each) => encodeURIComponent(each)).filter((encoded) => encoded.startsWith("%"))];
 }
 
-/** Returns the same text for all spellings of a name in capitals and small letters. */
+/** Returns the same text for all spellings of a name, such as upper case and lower case. */
 function folded(text: string): string {
   let same = text.toWellFormed().normalize("NFC").trim().toLowerCase();
   for (const [first, ...others] of SAME_LETTERS) for (const other of others) same = same.replaceAll(other, first);
@@ -140,8 +140,8 @@ export function isPersonalField(name: string): boolean {
 }
 
 /**
- * Replaces a person's data in a JSON value: a whole text by null, a part of a text by a mark. Leaves out fields whose
- * names have this data.
+ * Replaces a person's data in a JSON value. A whole text becomes null, a part of a text becomes a mark. Drops fields
+ * whose names contain the data.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (isPersonalField(field)) return null;
@@ -168,7 +168,7 @@ function textWithoutPerson(text: string, person: KnownPerson): string | null {
   return withoutIdentity(text, person);
 }
 
-/** Replaces the person's data inside a text that has the `identity`. A single name stays: it can be a product's. */
+/** Replaces the person's data inside a text that has the `identity`. A single name stays: it can name a product. */
 export function withoutIdentity(text: string, { identity, more }: KnownPerson): string {
   const normal = text.normalize("NFC");
   const without = identity === null ? normal : normal.replace(identity, REMOVED);

@@ -56,8 +56,8 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 
 /**
  * Removes one person's data from a text. Returns the same object if the text does not name the person. The key of a
- * reward can change. A webhook that names the person gives a new object, even if it has no personal data. Then the
- * caller removes the answers to the webhook, because answers can have personal data.
+ * reward can change. For a webhook that names the person, returns a new object, even if its text is unchanged. The
+ * caller then removes the answers to the webhook, because answers can contain personal data.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
@@ -88,7 +88,7 @@ export function redactionOf(
   };
 }
 
-/** Fields in which a text itself has the data of its person. */
+/** Names of fields in which a text has data of the person whom the text is about. */
 const OWN_FIELDS = {
   email: /^(customer_?)?e_?mail$/i,
   firstName: /^((customer_?)?first_?name|customer_?name|full_?name)$/i,
@@ -96,8 +96,8 @@ const OWN_FIELDS = {
   phone: /^(customer_?)?phone$/i,
 };
 /**
- * The most sets of a person's data whose patterns are cached. Most texts have the same data, and making patterns takes
- * longer than a search with them.
+ * Maximum number of sets of a person's data whose patterns are cached. Most texts have the same set, and making its
+ * patterns takes longer than a search with them.
  */
 const MAX_PEOPLE = 100;
 
@@ -159,7 +159,7 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/** Hashes a sender's id that holds the person's address or name. Equal ids keep equal hashes, to find repetitions. */
+/** Hashes a sender's id that holds the person's address or name. Equal ids get equal hashes, to find repeated ids. */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === id ? id : redactedId(id);
 }

@@ -1,4 +1,4 @@
-/** A trouble of a shop's connection, for a merchant: what is wrong, and what to do. Both are sentences. */
+/** Tells a merchant what is wrong with the shop's connection, and what to do. Both are sentences. */
 export interface TroubleText {
   what: string;
   todo: string;
@@ -15,7 +15,7 @@ export const NOT_CONNECTED: TroubleText = {
 /** A trouble without a known reason. */
 export const REFUSED: TroubleText = { what: "Shopify refuses the app's access.", todo: OPEN_AGAIN };
 
-/** By the HTTP status of Shopify's answer. */
+/** Each key is the HTTP status of Shopify's answer. */
 const TEXTS: Record<string, TroubleText> = {
   301: { what: "The shop has another domain now.", todo: ASK_OPERATOR },
   402: {
@@ -34,7 +34,7 @@ const TEXTS: Record<string, TroubleText> = {
   },
 };
 
-/** What to tell a merchant about a missing approval of the app, by the kind of the warning. */
+/** Texts for a merchant if Shopify has not approved the app. Each key is the kind of a connection warning. */
 export const MISSING_APPROVALS: Record<string, TroubleText> = {
   "level 1": { what: "Shopify has not approved the app to read customers and orders.", todo: ASK_OPERATOR },
   "level 2": {
@@ -44,7 +44,7 @@ export const MISSING_APPROVALS: Record<string, TroubleText> = {
 };
 
 /**
- * Explains a trouble of a shop's connection to a merchant.
+ * Tells a merchant about a trouble of the shop's connection.
  * @param trouble the stored text. It is for operators, and may contain shell commands
  */
 export function explainTrouble(trouble: string): TroubleText {
@@ -59,7 +59,7 @@ export function explainTrouble(trouble: string): TroubleText {
 }
 
 /**
- * Explains an error of work with the platform to a merchant.
+ * Tells a merchant about an error that occurred in work with the platform.
  * @param error the text for operators, which may contain shell commands
  * @returns an empty `todo` for an error without a command
  */

@@ -15,7 +15,7 @@ export interface Tokens {
   appKey?: string;
 }
 
-/** How long after an uninstallation the platform cancels the app's contracts that have not ended. */
+/** Time from an uninstallation until the platform cancels those contracts of the app that have not ended. */
 export const CONTRACTS_END_AFTER_MS = 48 * 3_600_000;
 
 /** Scopes that must be granted: contracts with their billing, customers, orders. */
@@ -25,8 +25,8 @@ const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_
 /** Scopes that we ask a shop for. The last two let us see orders older than 60 days, and products of order lines. */
 export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products"];
 /**
- * Scopes that we ask for only if the operator wants them. The platform merges no customer who had a subscription, so
- * merges of customers hardly concern us.
+ * Scopes that we ask for only if the operator wants them. The platform never merges a customer who had a subscription,
+ * so we rarely need to know about merges.
  */
 export const OPTIONAL_SCOPES = ["read_customer_merge"];
 

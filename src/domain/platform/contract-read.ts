@@ -1,28 +1,28 @@
 import type { Refusal } from "../records/refusal.ts";
 
-/** A reading of a contract with all its orders that can still change. */
+/** One reading of a contract and of its orders that can still change. */
 export interface ContractRead {
   /** The contract's gid. */
   contract: string;
   /** Start of the reading, epoch milliseconds. */
   beganAt: number;
-  /** When the contract changed last, as the reading showed it. Epoch milliseconds. */
+  /** Time of the contract's last change that the reading saw, epoch milliseconds. */
   updatedAt: number;
   /**
-   * The orders that were read too, and when each changed last; null if the platform did not say when. A charged order
-   * is read again only if the platform changed it.
+   * The keys are the gids of the orders that were also read. A value is the time of the order's last change; null if
+   * the platform gave no time. A charged order is read again only if the platform changed it.
    */
   orders: ReadonlyMap<string, number | null>;
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
   /**
-   * The platform's cycles of the renewals, as runs. A run begins at each renewal whose cycle does not follow the cycle
-   * of the previous renewal. Empty if each renewal has its cycle's number. undefined keeps the stored runs.
+   * The platform's cycle of each renewal, written as runs. Empty if the number of each renewal equals the number of its
+   * cycle. undefined keeps the stored runs.
    */
   renewals?: readonly RenewalRun[];
   /**
-   * The stored runs when the reading began. If another process has stored other runs since, the commit refuses the
-   * reading, because its renewals have other numbers. undefined stores the runs unchecked.
+   * The runs that were stored when the reading began. If another process has stored different runs since then, the
+   * commit refuses this reading, because its renewal numbers are outdated. undefined stores the runs unchecked.
    */
   renewalsBefore?: readonly RenewalRun[];
 }
@@ -43,7 +43,7 @@ export function refuseOutdated(
   return isOutdated ? { field: "", reason } : undefined;
 }
 
-/** The first renewal of a run, and its cycle. Each next renewal of the run has the next cycle. */
+/** A run's first renewal, and the cycle of this renewal. Each next renewal of the run has the next cycle. */
 export type RenewalRun = readonly [renewal: number, cycle: number];
 
 /** The same amount in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
@@ -62,7 +62,7 @@ export interface ContractCurrency {
   ratedAt: number | null;
 }
 
-/** Returns the value whose rate is of the newer order. Returns `next` for equal times, or for another currency. */
+/** Returns the value whose rate comes from the newer order. If times are equal or currencies differ, returns `next`. */
 export function newerCurrency(
   next: ContractCurrency | null,
   before: ContractCurrency | null | undefined,

@@ -33,7 +33,7 @@ type Progress = Omit<SyncProgress, "done"> & Pick<LoadProgress, "done">;
 /** The stages of a load, in their order. */
 const LOAD_STAGES: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 const MINUTE_MS = 60_000;
-/** Below this finished part, the estimated number of contracts is too rough to show. */
+/** If a smaller part than this is finished, the estimated number of contracts is too rough to show. */
 const MIN_DONE = 0.02;
 
 /** Says how far a load is: "1,240 of about 5,000 subscriptions, 2 minutes left". */

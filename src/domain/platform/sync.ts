@@ -8,13 +8,13 @@ export interface SyncCounts {
   orders: number;
   changed: number;
   events: number;
-  /** Items with invalid data of the platform, which cannot be mirrored. The log says why. */
+  /** Items that cannot be mirrored, because the platform's data is invalid. The log says why. */
   skipped: number;
 }
 
 /** The part of a load that comes from the file of one bulk operation. */
 export interface BulkPart {
-  /** The query of the operation. Its text differs in each run, so a restarted run finds its own operation. */
+  /** Text of the operation's query. Each run has its own text, so a restarted run finds its own operation. */
   query: string;
   /** The gid of the operation; null until it was started. */
   operation: string | null;

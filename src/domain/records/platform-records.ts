@@ -2,12 +2,12 @@ import type { LineItem } from "../resources.ts";
 import type { RetryPlan } from "../retry-plan.ts";
 import type { IncomingRecord, OrderRecord } from "./record-schemas.ts";
 
-/** Removes the personal data of a customer for good: the platform's data from before `asOf` does not restore it. */
+/** Removes a customer's personal data for good. Platform data older than `asOf` does not restore personal data. */
 export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
   asOf: number;
-  /** The person's contacts in the request. The redaction searches for them; they are not stored. */
+  /** The person's contacts from the request. The redaction searches for them, but does not store them. */
   contacts?: Contacts;
 }
 
@@ -57,7 +57,7 @@ export interface BillingCycleRecord {
   /** The expected money. It applies until a charge succeeds. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
-  /** Whether the reader found no order with this number. Then the record is refused if another cycle has the number. */
+  /** Whether the reader found `cycleNumber` unused. The record is refused if another cycle has got it since. */
   isNew?: boolean;
 }
 

@@ -10,21 +10,21 @@ import {
   SUBSCRIPTION_STATUSES,
 } from "../resources.ts";
 
-/** The most characters in a string (docs/records.md, "Limits"). */
+/** Maximum number of characters in a string (docs/records.md, "Limits"). */
 export const MAX_STRING = 1024;
 const MAX_INTERVAL_COUNT = 100_000;
 export const CHURN_TYPES = ["voluntary", "involuntary"] as const;
 export const REWARD_SOURCES = ["loyalty", "streak", "referral"] as const;
 
-/** Formats that only this program defines. */
+/** String formats that this program defines for its schemas. */
 export const TEXT_FORMAT = "text";
 export const RECORD_DATE_FORMAT = "utc-date";
 FormatRegistry.Set(TEXT_FORMAT, isText);
 FormatRegistry.Set(RECORD_DATE_FORMAT, (text) => parseUtc(text) !== undefined);
 
 /**
- * Whether a text can be stored: not too long in code points, well-formed, and without U+0000, which PostgreSQL cannot
- * store.
+ * Whether a text can be stored: at most MAX_STRING code points, well-formed, and without U+0000. PostgreSQL cannot
+ * store U+0000.
  */
 export function isText(text: string): boolean {
   const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);
@@ -226,7 +226,7 @@ const CustomField = record(
   },
 );
 
-/** The schema of each type of record. The property `must` of a check is the text of its refusal. */
+/** The schema of each type of record. `must` in a schema is the text of the refusal. */
 export const RECORD_SCHEMAS = {
   customer: Customer,
   subscription: Subscription,

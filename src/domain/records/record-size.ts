@@ -11,23 +11,23 @@ import {
 import type { OrderRecord, RewardRecord, SubscriptionRecord } from "./record-schemas.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 
-/** The most bytes of a stored record: the JSON of its row (docs/records.md, "Limits"). */
+/** Maximum size in bytes of a stored record, which is the JSON of its row (docs/records.md, "Limits"). */
 const MAX_RECORD_BYTES = 256 * 1024;
 const TOO_LARGE = `makes the record larger than ${MAX_RECORD_BYTES / 1024} KiB as stored`;
 
-/** The most levels in a record's text. A valid record has fewer: a reward's own fields have 8 levels. */
+/** Maximum nesting depth of a record's text. Valid records are less deep: a reward's own fields have 8 levels. */
 const MAX_TEXT_DEPTH = 16;
 /** A text up to this length is parsed unchecked, because parsing it cannot take long. */
 const SHORT_TEXT = 16 * 1024;
 /**
- * The most characters of a record's text, without white space. It is above MAX_RECORD_BYTES, because a row lacks some
- * fields of its record. The row's size is checked later.
+ * Maximum number of characters of a record's text; white space is not counted. The limit is above MAX_RECORD_BYTES,
+ * because a row lacks some fields of its record. The row's size is checked later.
  */
 const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
-/** The most bytes of a line item: its title with six bytes a character, its gids and numbers. */
+/** Maximum size in bytes of a line item: a title with six bytes per character, two gids and two numbers. */
 const MAX_LINE_ITEM_BYTES = 6 * 1024 + 256;
 
-/** The longest values of fields that a row has and its record lacks. */
+/** The longest values of fields that a row has and its record can lack. */
 const ID = `sub_${"a".repeat(24)}`;
 const DATE = "2026-01-31T09:30:00.000Z";
 

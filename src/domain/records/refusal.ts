@@ -9,7 +9,7 @@ export interface Refusal {
   reason: string;
 }
 
-/** The most fields that are compared with a missing field's name. A hostile record can have 50,000 fields. */
+/** Maximum number of field names to compare with a missing field's name. A hostile record can have 50,000 fields. */
 const MAX_COMPARED = 100;
 
 /** @param field empty if the whole record is wrong */

@@ -1,5 +1,5 @@
-// Types of the bundled css-tree: its main entry fails in a compiled binary, and the package has types only for that
-// entry.
+// Types for css-tree's bundled file. The package's main entry fails in a compiled binary, but only the main entry has
+// types.
 declare module "css-tree/dist/csstree.esm" {
   export * from "css-tree";
 }

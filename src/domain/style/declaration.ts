@@ -127,7 +127,7 @@ function checkPropertyName(written: string, at: number): string {
   return basename;
 }
 
-/** @returns the value if it is one keyword, in lower case; otherwise "" */
+/** @returns the value in lower case if it is a single keyword; otherwise "" */
 function keywordOf(declaration: Declaration): string {
   const [first, ...rest] = valueNodes(declaration);
   return first?.type === "Identifier" && rest.length === 0 ? first.name.toLowerCase() : "";

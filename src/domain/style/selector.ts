@@ -21,7 +21,7 @@ const OTHER_FUNCTIONS = new Set("dir lang nth-child nth-last-child nth-last-of-t
 
 /** Pseudo-elements written with one colon, as in CSS 2. */
 const OLD_PSEUDO_ELEMENTS = new Set(["after", "before", "first-letter", "first-line"]);
-/** Others are refused: `::view-transition` and `::backdrop` cover the page, and `::part` reaches into other trees. */
+/** All others are refused: `::view-transition` and `::backdrop` cover the page, `::part` reaches into other trees. */
 const PSEUDO_ELEMENTS = new Set(
   [
     ...OLD_PSEUDO_ELEMENTS,

@@ -7,8 +7,8 @@ import { type AtRuleItem, type RuleItem, readStyle, type StyleItem } from "./syn
 import { readTokens, StyleRefusal, TOO_LARGE } from "./tokens.ts";
 
 /**
- * The most characters of a result. Scoping adds a few words to each selector: 64 KiB of selectors would become a
- * megabyte.
+ * Maximum number of characters of a result. Scoping adds a few words to each selector: 64 KiB of selectors could become
+ * a megabyte.
  */
 const MAX_SCOPED_CHARACTERS = 262_144;
 
@@ -132,7 +132,7 @@ function nameOf({ name, prelude, start }: AtRuleItem): string {
   throw new StyleRefusal(start, `@${name} needs one name.`);
 }
 
-/** Writes keyframes, fonts and registered properties, in the conditions that they stand in. */
+/** Writes keyframes, fonts and registered properties, each inside its conditions. */
 function writeDefinitions(items: readonly StyleItem[], output: StyleOutput): void {
   for (const item of items) {
     if (item.kind !== "at-rule") continue;

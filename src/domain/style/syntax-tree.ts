@@ -10,10 +10,10 @@ import {
 } from "css-tree/dist/csstree.esm";
 import { isBlank, readTokens, StyleRefusal, type StyleToken, TOO_LARGE } from "./tokens.ts";
 
-/** The most rules and declarations of a style. css-tree needs about ten microseconds for each, however short. */
+/** Maximum number of rules and declarations in a style. css-tree takes about ten microseconds for each of them. */
 const MAX_ITEMS = 5_000;
 
-/** What a style or a block contains, in its order. Each has the offset of its first character in the source. */
+/** An item of a style or of a block. `start` is the offset of the item's first character in the source. */
 export type StyleItem = DeclarationItem | RuleItem | AtRuleItem;
 
 interface DeclarationItem {
@@ -148,7 +148,7 @@ function parsePiece(
   const piece = tokens.slice(begin, stop);
   const last = piece.findLast((token) => !isBlank(token));
   const start = tokens[begin]?.start ?? source.length;
-  // css-tree leaves out a comma at the end of a list.
+  // css-tree drops a comma at the end of a list without an error.
   if (last?.type === tokenTypes.Comma) throw new StyleRefusal(last.start, "Nothing follows this comma.");
   try {
     const tree = parse(source.slice(start, last?.end ?? start), {

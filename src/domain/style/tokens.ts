@@ -2,7 +2,7 @@ import { ident, string, tokenize, tokenTypes, url } from "css-tree/dist/csstree.
 
 /** More open brackets than this could exhaust the stack of a parser. */
 const MAX_DEPTH = 16;
-/** The most tokens of a style, to bound the time of its checks. Real styles of 64 KiB have up to 20,000 tokens. */
+/** Maximum number of tokens in a style, to bound the time of the checks. Real styles have up to 20,000 tokens. */
 const MAX_TOKENS = 30_000;
 
 export const TOO_LARGE = "This style is too large.";
@@ -12,7 +12,7 @@ const AT_RULES = new Set(["container", "font-face", "keyframes", "media", "prope
 
 /** At-rules that only scoping may write. */
 const OWN_AT_RULES = new Set(["layer", "scope"]);
-/** The most levels of brackets that scoping adds, around a rule and in its selector. */
+/** Maximum number of bracket levels that scoping adds, around a rule and in its selector. */
 const OWN_DEPTH = 3;
 
 /** All other functions are refused, because browsers get new functions that load files. */
@@ -55,8 +55,8 @@ const NAME_CHARACTERS = [
 const NO_NAME_CHARACTER = new RegExp(`[^${NAME_CHARACTERS.join("")}]`, "u");
 
 /**
- * Matches a token whose last character belongs to a hexadecimal escape. A space after it would also belong to the
- * escape.
+ * Matches a token whose last character belongs to a hexadecimal escape. A space after the token would also belong to
+ * the escape.
  */
 const OPEN_ESCAPE = /(?:^|[^\\])(?:\\\\)*\\[0-9a-f]{1,6}$/i;
 
@@ -107,8 +107,8 @@ export function isBlank({ type }: StyleToken): boolean {
  */
 export function readTokens(source: string, isScoped = false): StyleToken[] {
   checkCharacters(source);
-  // The added line end shows which token is still open at the end of the source. An open string becomes a bad token. An
-  // open comment, url() or escape takes the line end in.
+  // The added newline shows which token is still open at the end of the source. An open string becomes a bad token. An
+  // open comment, url() or escape contains the newline.
   const text = `${source}\n`;
   const tokens: StyleToken[] = [];
   tokenize(text, (type, start, end) => {
@@ -150,7 +150,7 @@ function checkToken({ type, start, end }: StyleToken, text: string): void {
   if (type === tokenTypes.CDO || type === tokenTypes.CDC) refuse("Comments of HTML are not allowed: use /* */.");
   if (type === tokenTypes.Url) checkAddress(url.decode(written), start);
   if (type === tokenTypes.Delim && written === "\\") refuse("A backslash can't stand here.");
-  // We may write a space after this token, and the escape would take it.
+  // We may write a space after this token, and this space would become a part of the escape.
   if (OPEN_ESCAPE.test(written)) refuse("End this escape with a space.");
   const character = written.match(NO_NAME_CHARACTER)?.[0].codePointAt(0);
   if (character === undefined) return;

@@ -21,7 +21,7 @@ export interface AdminDependencies {
   resolve: Resolve;
   allow: EgressAllow;
   publicUrl: string | null;
-  /** The start of addresses for other programs: `publicUrl`, or where `serve` listens. */
+  /** Base URL for other programs: `publicUrl`, or the address at which `serve` listens. */
   address: () => string;
   keepDeliveredMs: number;
   /** Whether e-mails can be sent. */
@@ -64,7 +64,7 @@ export const TABS = {
   "/alerts": "Alerts",
   "/audit": "Audit",
 } as const;
-/** What the documentation says about the tabs: a page below `/docs`, and the heading. */
+/** The documentation of each tab: a page below `/docs`, or a heading of a page. */
 export const GUIDES: Record<AdminTab, string> = {
   "/overview": "quick-start",
   "/deliveries": "replay",
@@ -94,7 +94,7 @@ export interface AdminRequest {
   actor: Actor;
   /** The value of `:id` in the path. */
   id: string;
-  /** The parameters of the address. Anyone can have written them: they are parsed before they are used. */
+  /** The parameters of the address. Anyone can have written them, so handlers must parse them before use. */
   query: URLSearchParams;
   /** The posted fields; empty for a GET. */
   form: URLSearchParams;

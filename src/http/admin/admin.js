@@ -1,5 +1,5 @@
-// Adds times in the viewer's time zone, copying, choosing all, and live lists. The page below /admin works without this
-// script. The page in the platform's admin needs it, because only a fetch has an ID token.
+// Adds times in the viewer's time zone, buttons to copy and to choose all, and live lists. The page below /admin works
+// without this script. The page in the platform's admin needs the script, because only a fetch has an ID token.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -15,8 +15,8 @@ function showLocalTimes(root) {
 }
 
 /**
- * Copies an element's text. A browser offers the clipboard only on https and localhost, and in a frame only if the page
- * around the frame permits it. Otherwise this selects the text and tries the older command.
+ * Copies an element's text. Browsers offer the clipboard only on https and localhost. In a frame, the outer page must
+ * also permit it. Otherwise this selects the text and tries the older command.
  */
 async function copy(element) {
   try {
@@ -138,7 +138,7 @@ function keepCurrent() {
   document.addEventListener("visibilitychange", tick);
 }
 
-/** Makes the features of new content work. */
+/** Adds the script's features to new content. */
 function prepare(root) {
   showLocalTimes(root);
   offerCopying(root);
@@ -166,11 +166,11 @@ async function visit(address, init = {}, remember = true) {
     const next = new DOMParser().parseFromString(await response.text(), "text/html");
     if (number !== lastVisit) return;
     if (next.getElementById("main") === null) throw new Error(`no page, but ${response.status}`);
-    // App Bridge has already repeated the request with a new ID token. The page stays, with what was typed.
+    // App Bridge has already repeated the request with a new ID token. The page stays, so that typed text is not lost.
     if (response.status === 401) return showFailure(NOT_CONFIRMED);
     if (remember) rememberAddress(new URL(response.url));
     show(next);
-    // The shop is being connected. The server waits for that.
+    // The shop is still being connected. Fetch again: the server waits for the connection before it answers.
     if (next.querySelector("meta[http-equiv]") !== null) visit(response.url);
   } catch {
     if (number === lastVisit) showFailure("The page could not be loaded. Check your connection, then try again.");
@@ -179,7 +179,7 @@ async function visit(address, init = {}, remember = true) {
   }
 }
 
-/** Writes the address of the page, with the parameters of the platform, so that a reload finds the page again. */
+/** Shows the page's address with the platform's parameters in the browser, so that a reload finds the page again. */
 function rememberAddress(url) {
   const query = new URLSearchParams(location.search);
   for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);
@@ -224,7 +224,7 @@ function showFailure(text) {
   say(text);
 }
 
-/** Shows a document in the preview. Only a fetch has an ID token, so the server lends the document an address. */
+/** Shows a document in the preview. A frame sends no ID token, so the server gives the document a one-time address. */
 async function preview(frame, address, init = {}) {
   const response = await fetch(address, { ...init, cache: "no-store" }).catch(() => undefined);
   const lent = response?.headers.get("Location");
@@ -274,7 +274,7 @@ function stayInFrame() {
   document.addEventListener("click", onClick);
   document.addEventListener("submit", onSubmit);
   window.addEventListener("popstate", () => {
-    // A link to another part of the shown page is in the history too.
+    // A link within the shown page also makes a history entry, and needs no fetch.
     if (withoutProof(location) === shownAddress) return;
     shownAddress = withoutProof(location);
     visit(location.href, {}, false);

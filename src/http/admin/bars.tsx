@@ -13,7 +13,7 @@ export interface DayCounts {
 const OUTCOMES = ["delivered", "retried", "dead"] as const;
 const WIDTH = 720;
 const HEIGHT = 120;
-/** A bar has three quarters of its day's width. */
+/** Width of a bar, as a share of the width of its day. */
 const BAR_SHARE = 0.75;
 
 /**

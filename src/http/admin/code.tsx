@@ -2,14 +2,14 @@
 import type { ComponentChildren } from "preact";
 import { bytesText } from "../../lib/text.ts";
 
-/** The most characters of HTML of a text, so that a page stays small. */
+/** Maximum length of a text as HTML, in characters. The limit keeps the page small. */
 const MAX_HTML = 100_000;
-/** Characters of HTML of the span around a token. */
+/** Length of the HTML of the span around a token, in characters. */
 const SPAN = 29;
-/** Characters of HTML of the longest escaped character, `&quot;`. */
+/** Length of the longest escaped character, `&quot;`. */
 const ESCAPED = 6;
 
-/** A key with its colon, a string, a number, or a word. Strings in JSON have no line end, and escape their quotes. */
+/** A key with its colon, a string, a number, or a word. JSON strings contain no newline, and escape their quotes. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g;
 
 interface CodeProps {
@@ -19,7 +19,7 @@ interface CodeProps {
   text: string;
 }
 
-/** Renders a text, JSON in colours. Of a long text, shows only the beginning. */
+/** Renders a text. JSON is coloured. If the text is long, only its beginning is shown. */
 export function Code({ id, label, text }: CodeProps) {
   const shown = withinHtml(text);
   const isCut = shown.length < text.length;
@@ -49,7 +49,7 @@ export function readable(body: string): string {
   }
 }
 
-/** Returns the beginning of a text that takes at most MAX_HTML characters of HTML. */
+/** Cuts a text so that its HTML has at most MAX_HTML characters. */
 export function withinHtml(text: string): string {
   let length = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -63,7 +63,7 @@ function htmlLength(character: string): number {
   return character === '"' || character === "<" || character === "&" ? ESCAPED : 1;
 }
 
-/** Colours JSON. @returns the text itself if it would be too large */
+/** Colours JSON. @returns the text without colours if the HTML would be too large */
 function coloured(text: string): ComponentChildren {
   const tokens = [...text.matchAll(TOKEN)];
   const quotes = tokens.filter(([token]) => token.startsWith('"')).length * 2;
@@ -85,7 +85,7 @@ function kindOf(token: string, isKey: boolean): string {
   return token === "true" || token === "false" ? "boolean" : "number";
 }
 
-/** Renders a text with code between backticks, as Markdown writes it. */
+/** Renders a text. As in Markdown, text between backticks becomes code. */
 export function InlineCode({ text }: { text: string }) {
   return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>;
 }

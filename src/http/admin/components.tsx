@@ -5,7 +5,7 @@ import { DAY_MS, isoUtc, spanText } from "../../lib/time.ts";
 import type { NewKey } from "./admin-request.ts";
 import type { Visitor } from "./visitor.ts";
 
-/** What links and forms need to know of the visitor. The layout provides it. */
+/** What links and forms need to know about the visitor. The layout provides it. */
 export const VisitorContext = createContext<Pick<Visitor, "root" | "csrf" | "frame">>({
   root: "/admin",
   csrf: "",
@@ -57,7 +57,7 @@ interface SearchFormProps {
   children: ComponentChildren;
 }
 
-/** A form whose fields become parameters of the address of a path below the root. */
+/** A GET form. Its fields become the query of a path below the root. */
 export function SearchForm({ id, label, action, children }: SearchFormProps) {
   return (
     <search aria-label={label}>
@@ -76,8 +76,8 @@ interface PreviewFrameProps {
 }
 
 /**
- * A frame for a document without a script. In the platform's admin, the script of our page fetches the document,
- * because a request of the frame itself has no ID token.
+ * A frame whose document can run no script. In the platform's admin, the script of our page fetches the document,
+ * because a frame's own request has no ID token.
  */
 export function PreviewFrame({ name, title, from }: PreviewFrameProps) {
   const address = useAddress(from);
@@ -121,7 +121,7 @@ function exactTime(ms: number): string {
 
 const SECOND_MS = 1_000;
 
-/** Renders a time of the last day as its distance from now, such as "3 min ago". Other times are rendered by `Time`. */
+/** Renders a time of the last 24 hours as an age, such as "3 min ago". `Time` renders other times. */
 export function Age({ ms, now }: { ms: number; now: number }) {
   if (now - ms >= DAY_MS || ms > now) return <Time ms={ms} />;
   return (
@@ -131,7 +131,7 @@ export function Age({ ms, now }: { ms: number; now: number }) {
   );
 }
 
-/** A button that copies the text of an element. Without scripts it is hidden. @param name what it copies */
+/** A button that copies the text of an element. Without scripts it is hidden. @param name what the button copies */
 export function CopyButton({ of, name }: { of: string; name: string }) {
   return (
     <button type="button" class="outline small" data-copy={of} aria-label={`Copy ${name}`} hidden>
@@ -155,7 +155,7 @@ export function readCommand({ value, address }: NewKey): string {
   return `curl -H "Authorization: Bearer ${value}" "${address}/api/v1/subscriptions?limit=1"`;
 }
 
-/** Shows a new API key with what its user needs, and the warning that it is shown only now. */
+/** Shows a new API key with what its user needs, and the warning that the key is shown only once. */
 export function NewKeyPart({ value, address }: NewKey) {
   return (
     <>
@@ -172,7 +172,7 @@ export function NewKeyPart({ value, address }: NewKey) {
   );
 }
 
-/** Shows the error of a field. The field refers to it with aria-describedby. */
+/** Shows the error of a field. The field refers to the error with aria-describedby. */
 export function FieldError({ id, error }: { id: string; error: string | undefined }) {
   return error === undefined ? null : (
     <small id={id} class="field-error" role="alert">
@@ -237,7 +237,7 @@ interface Confirmation {
   children: ComponentChildren;
 }
 
-/** Asks for confirmation before an action that cannot be undone. It works without scripts. */
+/** Asks for confirmation before an action. Works without scripts. */
 export function Confirm({ id, action, button, back, isDanger = true, children }: Confirmation) {
   return (
     <Form id={id} action={action}>

@@ -3,7 +3,7 @@ declare module "*/admin.js" {
   export default text;
 }
 
-/** Adds `text`, which Bun's streams have. Preact brings the browser's types, in which streams lack it. */
+/** Declares `text` of Bun's streams. Preact brings the browser's types, and those do not have `text`. */
 interface ReadableStream {
   text(): Promise<string>;
 }

@@ -29,7 +29,7 @@ export async function readForm(
 
 /**
  * Reads a posted form of a page without a session.
- * @param sender counts for the limits of bodies
+ * @param sender name of the sender, for the limits of bodies
  * @returns undefined if the browser says that the form is on another site
  * @throws SdsError as readForm
  */
@@ -48,7 +48,7 @@ export async function readOwnForm(
   return form;
 }
 
-/** Returns why a form is refused, as a sentence. @throws the error itself, if it has none of these codes */
+/** Returns why a form is refused, as a sentence. @throws the same error if its code is not in `codes` */
 export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
   if (thrown instanceof SdsError && codes.includes(thrown.code)) return sentence(thrown.message);
   throw thrown;
@@ -56,8 +56,8 @@ export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
 
 /**
  * Whether the browser says that the form is on another site. Browsers send Sec-Fetch-Site only to https and localhost.
- * Elsewhere an Origin with another host says so. `Origin: null` does not: our own forms have it, because of our
- * Referrer-Policy. Then the form's token alone decides.
+ * Elsewhere, an Origin with another host means another site. Our own forms have `Origin: null` because of our
+ * Referrer-Policy. So for `null`, only the form's token decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

@@ -34,7 +34,7 @@ export const createKey: Handler = async (request, dependencies) => {
   }
 };
 
-/** Asks once more before a second key gets a label. */
+/** Asks for confirmation before a second key gets the same label. */
 function askToRepeat({ label, fingerprint }: ApiKey): AdminPage {
   const content = (
     <Confirm id="repeat-label" action={KEYS} button="Create another key" back={KEYS} isDanger={false}>

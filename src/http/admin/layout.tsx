@@ -19,13 +19,13 @@ import { Form, Link, VisitorContext } from "./components.tsx";
 import { PageNotices, type StandingNotices } from "./page-notices.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
 
-/** The platform's admin, in which the page can be a frame, and the address of the platform's script. */
+/** Origin of the platform's admin, which can show our page in a frame, and base URL of the platform's scripts. */
 const PLATFORM_ADMIN = "https://admin.shopify.com";
 const PLATFORM_SCRIPTS = "https://cdn.shopify.com/shopifycloud/";
 
 /**
- * Forbids inline scripts and styles, other hosts, and a frame around the page. In the platform's admin, only the shop's
- * admin may have the frame, and the platform's script is allowed. Frames in the page have FRAME_POLICY.
+ * Forbids inline scripts and styles, other hosts, and a frame around the page. In the platform's admin, allows the
+ * platform's scripts, and a frame in the shop's own admin. Documents in frames of our page have FRAME_POLICY.
  */
 function policyOf(frame: Frame | null): string {
   const [scripts, ancestors] =
@@ -41,8 +41,8 @@ function shopOf({ shop }: Frame): string {
 }
 
 /**
- * The policy of a document in a frame. The document has another origin than the page. It can run no script, send no
- * request and post no form, whatever CSS it has.
+ * The policy of a document in a frame of our page. The document's origin is not the page's origin. The document cannot
+ * run scripts, send requests or post forms, whatever its CSS contains.
  */
 const FRAME_POLICY =
   "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; sandbox; " +
@@ -99,7 +99,7 @@ export function respondPage(
 /**
  * Responds with a document that our page shows in an inner frame.
  * @param html from `renderFrame`
- * @param around the outer frame, which shows our page in the platform's admin; null without it
+ * @param around the frame that shows our page in the platform's admin; null outside of that admin
  */
 export function respondFrame(html: string, around: Frame | null): Response {
   const ancestors = around === null ? "" : ` ${shopOf(around)}${PLATFORM_ADMIN}`;
@@ -111,7 +111,7 @@ export function renderFrame({ frame }: AdminFrame): string {
   return `<!doctype html>${render(frame)}`;
 }
 
-/** Responds with a file, which the browser saves. It is never shown as a page. */
+/** Responds with a file that the browser saves, and never shows as a page. */
 export function respondFile({ file: { name, json } }: AdminFile): Response {
   return new Response(json, {
     headers: {
@@ -135,11 +135,11 @@ interface MessageOptions {
   /** The page that the browser opens next, without a click. */
   next?: string;
   headers?: Record<string, string>;
-  /** Where the platform's admin shows the page in a frame. */
+  /** Set if the platform's admin shows the page in a frame. */
   frame?: Frame | null;
 }
 
-/** Responds with a page without data of a shop: for signing in and out, and for refusals. */
+/** Responds with a page that shows no data of a shop: for signing in and out, and for refusals. */
 export function respondMessage(
   status: number,
   title: string,
@@ -213,7 +213,7 @@ function PlatformScript({ clientId }: Frame) {
   );
 }
 
-/** The sections in the menu of the platform's admin, which has its own elements. On a phone it is the only menu. */
+/** Lists the sections for the menu of the platform's admin, which reads these elements. */
 function PlatformNavigation() {
   return h("s-app-nav", null, [
     h("s-link", { rel: "home", href: "/app" }, TABS[HOME]),
@@ -266,7 +266,7 @@ function Navigation({ current }: { current: AdminTab }) {
   );
 }
 
-/** The tabs of the current section. A section with one tab shows none. */
+/** The tabs of the current section. A section with only one tab shows no tabs. */
 function Tabs({ current }: { current: AdminTab }) {
   const [name, tabs] = sections().find(([, each]) => each.includes(current)) ?? ["", []];
   if (tabs.length < 2) return null;

@@ -6,7 +6,7 @@ import type { AdminDependencies, AdminFile, AdminPage } from "./admin-request.ts
 import { respondFile, respondFrame } from "./layout.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
 
-/** Our script opens the address at once. */
+/** Lifetime of a one-time address. It can be short, because our script opens documents at once. */
 const LOAN_MS = 60_000;
 const NUMBER_BYTES = 16;
 const PATH = "/lent";
@@ -17,9 +17,9 @@ type Loan = { html: string; frame: Frame } | AdminFile;
 type Dependencies = Pick<AdminDependencies, "store" | "now" | "random">;
 
 /**
- * Lends a document or a file an address that works once. A frame or a download in a page of the platform's admin cannot
- * send an ID token, and a document that a script makes would have the page's own policy. Another node may serve the
- * address, so the loan waits in the database. The address has a random number and nothing of the visitor.
+ * Creates a one-time address for a document or a file. In the platform's admin, frames and downloads cannot send an ID
+ * token. A document made by a script would have the page's own policy. The document or file waits in the database,
+ * because another node may serve the address. The address has a random number and nothing about the visitor.
  */
 async function lend({ store, now, random }: Dependencies, { shop, root }: Visitor, loan: Loan): Promise<string> {
   const number = random(NUMBER_BYTES).toHex();
@@ -43,7 +43,7 @@ export async function lendFrame(dependencies: Dependencies, visitor: Visitor, ht
   });
 }
 
-/** Makes the page that leads to a file: our script fetches every page, and would not save a file. */
+/** Makes a page with a link to a file. Our script fetches every page, so it could not save the file itself. */
 export async function lendFile(dependencies: Dependencies, visitor: Visitor, loan: AdminFile): Promise<AdminPage> {
   const address = await lend(dependencies, visitor, loan);
   const { name } = loan.file;
@@ -62,7 +62,7 @@ export async function lendFile(dependencies: Dependencies, visitor: Visitor, loa
   return { title: "The file is ready", tab: "/data/requests", trail, content };
 }
 
-/** Makes the handler of lent addresses, with `:id` at the end. */
+/** Makes the handler of one-time addresses, whose path ends with `:id`. */
 export function createLentHandler({ store, now }: Dependencies): RouteHandler {
   return async (_request, { id }) => {
     const key = keyOf(id);
@@ -74,7 +74,7 @@ export function createLentHandler({ store, now }: Dependencies): RouteHandler {
   };
 }
 
-/** Returns the key of the stored session that has the loan. No cookie matches it: a cookie's token has no space. */
+/** Returns the session key of a loan. No cookie matches the key, because a cookie's token never has a space. */
 function keyOf(number: string): Uint8Array {
   return hashToken(`lent ${number}`);
 }

@@ -8,8 +8,8 @@ import type { Frame, Visitor } from "./visitor.ts";
 const SIGN_IN = "/admin/sign-in";
 
 /**
- * Responds to a GET of a sign-in link. Only the button uses up the link, because programs that preview links in a chat
- * or scan mail open the link before the person does.
+ * Responds to a GET of a sign-in link. Only the button uses up the link, because chat previews and mail scanners open
+ * the link before the person does.
  */
 export function askToSignIn(token: string): Response {
   const content = (
@@ -102,7 +102,7 @@ export function signedOut(cookie: string): Response {
   return respondMessage(200, "You are signed out", <HowToSignIn />, { headers: { "Set-Cookie": cookie } });
 }
 
-/** Refuses a second post of a form: it would create a second key or secret. */
+/** Refuses a second post of a form. The post would create a second key or secret. */
 export function respondRepeatedForm({ root, frame }: Visitor): Response {
   const content = (
     <p>

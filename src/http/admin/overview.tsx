@@ -28,7 +28,7 @@ export const showOverview: Handler = async ({ shop }, { store, now }) => {
   return { title: "Overview", tab: TAB, content: live, live };
 };
 
-/** Whether the shop has an endpoint, or had one in the last days. */
+/** Whether the shop has an endpoint, or deliveries were attempted in the last days. */
 function wasUsed({ endpoint, days }: ShopFigures): boolean {
   return endpoint !== null || days.some(({ delivered, retried, dead }) => delivered + retried + dead > 0);
 }
@@ -176,7 +176,7 @@ function Data({ rows, status, lastWebhookAt, now }: ShopFigures) {
   const fromShopify = shopifyFacts(status, lastWebhookAt, now);
   const facts: Fact[] = [
     ...RESOURCES.map((resource): Fact => [RESOURCE_NAMES[resource].many, rows[resource].toLocaleString("en")]),
-    // Before the first load, everything else is "never".
+    // Before the first load, all other facts would say "never".
     ...(status.loadedAt === null ? fromShopify.slice(0, 1) : fromShopify),
   ];
   return (

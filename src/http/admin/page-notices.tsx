@@ -36,7 +36,7 @@ export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesPro
   );
 }
 
-/** Shown on every page but the overview, whose first sentence tells of the alert. */
+/** Shown on every page that does not show the alert in its content. */
 function AlertNotice({ alert, tab }: { alert: Alert; tab: AdminTab }) {
   const { what, error, advice, path } = alertTexts(alert);
   const to = alert.cause === "dead" ? `${path}?status=dead` : path;
@@ -66,7 +66,7 @@ function NoticeBox({ text, tone, newKey, copy }: Notice) {
   );
 }
 
-/** Says on all pages that do not show the load themselves that it is under way. An open page does not update it. */
+/** Says that the load is under way, on pages that do not show the load. An open page does not update this notice. */
 function LoadNotice({ load }: { load: UnfinishedLoad }) {
   return (
     <div id="load-notice" class="notice plain">

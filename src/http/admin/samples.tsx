@@ -6,8 +6,8 @@ import { Code } from "./code.tsx";
 import { readCommand } from "./components.tsx";
 
 /**
- * Stands in for a section that has no rows yet. `children` say what it will show and what to do next. The sample below
- * them is labelled. It has no links, and no data of the shop.
+ * Replaces a section that has no rows yet. `children` say what the section will show and what to do next. A labelled
+ * sample follows. It has no links, and no data of the shop.
  */
 export function EmptySection({ id, children, sample }: { id: string; children: ComponentChildren; sample: Sample }) {
   return (
@@ -41,7 +41,7 @@ export const SAMPLE_EVENT: Sample = {
   content: <Code id="sample-event" label="Sample" text={JSON.stringify(sampleEvent("order.charged"), null, 2)} />,
 };
 
-/** A call with a key. @param address of the API */
+/** A sample call with an API key. @param address start of the API's addresses */
 export function sampleCall(address: string): Sample {
   const command = readCommand({ value: "cad_pk_…", address });
   return {
@@ -61,7 +61,7 @@ export const SAMPLE_FIELD: Sample = {
   ),
 };
 
-/** A row as the API serves it. */
+/** A sample row as the API serves it. */
 export function sampleData(): Sample {
   const { subscription } = sampleRows();
   return {

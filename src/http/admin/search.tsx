@@ -35,7 +35,7 @@ export function quoted(typed: string): string {
   return `“${printable(typed.slice(0, 100))}”`;
 }
 
-/** Writes the query of a search; empty if it has no parameter. @param more parameters such as the place */
+/** Writes the query of a search; empty without parameters. @param more other parameters, such as the page's start */
 export function queryOf({ typed }: Search<string>, more: Record<string, string> = {}): string {
   const query = new URLSearchParams(Object.entries({ ...typed, ...more }).filter(([, value]) => value !== ""));
   return query.size === 0 ? "" : `?${query}`;
@@ -59,9 +59,9 @@ interface FiltersProps {
   label: string;
   tab: string;
   search: Search<string>;
-  /** The fields before the two fields of days. */
+  /** The fields before the two date fields. */
   fields: readonly SearchField[];
-  /** The fields after them. */
+  /** The fields after the two date fields. */
   lastFields?: readonly SearchField[];
 }
 
@@ -125,7 +125,7 @@ function Options({ options, chosen }: { options: readonly (readonly [string, str
   );
 }
 
-/** Links to the neighbour pages of a list. @param newer its path; null without such a page */
+/** Links to the next newer and the next older page of a list. @param newer path; null if there is no such page */
 export function Pager({ newer, older }: { newer: string | null; older: string | null }) {
   if (newer === null && older === null) return null;
   return (

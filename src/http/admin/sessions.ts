@@ -22,7 +22,7 @@ type SignIn =
   | { refused: "wrong"; address: string }
   | { refused: "limit"; wait: number; address: string };
 
-/** The way to the page with a cookie, which a sign-in link gives. */
+/** The door of `/admin`. A session's cookie opens it, and a sign-in link gives this cookie. */
 export interface SessionDoor extends Door {
   signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
   /** Ends the session. @returns a cookie that removes the session's cookie */
@@ -49,7 +49,7 @@ export function createSessionDoor({
       const session = await store.sessions.find(key, now());
       if (session === undefined) return signedOutPage();
       const { shop, expiresAt } = session;
-      // A session that is used lives on. At most one view in six hours writes.
+      // Views prolong the session. At most one view in six hours writes.
       if (expiresAt - now() < SESSION_LIFE_MS / 2)
         await store.sessions.renew(key, now() + SESSION_LIFE_MS, MAX_SESSION_LIFE_MS);
       return { shop, key, csrf: csrfToken(token), who: nameOf(key), root: "/admin", frame: null };
@@ -65,12 +65,12 @@ export function createSessionDoor({
 
     async signIn(request, token, client) {
       const address = client.client();
-      // Every token is counted as wrong before it is checked. So requests at the same moment cannot pass the limit
-      // together. The count of a right token is taken back below.
+      // Counts every token as wrong before the check. Otherwise simultaneous requests could exceed the limit. The count
+      // of a right token is taken back below.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
-      // If this fails, the count still ends within a minute.
+      // If the token cannot be taken back, its count expires within a minute.
       const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
@@ -98,7 +98,7 @@ export function createSessionDoor({
   };
 }
 
-/** Returns the cookie of a session. The cookie gets the longest life, because use renews only the stored session. */
+/** Returns a session's cookie. The cookie gets the longest lifetime, because views renew only the stored session. */
 function cookieOf(token: string, isSecure: boolean): string {
   return `${COOKIE}=${token}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${isSecure ? "; Secure" : ""}`;
 }
@@ -108,7 +108,7 @@ function nameOf(key: Uint8Array): string {
   return `session ${key.toHex().slice(0, 6)}`;
 }
 
-/** Returns the token of the cookie; undefined for several cookies, because a sibling domain can add a cookie. */
+/** Returns the token of the cookie; undefined for several cookies. A sibling domain could have added one of them. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

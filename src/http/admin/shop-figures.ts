@@ -8,13 +8,13 @@ import type { Store } from "../../store/port/store.ts";
 import type { DayCounts } from "./bars.tsx";
 
 const DAYS = 30;
-/** Waiting and delivered deliveries are counted up to this number. Up to 100,000, a view would take 0.1 s. */
+/** Maximum number of waiting or delivered deliveries to count. Counting up to 100,000 would take 0.1 s a view. */
 export const COUNTED = 10_000;
 
 /** What the overview shows of a shop. Times in epoch milliseconds. */
 export interface ShopFigures {
   status: ShopStatus;
-  /** Host of the endpoint; null without one. */
+  /** Host of the endpoint; null if no endpoint is set. */
   endpoint: string | null;
   keys: number;
   waiting: { pending: number; retrying: number; isPart: boolean };
@@ -70,7 +70,7 @@ export async function readFigures(store: Store, shop: Shop, now: number): Promis
   };
 }
 
-/** Sums the counts of both kinds for each of the days. */
+/** Sums the attempts of webhooks and of workflow starts, for each day. */
 function daysOf(counts: readonly DayCount[], firstDay: number): DayCounts[] {
   return Array.from({ length: DAYS }, (_, index) => {
     const start = firstDay + index * DAY_MS;

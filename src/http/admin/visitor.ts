@@ -1,7 +1,7 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { RouteContext } from "../routes.ts";
 
-/** All addresses of the page begin with this. Requests below /admin have a cookie, and below /app an ID token. */
+/** The start of all paths of the page. Requests below /admin have a cookie, and requests below /app an ID token. */
 type Root = "/admin" | "/app";
 
 /** Who looks at the page, and through which door. Handlers and pages know nothing else about a request's origin. */
@@ -10,12 +10,12 @@ export interface Visitor {
   shop: Shop;
   /** Names the person in logs: a session or the number of a staff member. */
   who: string;
-  /** 32 bytes that name the session. Its used forms and its notices are stored under them. */
+  /** 32 bytes that name the session. The session's used forms and notices are stored under this key. */
   key: Uint8Array;
   /** The token that every form must contain. */
   csrf: string;
   root: Root;
-  /** Where the platform's admin shows the page in a frame; null outside of it. */
+  /** The frame in which the platform's admin shows the page; null outside of that admin. */
   frame: Frame | null;
 }
 
@@ -23,11 +23,11 @@ export interface Visitor {
 export interface Frame {
   /** Client id of the app, for the platform's script. */
   clientId: string;
-  /** The domain of the shop, whose admin may frame the page; null for a page that shows nothing of a shop. */
+  /** The domain of the shop whose admin may frame the page; null for a page that shows no data of a shop. */
   shop: string | null;
 }
 
-/** A way to the page. Each root has one. */
+/** Finds the visitors of requests. Each root has a door of its own. */
 export interface Door {
   root: Root;
   /** Finds the visitor of a request, or answers the request. */

@@ -39,7 +39,7 @@ import type { Door, Visitor } from "./visitor.ts";
 /** Notices that are not shown within this time are dropped, with their secrets. */
 const NOTICE_LIFE_MS = 5 * 60_000;
 
-/** Pages below these paths may show personal data. Views of them count for the limit of forms. */
+/** Pages below these paths may show personal data. Each view counts towards the rate limit for forms. */
 const LOOKS = ["/data/browse/", "/fields/values/"];
 
 /** The settings page behind a door. */
@@ -59,7 +59,7 @@ interface Visit {
   from: string;
 }
 
-/** Runs `visit` if the door lets the request in. A refusal of `visit` becomes a page. */
+/** Runs `visit` if the door lets the request in. A refusal that `visit` throws becomes a page. */
 function visited(site: Site, visit: (visit: Visit) => Response | Promise<Response>): RouteHandler {
   const { door } = site;
   return async (request, context) => {
@@ -119,7 +119,7 @@ export function pageRoute(site: Site, handler: Handler): RouteHandler {
   return visited(site, (visit) => respondToVisit(site, handler, visit));
 }
 
-/** Makes the route for a GET of a path that has only a form: it redirects to the path's tab. */
+/** Makes the GET route of a path that has only a form. The route redirects to the path's tab. */
 export function tabRoute(site: Site): RouteHandler {
   return visited(site, ({ visitor, path }) => seeOther(site, { to: tabOf(path) }, visitor));
 }
@@ -173,7 +173,7 @@ async function respondToVisit(site: Site, handler: Handler, visit: Visit): Promi
   return respondPage(page, kept, isPost ? [] : await takeNotices(site, kept, path), standing);
 }
 
-/** Reads the standing notices, without those that the tab shows in its content. */
+/** Reads the standing notices, except notices that the tab shows in its content. */
 async function standingNotices({ store, now }: Site, shopId: number, tab: AdminTab): Promise<StandingNotices> {
   const [load, alerts] = await Promise.all([
     tab === "/data" || tab === "/overview" ? null : unfinishedLoad(store, shopId, now()),
@@ -207,7 +207,7 @@ function refuseForm({ log }: Site, visitor: Visitor, path: string): Response {
   return respondForeignForm(visitor);
 }
 
-/** Whether an error is a refusal. A conflict means that the removal of the shop has begun, which ends the session. */
+/** Whether an error is a refusal. A store conflict means that the shop and its sessions are being removed. */
 function isRefused(thrown: unknown): boolean {
   return thrown instanceof SdsError || (thrown instanceof StoreError && thrown.reason === "conflict");
 }

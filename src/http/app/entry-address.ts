@@ -13,7 +13,7 @@ export interface FramedEntry {
   idToken: string | null;
   /** The address of the same page without the ID token. */
   reload: string;
-  /** When the bounce page was asked for a new ID token, epoch milliseconds; null if it was not. */
+  /** When the bounce page was last asked for a new ID token, in epoch milliseconds; null if it never was. */
   bouncedAt: number | null;
 }
 
@@ -22,13 +22,13 @@ export type DocumentEntry =
   | { framed: FramedEntry }
   /** The address names no shop, because the frame was reloaded. */
   | { framed: null }
-  /** The page was opened outside of the platform's admin, which has this address. */
+  /** The page was opened outside of the platform's admin. The value is the app's address in that admin. */
   | { outside: string }
   | { refused: "shop" | "host" };
 
 /** The page that only asks App Bridge for a new ID token. */
 const BOUNCE_PATH = "/app/bounce";
-/** The parameter in which App Bridge finds the address that it loads with a new ID token. */
+/** The parameter with the address that App Bridge loads with a new ID token. */
 const RELOAD = "shopify-reload";
 const BOUNCED_AT = "bounced_at";
 /** Parameters of the platform that prove nothing to us, or must not be repeated. */
@@ -53,7 +53,7 @@ export function readEntry(target: string, { clientId, origin }: AppPlace): Docum
   return { framed: { shop, idToken, reload, bouncedAt: bouncedAt > 0 ? bouncedAt : null } };
 }
 
-/** Returns the address of the bounce page, which comes back to the same page with a new ID token. */
+/** Returns the address of the bounce page. The bounce page loads the same page again with a new ID token. */
 export function bounceAddress({ reload }: FramedEntry, now: number): string {
   const back = new URL(reload);
   const kept = KEPT.flatMap((name) => back.searchParams.getAll(name).map((value): [string, string] => [name, value]));
@@ -62,7 +62,7 @@ export function bounceAddress({ reload }: FramedEntry, now: number): string {
 }
 
 /**
- * Checks the address of the bounce page. App Bridge loads the address in its parameter, so that must be a page of ours.
+ * Checks the address of the bounce page. App Bridge loads the address in RELOAD, so RELOAD must name a page of ours.
  * @returns the shop that may frame the page; undefined if the address is refused
  */
 export function readBounce(target: string, { origin }: Pick<AppPlace, "origin">): string | undefined {
@@ -71,14 +71,14 @@ export function readBounce(target: string, { origin }: Pick<AppPlace, "origin">)
   const [reload, ...others] = searchParams.getAll(RELOAD);
   if (typeof shop !== "string" || readHost(searchParams, shop) === undefined) return undefined;
   if (reload === undefined || others.length > 0) return undefined;
-  // The text is parsed as browsers do. A comparison of its beginning would accept https://ours@elsewhere.
+  // Parses the text as browsers do. A comparison of its first characters would accept https://ours@elsewhere.
   const back = URL.parse(reload);
   const isOurs = back !== null && back.origin === origin && back.username === "" && back.password === "";
   if (!isOurs || !/^\/app(\/|$)/.test(back.pathname) || back.pathname === BOUNCE_PATH) return undefined;
   return readShop(back.searchParams) === shop ? shop : undefined;
 }
 
-/** @returns undefined without the parameter; null for a text that is not the domain of a shop, or for several */
+/** @returns undefined without the parameter; null for several shops, or for a text that is not a shop's domain */
 function readShop(query: URLSearchParams): string | null | undefined {
   const [shop, ...others] = query.getAll("shop");
   if (shop === undefined) return undefined;

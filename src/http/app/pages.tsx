@@ -17,7 +17,7 @@ export function redirectDocument(address: string): Response {
   });
 }
 
-/** Responds with App Bridge alone, which loads an address with a new ID token. */
+/** Responds with a page of App Bridge alone. App Bridge loads the page that was asked for, with a new ID token. */
 export function respondBounce(frame: Frame): Response {
   const content = <p>If nothing happens, open the app again from your shop's admin.</p>;
   return respondMessage(200, "Opening the app", content, { frame });
@@ -45,7 +45,7 @@ export function respondNoToken(): Response {
   return respondMessage(401, "Your session has ended", content, { headers });
 }
 
-/** Responds to a fetch of another site. */
+/** Responds to a fetch from another site. */
 export function respondForeignFetch(): Response {
   const content = <p>The request comes from another site, so nothing was changed.</p>;
   return respondMessage(403, "This request was refused", content);

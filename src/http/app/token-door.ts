@@ -30,23 +30,23 @@ interface Dependencies {
   log: Log;
 }
 
-/** The way to the page in the platform's admin. */
+/** The door of `/app`, the page in the platform's admin. */
 export interface TokenDoor extends Door {
   /** GET /app/bounce. */
   bounce: RouteHandler;
 }
 
-/** If an ID token is refused within this time after a bounce, the door does not ask for another one. */
+/** If an ID token is refused within this time after a bounce, the door does not ask for a new ID token. */
 const BOUNCE_AGAIN_AFTER_MS = 20_000;
 const BEARER = /^Bearer ([\w.-]+)$/i;
 
 /**
- * The door to the page in the platform's admin. Documents have the ID token in their address, and fetches have it in
- * their header. No cookie is read or set. Only the ID token decides which shop it is.
+ * Creates the door of `/app`. Documents have the ID token in their address, and fetches have it in a header. No cookie
+ * is read or set. Only the ID token decides which shop the visitor belongs to.
  */
 export function createTokenDoor(dependencies: Dependencies): TokenDoor {
   const { shops, sessions, clientId, publicUrl, verifyIdToken, now } = dependencies;
-  /** The header Host can be any text. */
+  /** Returns our origin as the browser sees it. The header Host can be any text. */
   const originOf = ({ headers }: Request, { isSecure }: RouteContext) =>
     publicUrl ?? URL.parse(`http${isSecure() ? "s" : ""}://${headers.get("host")}`)?.origin ?? "http://localhost";
 
@@ -69,7 +69,7 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
     async keep(visitor) {
       const shop = await shops.byId(visitor.shop.id);
       if (shop === undefined) return undefined;
-      // Used forms and notices belong to a stored session, and are removed with it.
+      // Used forms and notices belong to a stored session, and are removed with the session.
       await sessions.put(visitor.key, shop.id, now(), now() + SESSION_LIFE_MS);
       return { ...visitor, shop };
     },
@@ -88,7 +88,7 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
 
 type Place = Parameters<typeof readEntry>[1];
 
-/** Old browsers do not say what they load. Then a GET without a bearer is a document. */
+/** Old browsers do not say what they load. Then a GET without a bearer token is a document. */
 function isDocument({ method, headers }: Request): boolean {
   const destination = headers.get("sec-fetch-dest");
   const isLoaded = destination === null || ["document", "iframe", "frame"].includes(destination);
@@ -112,7 +112,7 @@ async function openDocument(dependencies: Dependencies, place: Place, target: st
   return answerTo(opening, idToken, { clientId, shop: framed.shop }, framed.reload);
 }
 
-/** Asks App Bridge for a new ID token, unless a bounce has just brought one: the page would load again and again. */
+/** Asks App Bridge for a new ID token, but not twice in a row. Otherwise the page could reload again and again. */
 function bounceOnce({ now, log }: Dependencies, clientId: string, framed: FramedEntry, refused: string): Response {
   const { shop, reload, bouncedAt } = framed;
   log.debug("an ID token was refused", { shop, refused });
@@ -145,7 +145,7 @@ function bearerOf({ headers }: Request): string {
   return BEARER.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
-/** Browsers send Sec-Fetch-Site to https and localhost. Elsewhere, an Origin shows another site. */
+/** Browsers send Sec-Fetch-Site only to https and localhost. Elsewhere, the header Origin shows another site. */
 function isOfAnotherSite({ headers }: Request, origin: string): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null) return site !== "same-origin";
@@ -159,7 +159,7 @@ function answerTo(opening: Opening, idToken: IdToken, frame: Frame, reload: stri
       ? respondConnecting(frame, reload)
       : respondTryAgain(opening.waits, frame, reload);
   const { shop: domain, staff, session } = idToken;
-  // The ID token itself cannot be the key, because the platform makes another one each minute.
+  // The ID token itself cannot be the key, because the platform makes a new token each minute.
   const key = sha256(JSON.stringify([`https://${domain}`, staff, session]));
   const csrf = sha256(Buffer.concat([Buffer.from("csrf "), key])).toString("base64url");
   return { shop: opening.shop, who: `staff ${staff}`, key, csrf, root: "/app", frame };

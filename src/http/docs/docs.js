@@ -1,10 +1,10 @@
-// These features need a script: the theme, copying, one language of several, and "/" for the search. The text is whole
-// without them.
+// This script adds the choice of a theme, copying, the choice of a language, and "/" for the search. The pages are
+// complete without the script.
 
 const THEMES = ["", "light", "dark"];
 const THEME_NAMES = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 
-/** Returns a choice of the reader. Browsers can forbid the storage. */
+/** Returns a stored choice of the reader, or an empty text. Browsers can forbid the storage. */
 function remembered(name) {
   try {
     return localStorage.getItem(name) ?? "";
@@ -47,7 +47,7 @@ function offerThemes(header) {
   );
 }
 
-/** A browser offers the clipboard only on https and localhost. Elsewhere the code is selected, to be copied by hand. */
+/** Browsers have the clipboard only on https and localhost. Elsewhere this selects the code, for copying by hand. */
 async function copy(code, element) {
   try {
     await navigator.clipboard.writeText(code.textContent);
@@ -71,7 +71,7 @@ function offerCopying() {
   }
 }
 
-/** Returns lists of figures that follow each other: the same program in several languages. */
+/** Returns groups of adjacent figures. Each group is one program in several languages. */
 function languageGroups() {
   const groups = [];
   for (const figure of document.querySelectorAll("main figure")) {
@@ -86,7 +86,7 @@ function languageOf(figure) {
   return figure.querySelector("figcaption").textContent;
 }
 
-/** Puts buttons above the languages of a program. A chosen language is chosen on all pages. */
+/** Puts language buttons above each program. The reader's choice applies to all programs on all pages. */
 function offerLanguages() {
   const shows = languageGroups().map((group) => {
     const list = document.createElement("div");
@@ -98,7 +98,7 @@ function offerLanguages() {
         remember("language", languageOf(figure));
         const { top } = list.getBoundingClientRect();
         for (const show of shows) show(languageOf(figure));
-        // Groups above may have changed their height.
+        // Keeps the clicked button in place, because groups above may have changed their height.
         scrollBy(0, list.getBoundingClientRect().top - top);
       }),
     );
@@ -124,7 +124,7 @@ function searchOnSlash() {
   });
 }
 
-// The head runs this script, so that a page never shows the other theme first.
+// The script runs in the head, so that a page never shows the wrong theme first.
 showTheme(remembered("theme"));
 document.addEventListener("DOMContentLoaded", () => {
   offerThemes(document.querySelector("body > header"));

@@ -48,7 +48,7 @@ interface DocsPage {
   content: ComponentChildren;
 }
 
-/** Renders a page as HTML. It is whole without its script. */
+/** Renders a page as HTML. The page is complete without its script. */
 export function renderPage({ title, topic, sections = [], query = "", content }: DocsPage): string {
   const inner = sections.filter(({ level }) => level === 2 || level === 3);
   const page = (

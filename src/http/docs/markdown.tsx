@@ -41,7 +41,7 @@ interface PageContext extends Rendering {
   heading: string;
 }
 
-/** Renders Markdown. HTML in it becomes text. Of elements unknown to `convert`, only the text stays. */
+/** Renders Markdown. HTML is shown as text. If `convert` does not know an element, only its content is rendered. */
 export function renderMarkdown(text: string, rendering: Rendering): ComponentChildren {
   const page = { ...rendering, anchorOf: createAnchors(), tableNameOf: createTableNames(), heading: "" };
   return convert(page, Bun.markdown.react(text, undefined, { noHtmlBlocks: true, noHtmlSpans: true }));
@@ -82,7 +82,7 @@ function link({ linkTo, titleOf }: PageContext, target: string, children: Compon
   return href === undefined ? text : <a href={href}>{text}</a>;
 }
 
-/** Renders a picture for both themes. docs.css shows one of them, and the browser loads only that one. */
+/** Renders two images, for a light and a dark theme. docs.css shows one image, and browsers load only that image. */
 function picture({ pictureAt }: PageContext, target: string, description: string): ComponentChildren {
   const addresses = pictureAt(target);
   if (addresses === undefined) return description;
@@ -92,8 +92,8 @@ function picture({ pictureAt }: PageContext, target: string, description: string
 }
 
 /**
- * Renders a table. On a narrow screen, docs.css stacks the cells of a row with more than two cells, each cell with the
- * name of its column. The roles tell screen readers that it is still a table.
+ * Renders a table. If the table has more than two columns, docs.css stacks the cells of each row on a narrow screen.
+ * Each cell then shows the name of its column. The roles tell screen readers that the stacked cells are still a table.
  */
 function table(page: PageContext, children: unknown): ComponentChildren {
   const [head, ...body] = elements(children, "tr");

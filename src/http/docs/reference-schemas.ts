@@ -39,7 +39,7 @@ function code(value: unknown): string {
   return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
 
-/** Writes a table of an object's fields. Fields of unnamed objects inside it are written like `error.code`. */
+/** Writes a table of an object's fields. Fields of unnamed inner objects are written like `error.code`. */
 export function fieldTable(schema: JsonSchema): string {
   const rows = fields(schema, "");
   const hasOptional = rows.some(({ isRequired }) => !isRequired);

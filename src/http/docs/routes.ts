@@ -18,7 +18,7 @@ const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
 
-/** An upgrade of the program may change a page or file. With the ETag, a browser's check is cheap. */
+/** Browsers check for changes, because an upgrade may change a page or file. The ETag makes this check cheap. */
 const REVALIDATED = { ...READABLE_ANYWHERE, "Cache-Control": "no-cache" };
 const PAGE_HEADERS = {
   ...REVALIDATED,
@@ -30,7 +30,7 @@ const YAML = "application/yaml; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
-/** Complete programs in the guides (docs/api.md, "Ready for your tools"). The first line of each is its name. */
+/** Complete programs in the guides (docs/api.md, "Ready for your tools"). Each program's first line is its name. */
 const PROGRAMS = ["copy.mjs", "puller.py", "receiver.mjs", "receiver.py"];
 
 type FileContent = string | Uint8Array<ArrayBuffer>;
@@ -63,7 +63,7 @@ export function docsRoutes(): Route[] {
   ];
 }
 
-/** Responds with 404 to a path that nothing serves: with a page to a browser, with JSON to others. */
+/** Responds with 404 to an unknown path: with a page to browsers, and with JSON to other clients. */
 export function respondUnknown(request: Request): Response {
   const isBrowser = request.method === "GET" && request.headers.get("accept")?.includes("text/html") === true;
   if (!isBrowser) return respondNotFound();

@@ -16,7 +16,7 @@ interface Indexed extends Omit<Hit, "excerpt"> {
   lowerText: string;
 }
 
-/** The most characters of a query; the rest is ignored. */
+/** Maximum length of a query in characters. The rest is ignored. */
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
 /** Words of a question that do not help to find its answer. */
@@ -42,7 +42,7 @@ export function wordsOf(query: string): string[] {
   return (telling.length === 0 ? words : telling).slice(0, MAX_WORDS);
 }
 
-/** Finds the sections with all words of a query. Sections with the most words in the heading come first. */
+/** Finds the sections with all words of a query. Sections with more of these words in the heading come first. */
 export function search(query: string): Hit[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];

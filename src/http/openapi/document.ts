@@ -45,7 +45,7 @@ export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
 }
 
 /**
- * Builds the description of everything that integrators use (docs/api.md, "OpenAPI"). It is built from the schemas that
+ * Describes everything that integrators use (docs/api.md, "OpenAPI"). The description is built from the schemas that
  * validate and render.
  * @param serverUrl the address of the API; "/" is the host that serves the document
  */

@@ -118,7 +118,7 @@ function statusOf(name: SharedRefusal): string {
   return String(first === undefined ? 500 : STATUS[first.error.code]);
 }
 
-/** Returns the name of an example: the error code. From the second case of a code on, a number follows the code. */
+/** Returns the name of an example: the error code. If an earlier case has the same code, a number follows the code. */
 function nameOf(cases: readonly ErrorCase[], index: number): string {
   const code = cases[index]?.error.code ?? "";
   const before = cases.slice(0, index).filter(({ error }) => error.code === code).length;

@@ -2,7 +2,7 @@ import type { HeaderObject, JsonSchema, OpenApiParameter, Ref } from "./parts.ts
 
 const REQUEST_ID = "7b1f5f0e-3c1d-4c8e-9f57-0d3c2b6a1e44";
 
-/** All response headers except headers of the connection. */
+/** The response headers that the document describes. */
 export const HEADERS = {
   "X-Request-Id": header("An id of this request. It is in the log if something failed.", REQUEST_ID, {
     schema: { type: "string", format: "uuid" },

@@ -36,7 +36,7 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
     return title !== undefined && isNamed(title) ? { $ref: `#/components/schemas/${title}` } : define(schema);
   }
 
-  /** Writes the schema of fields that an object does not name; true if they may have any value. */
+  /** Writes the schema of fields that an object does not name; true if such fields may have any value. */
   function others(schema: unknown): boolean | JsonSchema {
     if (typeof schema === "boolean") return schema;
     const written = define(schema as TSchema);

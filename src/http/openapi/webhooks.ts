@@ -61,7 +61,7 @@ function webhookOperation(topic: Topic): OpenApiOperation {
   };
 }
 
-/** Returns the headers of a webhook, except headers of the connection. */
+/** Returns the headers of a webhook, except general headers such as Content-Type. */
 function webhookParameters(topic: Topic): OpenApiParameter[] {
   return [
     headerParameter("X-Service-Topic", "The topic.", { type: "string", const: topic }),

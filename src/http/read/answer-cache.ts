@@ -1,9 +1,9 @@
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { Bytes } from "../encoding.ts";
 
-/** The cache has two maps of answers. Each has at most this many. */
+/** Maximum number of answers in each of the cache's two maps. */
 const MAX_ANSWERS = 2_048;
-/** The most characters of a question. Answers to longer questions are not kept. */
+/** Maximum length of a question in characters. Answers to longer questions are not kept. */
 const LONGEST_QUESTION = 1_024;
 
 /** A remembered answer to a request of a shop. */
@@ -21,12 +21,12 @@ export interface CachedAnswer {
 }
 
 /**
- * Keeps answers until data of the shop changes, so that they are sent again without a read. Most readers of changes ask
- * for the same small answer again and again.
+ * Keeps answers until data of the shop changes. Most readers of changes ask for the same small answer again and again.
+ * A kept answer needs no read of the database.
  */
 export interface AnswerCache {
   /**
-   * @param shop in its current state
+   * @param shop the shop's current state
    * @param question everything that the answer depends on except the shop, such as path and query
    * @returns undefined if the answer is not kept, or the shop has changed since
    */
@@ -35,8 +35,8 @@ export interface AnswerCache {
 }
 
 export function createAnswerCache(): AnswerCache {
-  // A full `newer` becomes `older`, and the answers in `older` are dropped. Removing the oldest entry of one map would
-  // take 10 µs each time.
+  // When `newer` is full, it becomes `older`, and the previous `older` is dropped. With one map, removing the oldest
+  // entry would take 10 µs each time.
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {

@@ -6,11 +6,11 @@ import { failureFields } from "../../store/port/store-error.ts";
 import { refusals } from "../refusals.ts";
 import type { WrongKeyLog } from "./wrong-key-log.ts";
 
-/** The last use of a key is written at most this often, because a read must not cost a write. */
+/** Minimum time between two writes of a key's last use. Otherwise each read would cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 /**
- * The first use of a key is written at once, unless a write was tried within this time. Otherwise a job writes it
- * later.
+ * Minimum time between an attempted write and the immediate write of a key's first use. If less time has passed, a job
+ * writes the use later.
  */
 const ATTEMPT_INTERVAL_MS = 1_000;
 
@@ -26,7 +26,7 @@ interface Dependencies {
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
   /**
-   * @param client returns the network by which the client is counted
+   * @param client returns the network under which the client's wrong keys are counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
   authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
@@ -43,7 +43,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /** Writes the first use of a key after the answer: while the database is locked, a write takes seconds. */
+  /** Writes the first use of a key after the answer, because a write takes seconds while the database is locked. */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()

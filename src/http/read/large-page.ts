@@ -3,14 +3,14 @@ import type { Awaitable } from "../../lib/waits.ts";
 import { type Bytes, compressLater, type Encoding } from "../encoding.ts";
 import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 
-/** A page of more bytes is sent in parts. Smaller pages mostly fit into the buffers of their connection. */
+/** A larger page is sent in parts. Smaller pages mostly fit into the buffers of their connection. */
 const LARGE_BYTES = 256 * 1024;
 /** Bytes of a part. The next part follows when the client has taken this part. */
 const PART_BYTES = 256 * 1024;
-/** The most unsent bytes of large pages for one shop. MAX_BYTES is the limit for all shops together. */
+/** Maximum number of unsent bytes of large pages for one shop. MAX_BYTES is the limit for all shops together. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** A client that takes longer for a page is cut off, because a few slow clients could block the pages of all others. */
+/** A client that takes longer for a page is disconnected. Otherwise a few slow clients could block all large pages. */
 const SENDING_TIMEOUT_MS = 120_000;
 
 export function isLarge(page: Uint8Array): boolean {
@@ -20,8 +20,8 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
 export interface LargePages {
   /**
-   * Sends a page. If there is an encoding, compresses the page first, and counts its full size meanwhile. Then counts
-   * the bytes to send until they are sent or the connection is closed.
+   * Sends a page. If there is an encoding, compresses the page first. During compression, the full size counts against
+   * the limits. Then the bytes to send count against the limits, until they are sent or the connection is closed.
    * @returns 503 if too many bytes wait already
    */
   respond(
@@ -47,7 +47,7 @@ export function createLargePages({
     addTo(unsentByShop, shopId, bytes);
   }
 
-  /** Counts bytes. @returns a function that ends the count, and may be called twice; 503 if too many bytes wait */
+  /** Counts bytes. @returns a function that uncounts the bytes, and may be called twice; 503 if too many bytes wait */
   function take(shopId: number, bytes: number): (() => void) | Response {
     if ((unsentByShop.get(shopId) ?? 0) + bytes > maxBytesOfShop) return tooMany(" of this shop");
     if (unsent + bytes > maxBytes) return tooMany("");

@@ -13,14 +13,15 @@ const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
 /** Each known parameter by its `plain` spelling, to find the parameter that a request misspelt. */
 const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 /**
- * Parameters that may be given several times. The last `limit` and the last `cursor` count; several `status` filter
- * together.
+ * Parameters that may be given several times. The last `limit` and the last `cursor` are used. If several `status` are
+ * given, a row needs one of them.
  */
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Names by which other APIs page, sort or filter, in their plain spelling. The key is our parameter for the same use;
- * empty if we have none. We refuse the names: a client that always got the first page for `page=N` would never end.
+ * Parameters by which other APIs page, sort or filter, as `plain` writes them. The key is our parameter for the same
+ * use; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the first page
+ * again and again.
  */
 const FOREIGN = namesByUse({
   limit:
@@ -43,7 +44,7 @@ const FOREIGN = namesByUse({
     "query search statusnot filter filters where from to until begin end date startdate enddate starttime endtime " +
     "datefrom dateto",
 });
-/** Other APIs' filters by a time, such as `created_at_min`, in their plain spelling. We do not have them. */
+/** Time filters of other APIs, such as `created_at_min`, as `plain` writes them. We refuse these names too. */
 const FOREIGN_TIME = new RegExp(
   "^(created|updated|modified|processed|started|billed|nextbilling|cancelled)" +
     "(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$",
@@ -73,8 +74,8 @@ const ALL_ROWS = { since: undefined, updatedSince: undefined, filter: undefined 
 const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
 
 /**
- * Reads a query. Of a repeated `limit` or `cursor` the last value counts.
- * @param domain of the shop
+ * Reads a query. If `limit` or `cursor` is repeated, the last value is used.
+ * @param domain the shop's domain
  * @param isStrict whether unknown parameters are refused too
  * @throws SdsError `bad_parameter` naming the parameter
  */
@@ -155,7 +156,7 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
 }
 
 /**
- * Returns our parameter for what a name means in other APIs; empty if we have no such parameter. For `page[size]`,
+ * Returns our counterpart of a parameter of other APIs; empty if we have no such parameter. For `page[size]`,
  * `page.size` and `status__in`, looks up the whole name and then its first word.
  * @returns undefined for a name that other APIs do not use
  */
@@ -178,7 +179,7 @@ function plainKeys({ properties }: TObject): ReadonlySet<string> {
 
 /**
  * Returns the known parameter that equals a name except for case, punctuation or one letter.
- * @returns undefined if no parameter does
+ * @returns undefined if there is no such parameter
  */
 function nearestTo(name: string): string | undefined {
   const text = plain(name);
@@ -257,7 +258,7 @@ function readFilters(parameters: URLSearchParams, resource: Resource, domain: st
   return filter;
 }
 
-/** Adds a status to those of a filter. @returns undefined for a status that the resource does not have */
+/** Adds a status to a filter. @returns undefined for a status that the resource does not have */
 function withStatus(filter: RowFilter | undefined, resource: Resource, status: string): RowFilter | undefined {
   if (!(STATUSES[resource] as readonly string[]).includes(status)) return undefined;
   return { statuses: [...new Set([...(filter?.statuses ?? []), status])] };

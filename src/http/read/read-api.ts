@@ -16,7 +16,7 @@ import { isStrict } from "./list-query.ts";
 /** The content that was read for an answer. */
 export interface Content {
   body: Bytes;
-  /** The state of the shop's data that was read. */
+  /** The state of the shop's data at the time of the read. */
   snapshot: Snapshot;
   /** Headers of this content. */
   headers: HeaderFields;
@@ -39,14 +39,14 @@ interface Dependencies {
 /** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Checks the key, the plan and the rate, in this order. Then reads the content and answers.
+   * Checks the key, the plan and the rate limit, in this order. Then reads the content and answers.
    * @param prepare checks the request before the request waits for its turn, and returns the function that reads.
    *   A kept answer is sent without calling `prepare`. So the answer may depend only on the shop, path, query and
    *   whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
   /**
-   * Does the same as `answer` for JSON that can change without a change of the shop's rows. So the answer is not kept,
+   * Does the same as `answer` for JSON that can change while the shop's rows stay the same. So the answer is not kept,
    * and its tag is computed from the JSON.
    */
   answerFresh(
@@ -56,14 +56,14 @@ export interface ReadApi {
   ): Awaitable<Response>;
 }
 
-/** A read that takes longer counts as a long read, so that the next reader waits. */
+/** A read that takes longer than this counts as a long read, and the next reader waits for another turn. */
 const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
 export function createReadApi(dependencies: Dependencies): ReadApi {
   const { keyLimits, entityTags, answers, readers } = dependencies;
 
-  /** Calls `next` with the owner of the key and the headers of the rate limit, unless the key has used up its rate. */
+  /** Calls `next` with the owner of the key and the headers of the rate limit, unless the limit is exceeded. */
   function afterLimit(
     request: Request,
     context: RouteContext,
@@ -147,8 +147,8 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // A larger answer is kept only if the client has it already: for the next 304, without its body. If every page were
-  // kept, garbage collections would take a tenth of the processor time.
+  // If the client already has a larger answer, the answer is kept for the next 304, but without its body. If every page
+  // were kept, garbage collections would take a tenth of the processor time.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,
@@ -167,8 +167,8 @@ function send(
 }
 
 /**
- * Returns the path and query, and whether the request is strict. A strict request and an ordinary one may get different
- * answers.
+ * Returns the path and query, and whether the request is strict. A strict request may get another answer than a lenient
+ * request.
  */
 function cacheKeyOf(request: Request): string {
   const target = targetOf(request.url);
@@ -176,8 +176,8 @@ function cacheKeyOf(request: Request): string {
 }
 
 /**
- * Makes a stream of the bytes of an answer that comes in a later turn of the event loop than its request. Bun sends
- * such a stream in two system calls, but a large byte array in dozens of calls.
+ * Makes a stream of an answer's bytes, if the answer comes in a later turn of the event loop than its request. Bun then
+ * sends a stream in two system calls, but a large byte array in dozens of calls.
  */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({

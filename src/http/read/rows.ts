@@ -22,7 +22,7 @@ interface ListDependencies {
   pagesFor: Store["pagesFor"];
   checkpoints: Checkpoints;
   api: ReadApi;
-  /** The address of the server in links; null for links without it. */
+  /** Start of the addresses in links; null for links that begin with the path. */
   publicUrl: string | null;
   log: Log;
 }
@@ -94,7 +94,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
     });
 }
 
-/** Makes the refusals of checkpoints. Warns once for each shop that a reader has changes that the database lost. */
+/** Makes the refusals of checkpoints. If a reader has changes that the database lost, warns once for each shop. */
 function checkpointRefusals(resource: Resource, log: Log): (owner: KeyOwner, reason: CursorProblem) => SdsError {
   const logged = new Set<number>();
   return ({ shopId, domain }, reason) => {
@@ -125,7 +125,7 @@ export function createRowHandler(resource: Resource, pagesFor: Store["pagesFor"]
 
 /**
  * Returns the number of the change after which a page begins; undefined if the query names a time instead.
- * @throws SdsError, at once or later, for a checkpoint or cursor that is not valid
+ * @throws SdsError, or rejects with it, if the checkpoint or cursor is not valid
  */
 function changeNamed(
   checkpoints: Checkpoints,
@@ -143,7 +143,7 @@ function changeNamed(
   );
 }
 
-/** Returns the number of a checkpoint's change. @throws SdsError, at once or later, if it is not valid */
+/** Returns the number of a checkpoint's change. @throws SdsError, or rejects with it, if the text is not valid */
 function numberOf(
   checkpoints: Checkpoints,
   scope: CheckpointScope,
@@ -159,8 +159,8 @@ function numberOf(
 }
 
 /**
- * Says why a cursor's row cannot be of this list. Does not look for the row in other shops: ids and dates can be
- * guessed, so the answer would reveal their rows.
+ * Says why a cursor's row cannot belong to this list. Does not look for the row in other shops. Otherwise a client
+ * could guess ids and dates, and learn which rows other shops have.
  */
 function problemOfId(id: string): CursorProblem {
   return RESOURCES.some((other) => isRowName(other, id)) ? "other_resource" : "not_issued";
@@ -183,7 +183,7 @@ function contentOf(
   };
 }
 
-/** Returns the path and the query of the next page (RFC 8288). A `#` is encoded: it would end the query. */
+/** Returns the path and the query of the next page (RFC 8288). A `#` is encoded, because it would end the query. */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
     .replaceAll("#", "%23")
@@ -192,7 +192,7 @@ function nextPage(url: string, cursor: string): string {
   return `${urlPathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
 }
 
-/** Puts ASCII text before and after the rows: without a copy if the buffer has space on both sides of the rows. */
+/** Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, copies nothing. */
 function concatBytes(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
   const first = rows.byteOffset - begin.length;

@@ -2,9 +2,9 @@ import type { Log } from "../../lib/log.ts";
 
 /** This many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is being replaced. */
 const REPEATED = 3;
-/** The log warns about an address at most this often. */
+/** Minimum time between two warnings about the same address. */
 const INTERVAL_MS = 60_000;
-/** The most addresses that are counted. Beyond this number, the address that was quiet longest is forgotten. */
+/** Maximum number of addresses to count. If there are more, the address that was quiet longest is forgotten. */
 const MAX_ADDRESSES = 1_000;
 
 interface WrongKeys {

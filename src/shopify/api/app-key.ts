@@ -2,9 +2,9 @@ import { createHash, createPrivateKey, createPublicKey, sign, verify } from "nod
 import { invalid } from "../../domain/error.ts";
 import { type JsonObject, parseObject } from "../../lib/json.ts";
 
-/** The shortest key that is safe has 2048 bits. The platform's page shows keys of 3072 bits. */
+/** Minimum size of a safe key: 2048 bits. The platform's page shows keys of 3072 bits. */
 const MIN_MODULUS_BYTES = 256;
-/** The life of an assertion in seconds. It can be short, because an assertion is used right after it is signed. */
+/** Lifetime of an assertion in seconds. It can be short, because an assertion is used right after it is signed. */
 const ASSERTION_LIFE_S = 60;
 
 const ALGORITHMS = {
@@ -26,7 +26,7 @@ interface AssertionClaims {
 }
 
 /**
- * Reads the app's own private key, a PEM or a JWK, and adds the key's id and algorithm for the public half.
+ * Reads the app's own private key, a PEM or a JWK. A key without an id (`kid`) gets its thumbprint as the id.
  * @returns the private key as a JWK, in JSON @throws SdsError `invalid`
  */
 export function readAppKey(text: string): string {
@@ -79,9 +79,9 @@ function isAlgorithm(alg: unknown): alg is Algorithm {
 }
 
 /**
- * Returns the ways to sign and address an assertion, the likeliest first. The caller tries each way until the platform
- * accepts one: we do not know which audience and RSA algorithm the platform accepts [?]. The platform's page says that
- * the assertion is "for a store", and shows an RSA key. A key that names its algorithm signs with that algorithm only.
+ * Returns the algorithms and audiences to try for an assertion, the likeliest first. We do not know which of them the
+ * platform accepts [?], so the caller tries one after another. The platform's page says that the assertion is "for a
+ * store", and shows an RSA key. If the key names an algorithm, only this algorithm is returned.
  * @param tokenUrl the address that the assertion is posted to
  */
 export function assertionForms(appKey: string, tokenUrl: string): AssertionForm[] {

@@ -20,8 +20,8 @@ export function newestSecret(file: string | null): string {
 }
 
 /**
- * Reads the app's client secrets. For an hour after a rotation, the platform may sign with either secret. So the file
- * has one secret per line, and is read again when it changes.
+ * Reads the app's client secrets. For an hour after a rotation, the platform may sign with the old or the new secret.
+ * So the file has one secret per line, and is read again when it changes.
  * @param file null if no platform is set up: then there are no secrets
  */
 export function createAppSecrets(file: string | null): AppSecrets {
@@ -37,7 +37,7 @@ export function createAppSecrets(file: string | null): AppSecrets {
       if (stored.length > 0) secrets = stored;
       readAt = mtimeMs;
     } catch {
-      // The file is missing while somebody replaces it. The old secrets stay valid.
+      // The file is missing while somebody replaces it. Until then, the known secrets are used.
     }
     return secrets;
   };

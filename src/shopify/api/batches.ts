@@ -1,9 +1,9 @@
 import type { ShopAddress } from "./address.ts";
 import { mayBeOneObject, type PlatformError } from "./platform-error.ts";
 
-/** The sizes of queries that the platform accepts, for each shop. Kept until the program ends. */
+/** Query sizes that the platform accepts, by shop and operation. They are kept until the program ends. */
 export interface BatchSizes {
-  /** Returns the size for the next query. @param most the size if the platform has refused no query */
+  /** Returns the size for the next query. @param most the size until the platform refuses a query */
   of(shop: ShopAddress, operation: string, most: number): number;
   /** Halves a size that the platform refused because of its cost. */
   halve(shop: ShopAddress, operation: string, refused: number): void;
@@ -21,7 +21,7 @@ export function createBatchSizes(): BatchSizes {
 }
 
 /**
- * The most objects in a row that may fail when they are queried alone. More failures have a cause outside the objects.
+ * Maximum number of consecutive objects that may fail when each is queried alone. More failures have another cause.
  * Without this limit, an outage of the platform would put all objects of a shop into the inbox.
  */
 export const MAX_FAILURES_IN_A_ROW = 10;
@@ -36,8 +36,8 @@ interface Batch<I, O> {
 }
 
 /**
- * Queries items, many at a time. After an error that one item may cause, each half is queried alone.
- * @returns for each item its result or its error @throws PlatformError with another cause
+ * Queries items, many at a time. If one item may have caused an error, the two halves are queried separately.
+ * @returns for each item its result or its error @throws PlatformError if no single item can be the cause
  */
 export async function queryInBatches<I, O>(
   { sizes, shop, operation, most, query }: Batch<I, O>,
@@ -73,7 +73,7 @@ export async function queryInBatches<I, O>(
 
 /**
  * Returns a result for each item of a list in an incomplete answer: the item, or the error of its failed part.
- * @returns undefined if the answer does not have the list
+ * @returns undefined if the answer does not have the list, or an error is outside the list
  */
 export function settledItems<T>(thrown: PlatformError, ...listPath: string[]): PromiseSettledResult<T>[] | undefined {
   const { data, errors } = thrown.partial ?? { data: {}, errors: [] };

@@ -17,7 +17,7 @@ export interface GraphqlClient {
 }
 
 interface QueryOptions {
-  /** How often a request is repeated after a temporary failure. A wait for points does not count. */
+  /** Maximum number of retries after temporary failures. A wait for points is not a retry. */
   maxRetries?: number;
   /** Requests of a more urgent priority get points first. The default is `attempt`, the most urgent. */
   priority?: Priority;
@@ -27,7 +27,7 @@ interface QueryOptions {
 }
 
 export interface AdminGraphqlClient extends GraphqlClient {
-  /** Runs an operation with its variables as JSON text, for numbers that a float cannot hold. @throws PlatformError */
+  /** Runs an operation whose variables are JSON text: a float cannot hold all numbers. @throws PlatformError */
   queryWithJson<V, D>(
     shop: ShopAddress,
     operation: Operation<V, D>,
@@ -40,9 +40,9 @@ export interface AdminGraphqlClient extends GraphqlClient {
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** Whether the platform was slow to answer the last request about the shop. Waits for points do not count. */
   isSlow(shopId: number): boolean;
-  /** Returns the points of the shop that has the fewest now; undefined before the platform's first answer. */
+  /** Returns the lowest number of points that any shop has now; undefined before the platform's first answer. */
   fewestPoints(): number | undefined;
-  /** Makes all requests fail from now on, also those under way. May be called twice. */
+  /** Makes all requests fail from now on, also running requests. May be called twice. */
   stop(): void;
 }
 
@@ -73,7 +73,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock });
   const logDenied = createDeniedLog(log);
 
-  /** Stores why the platform refuses the shop's connection; null if it does not. Logs each change once. */
+  /** Stores the trouble of a shop's connection; null if the platform accepts the connection. Logs each change. */
   async function setTrouble({ id, domain }: ShopAddress, trouble: string | null): Promise<void> {
     if (!(await connections.setTrouble(id, trouble, now()))) return;
     if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });
@@ -126,7 +126,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   };
 }
 
-/** Returns a function that logs a field without access, once for each shop and field. */
+/** Returns a function that logs a field that the app may not read, once for each shop and field. */
 function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => void {
   const logged = new Set<string>();
   return ({ id, domain }, { name, message: error }) => {
@@ -138,7 +138,7 @@ function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => v
   };
 }
 
-/** Returns how often a request is repeated after this error. */
+/** Returns the maximum number of retries for this error. */
 function retryLimit({ reason, isTooCostly, partial }: PlatformError, isDivisible: boolean, maxRetries: number): number {
   if (reason !== "unavailable" && reason !== "incomplete") return 0;
   if (isTooCostly || (reason === "incomplete" && isDivisible)) return 0;

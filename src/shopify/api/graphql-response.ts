@@ -16,7 +16,7 @@ export interface QueryCost {
   throttleStatus?: ThrottleStatus;
 }
 
-/** A field that the app has no access to, and the platform's message. */
+/** A field that the app may not read, and the platform's message. */
 export interface DeniedField {
   name: string;
   message: string;
@@ -26,7 +26,7 @@ export interface DeniedField {
 
 export interface GraphqlData {
   data: object;
-  /** The first field without access; undefined if all fields are there. */
+  /** The first field that the app may not read; undefined if it may read all fields. */
   denied: DeniedField | undefined;
 }
 
@@ -45,9 +45,9 @@ const THROTTLED_WAIT_MS = 1_000;
 const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, currentlyAvailable: 0, restoreRate: 0 };
 
 /**
- * Returns the data without the optional fields that the app has no access to: their null would look like an empty
+ * Returns the data. Optional fields that the app may not read are removed, because their null would look like an empty
  * value.
- * @throws PlatformError for any other error. If the platform sent other parts of the data, the error has them
+ * @throws PlatformError for any other error. It contains the other parts of the data that the platform sent
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
@@ -124,7 +124,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
 function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
   const codes = errors.map(codeOf);
   const denied = errors.filter(isDenied);
-  // A path of one step names a whole list or object. Without access, the platform refuses every query for such a path.
+  // A path of one step names a whole list or object. If it is denied, the platform refuses every query for it.
   const isAllDenied = denied.some(({ path }) => path.length <= 1);
   if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
   if (isAllDenied) return "unauthorized";
@@ -132,7 +132,7 @@ function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
 }
 
 /**
- * Makes the error for missing points. If the wait is known from the points, the error names no wait: the rate limiter
+ * Makes the error for missing points. If the points tell how long to wait, `retryAfterMs` is 0. Then the rate limiter
  * waits, and serves urgent requests first.
  */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {

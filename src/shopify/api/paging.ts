@@ -19,7 +19,7 @@ export function nextCursor(
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
-/** No contract, order or cycle has more nodes. Without this limit, an endless connection would fill the memory. */
+/** Maximum number of nodes, and of pages. Without this limit, an endless connection would fill the memory. */
 const MAX_NODES = 2_000;
 
 /** @param fetchPage gives undefined if the object is gone @throws PlatformError for too many nodes or pages */

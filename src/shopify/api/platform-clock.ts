@@ -2,9 +2,9 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time, to decide whether a reading began after a change, and so has shown the change. If our clock is
- * ahead, a reading seems to begin later than it does, and a change is missed. So the platform's answers correct a clock
- * that is ahead. A clock that is behind is harmless: a change is only read once more.
+ * The platform's time. A reading that began after a change includes the change. If our clock is ahead, a reading seems
+ * to begin later than it does, and a change is missed. So the platform's answers correct a clock that is ahead. A clock
+ * that is behind is harmless: a change is only read once more.
  */
 export interface PlatformClock {
   /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */
@@ -30,7 +30,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     answeredAt = date;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // A slow answer has wide bounds. So a known value within the bounds is better, and is kept.
+    // A slow answer gives wide bounds. So the known value is kept if it is within the bounds.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 

@@ -13,9 +13,9 @@ export class PlatformError extends Error {
   readonly status: number | null = null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
-  /** Whether only points are missing. Points come back, so the request waits instead of failing. */
+  /** Whether the request only lacks points. Points refill, so the client waits and repeats the request. */
   readonly isThrottled: boolean = false;
-  /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
+  /** Whether the platform refuses all requests about the shop until somebody acts. The message says what to do. */
   readonly needsMerchant: boolean = false;
   /** The shop's new domain, if the platform redirects to it. */
   readonly movedTo: string | undefined;
@@ -23,11 +23,11 @@ export class PlatformError extends Error {
   readonly isTooCostly: boolean = false;
   /** Whether the platform no longer has a field that the query reads. Only a newer version of this program helps. */
   readonly isObsolete: boolean = false;
-  /** Whether the app has no access to a part of the answer. */
+  /** Whether the app may not read a part of the answer. */
   readonly isDenied: boolean = false;
   /** The level of protected customer data that the app has no approval for. */
   readonly missingLevel: DataLevel | undefined;
-  /** The data and the errors of the parts; undefined if an error names no part. */
+  /** The data that the platform sent, and the error of each failed part; undefined if an error names no part. */
   readonly partial: PartialAnswer | undefined;
 
   constructor(reason: PlatformError["reason"], message: string, details: PlatformErrorDetails = {}) {
@@ -49,8 +49,8 @@ export interface PartialAnswer {
 }
 
 /**
- * Whether the cause may be in single objects, so that a query for fewer objects may work. A failed connection, or an
- * error of HTTP, has another cause.
+ * Whether individual objects may be the cause. Then a query for fewer objects may work. A failed connection or an HTTP
+ * error has another cause.
  */
 export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
   if (!(thrown instanceof PlatformError) || thrown.isObsolete) return false;
@@ -62,7 +62,7 @@ export function lacksApproval(thrown: unknown): boolean {
   return isPlatformError(thrown, "unauthorized") && thrown.missingLevel !== undefined;
 }
 
-/** Whether only a person's action helps. Then retries are slow, and the cause is not in an object. */
+/** Whether the failure lasts until a person acts. Then retries are slow, and no single object is the cause. */
 export function needsAction(thrown: unknown): boolean {
   return thrown instanceof PlatformError && (thrown.needsMerchant || thrown.isObsolete);
 }

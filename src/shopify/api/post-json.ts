@@ -30,7 +30,7 @@ export interface JsonResponse {
 
 /**
  * Posts a request. Does not follow redirects, because another host would get the token.
- * @throws PlatformError `unavailable` without a whole response
+ * @throws PlatformError `unavailable` if no complete response arrives
  */
 export async function postJson(
   fetch: typeof globalThis.fetch,
@@ -72,7 +72,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** @returns the domain of an address, if it differs from the requested domain */
+/** @returns the domain of an address; undefined if it is the requested domain */
 function readDomain(location: string | null, asked: string): string | undefined {
   const { hostname } = URL.parse(location ?? "", asked) ?? {};
   const isOther = hostname !== undefined && hostname !== new URL(asked).hostname;

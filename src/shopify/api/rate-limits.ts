@@ -8,13 +8,13 @@ export type Priority = (typeof PRIORITIES)[number];
 /** The properties that decide a query's cost. Queries of one operation and one size cost the same. */
 export interface QueryShape {
   operationName: string;
-  /** The number of requested nodes, if that varies; else 1. */
+  /** Number of requested nodes; 1 if the operation always requests the same number. */
   size: number;
 }
 
 /**
- * The part of a shop's maximum of points that a load leaves to other programs. `sds sync` and `serve` share the points,
- * and do not see each other's waiting requests. With this part, `serve` always finds points.
+ * The fraction of a shop's maximum points that a load leaves to other programs. `sds sync` and `serve` share points,
+ * but cannot see each other's waiting requests. So `serve` always finds points.
  */
 const LOAD_SPARE_PART = 0.5;
 
@@ -24,13 +24,13 @@ export type ReleasePoints = (cost: QueryCost | undefined) => void;
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
- * Delays requests until the shop has the points for them. The first response to an operation tells its cost. Until
- * then, a shop sends only one request of this operation, and its other requests of the operation wait.
+ * Delays requests until the shop has enough points. The first response to an operation tells the operation's cost.
+ * Until then, only one request of this operation is sent for each shop, and further requests wait.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
-  /** The first requests of operations whose cost is not known yet, by shop and operation. */
+  /** By shop and operation: the running first request, while the operation's cost is unknown. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -39,7 +39,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Waits until the operation's cost is known, or this is its first request. @returns a function to end the request */
+  /** Waits until the cost is known. The first request does not wait. @returns a function to call after the response */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);
@@ -53,7 +53,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
-    /** Returns the points of the shop that has the fewest now; undefined before the first report. */
+    /** Returns the lowest number of points that any shop has now; undefined before the first report. */
     fewestPoints(): number | undefined {
       const points = [...limiters.values()].flatMap((limiter) => limiter.available() ?? []);
       return points.length === 0 ? undefined : points.reduce((least, each) => Math.min(least, each));

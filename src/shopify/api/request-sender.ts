@@ -26,7 +26,7 @@ interface Dependencies {
   clock: () => number;
 }
 
-/** If the platform takes longer than this for a request, it counts as slow. */
+/** A request that takes longer than this counts as slow. */
 const SLOW_MS = 5_000;
 
 export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock }: Dependencies) {
@@ -64,16 +64,16 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
         return await sendOnce(shop, request, token, signal);
       } catch (thrown) {
         if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
-        // The token may have ended early: repeat once with another token.
+        // The token may have expired early: repeat once with another token.
         return await sendOnce(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
       }
     },
-    /** Whether the shop's last request was slow, answered or not. */
+    /** Whether the shop's last request was slow, even if it failed. */
     isSlow: (shopId: number) => slowShops.has(shopId),
   };
 }
 
-/** Waits for points until the signal aborts. Points that come after that are released. @throws the signal's reason */
+/** Waits for points until the signal aborts. Points that arrive later are released. @throws the signal's reason */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

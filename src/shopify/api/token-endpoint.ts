@@ -11,7 +11,7 @@ export interface TokenEndpoint {
   /** Requests a token with the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
   /**
-   * Requests a token with the app's own private key. It lives for an hour, and there is no refresh token.
+   * Requests a token with the app's own private key. The token expires after an hour, and has no refresh token.
    * @param appKey from `readAppKey`
    * @returns the tokens with the key
    * @throws PlatformError
@@ -52,8 +52,8 @@ interface Dependencies {
 }
 
 /**
- * The time limit of a token request. It is short, because other processes wait for the tokens. `byRefreshToken` says
- * why the request may be repeated.
+ * The time limit of a token request. It is short, because other processes wait for the tokens. A request that timed out
+ * may be repeated: see `byRefreshToken`.
  */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
@@ -79,12 +79,12 @@ const EXCHANGE = {
   expiring: "1",
 } as const;
 
-/** The platform's errors for an ID token that it refuses, such as a token of a shop without the app. */
+/** Errors with which the platform refuses an ID token, for example because the shop does not have the app. */
 const REFUSED_ID_TOKEN = ["invalid_subject_token", "app_not_installed"];
 
-/** The upper limit of a token's life, in seconds. */
+/** Maximum lifetime of a token, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
-/** The assumed life of a token in seconds, if the answer names no life. Such a token may still end. */
+/** Assumed lifetime of a token in seconds, if the answer names no lifetime. Such a token may expire, too. */
 const DEFAULT_LIFE_S = 3_600;
 
 export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
@@ -175,7 +175,7 @@ function readGranted(response: JsonResponse, now: () => number): Granted {
   const { scope, expires_in } = response.body ?? {};
   const scopes = typeof scope === "string" ? scope.split(",").filter(isScope) : [];
   if (tokens.refreshToken !== null) return { kind: "refresh", tokens, scopes };
-  // A token that cannot be refreshed is used until the platform refuses it. The next visit of the page gets a new one.
+  // A token that cannot be refreshed is used until the platform refuses it. The next page view gets a new token.
   return { kind: "token", tokens: expires_in === undefined ? { ...tokens, expiresAt: null } : tokens, scopes };
 }
 

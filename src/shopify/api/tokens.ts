@@ -9,11 +9,11 @@ import { troubleOfStatus } from "./trouble.ts";
 interface TokenOptions {
   /** A token that the platform has just refused. `get` then returns another token. */
   refused?: string;
-  /** Ends the wait, but not a running renewal, because its result must be stored. */
+  /** Ends the wait. A running renewal goes on, because its tokens must be stored. */
   signal?: AbortSignal;
 }
 
-/** The access tokens of connected shops. They are renewed before they end. */
+/** The access tokens of connected shops. They are renewed before they expire. */
 export interface AccessTokens {
   /** A valid access token. @throws PlatformError, or the reason of the signal */
   get(shop: ShopAddress, options?: TokenOptions): Promise<string>;
@@ -28,13 +28,13 @@ interface Dependencies {
   sleep: Sleep;
 }
 
-/** A token is renewed this long before it ends. */
+/** A token is renewed this long before it expires. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
 /** After this time, another process may repeat a renewal. Requesting and storing the tokens takes less time. */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
-/** How long a refresh token lives at least, after the end of its access token. The platform says 90 days in all. */
+/** Minimum lifetime of a refresh token after its access token expires. The platform says 90 days in total. */
 const LEAST_REFRESH_LIFE_MS = 89 * 86_400_000;
-/** The time between two checks whether another process has renewed the tokens. */
+/** Interval between checks whether another process has renewed the tokens. */
 const RENEWAL_POLL_MS = 200;
 
 export function createAccessTokens(dependencies: Dependencies): AccessTokens {
@@ -114,7 +114,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
       try {
         const current = await connections.tokens(shop.id);
         if (current === undefined) throw notConnected();
-        // Another process has renewed them.
+        // Another process has renewed the tokens.
         if (current.accessToken !== old.accessToken) return current;
         if (isOurs) return await requestNext(shop, kind, old);
       } finally {
@@ -127,7 +127,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   return { saveUnsaved, renew };
 }
 
-/** Whether the refresh token still lives. It lives much longer than the access token with which it came. */
+/** Whether the refresh token cannot have expired yet. It lives much longer than its access token. */
 function isUnended({ expiresAt }: Tokens, now: number): boolean {
   return expiresAt !== null && now < expiresAt + LEAST_REFRESH_LIFE_MS;
 }

@@ -53,7 +53,7 @@ const SCOPES: Partial<Record<TopicUse, string>> = {
   order: "read_orders",
 };
 
-/** Topics that the app subscribes to together. */
+/** Topics that share a subscription, because the platform sends the same fields for them. */
 interface TopicSubscription {
   topics: string[];
   /** The payload fields that the platform sends. Without this list, it sends all fields. */
@@ -80,9 +80,9 @@ export function topicSubscriptions(scopes: readonly string[]): TopicSubscription
 
 const SECOND_MS = 1_000;
 /**
- * How long the first platform webhook about a subject waits for further ones. The platform sends up to six webhooks for
- * one change, and they need only one reading. Orders wait longer, because most of them are read with their contract. A
- * failed payment, and webhooks that need no reading, are processed at once.
+ * How long the first platform webhook about a subject waits for further webhooks. The platform sends up to six webhooks
+ * for one change, and they need only one reading. Orders wait longer, because most orders are read with their contract.
+ * A failed payment, and webhooks that need no reading, are processed at once.
  */
 const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   contract: 3 * SECOND_MS,
@@ -99,7 +99,7 @@ export function useOf(topic: string): TopicUse | undefined {
   return USES.get(topic);
 }
 
-/** Returns how long a webhook waits for further ones about its subject. Urgent webhooks go first in their shop. */
+/** Returns how long a webhook waits for further webhooks about its subject. Urgent webhooks go first. */
 export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
   const isUrgent = URGENT_TOPICS.includes(topic);
   const use = useOf(topic);
@@ -113,5 +113,5 @@ export function priorityOf(topics: readonly string[]): WebhookPriority {
   return uses.every((use) => use === "order") ? "order" : "contract";
 }
 
-/** The compliance topics, which every app must accept. The app file lists them apart from the other topics. */
+/** The compliance topics, which every app must accept. The app file lists them separately from the other topics. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -48,7 +48,7 @@ export function needsNewTokens(trouble: string): boolean {
   return !/\(HTTP (301|402|403|404|423|430)\)/.test(trouble);
 }
 
-/** `new`: the operator has just given the refresh token. `unended`: the refresh token still lives. */
+/** `new`: the operator has just given the refresh token. `unended`: the refresh token has not expired yet. */
 export type RefreshCredential = "refresh token" | "new refresh token" | "unended refresh token";
 /** The credential in a token request. */
 export type Credential = "client secret" | "app key" | RefreshCredential;
@@ -80,7 +80,7 @@ export function troubleOfTokenRequest(
   return known ?? `the platform gave no token, HTTP ${status}${detail}; ${advice}`;
 }
 
-/** Says why a refresh token is refused. @param refusal the platform's answer, in parentheses */
+/** Says why a refresh token is refused. @param refusal a text such as `(HTTP 400: invalid_grant)` */
 function refreshTokenText(refusal: string, credential: Credential): string {
   if (credential === "new refresh token") {
     const advice = "get another one from the platform: each is replaced by its first use";

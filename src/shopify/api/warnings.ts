@@ -7,13 +7,13 @@ import type { DataLevel } from "./platform-error.ts";
 
 /** Warnings about connections that work. A warning is stored, and logged when it begins and then once a day. */
 export interface ConnectionWarnings {
-  /** Notes a warning, or its end. Never rejects. @param text null for the end */
+  /** Notes a warning, or that the warning ends. Never rejects. @param text null if the warning ends */
   note(shop: ShopAddress, kind: WarningKind, text: string | null): Promise<void>;
   /** Notes that the app has no approval for protected customer data of a level. Never rejects. */
   noteMissingLevel(shop: ShopAddress, level: DataLevel): Promise<void>;
-  /** Notes the shop's domain at the platform. If it is the shop's domain here, ends warnings about other domains. */
+  /** Notes the shop's domain at the platform. If we use the same domain, ends warnings about other domains. */
   noteDomain(shop: ShopAddress, domain: string): Promise<void>;
-  /** Notes the version that the platform names in a header; null without the header. Never rejects. */
+  /** Notes the version that the platform names in a header; null if the header is missing. Never rejects. */
   noteVersion(shop: ShopAddress, source: "answers" | "webhooks", version: string | null): Promise<void>;
 }
 
@@ -35,15 +35,15 @@ interface KnownWarnings {
 const KNOWN_FOR_MS = 3_600_000;
 
 /**
- * How long a warning about an unexpected version of the platform's API stays after the last such answer. While the
- * platform's servers change their version one after another, the versions of the answers alternate. If the warning
- * ended at once, each change would be stored and logged.
+ * How long a warning about an unexpected API version stays after the last answer or webhook with that version. While
+ * the platform upgrades its servers one after another, the versions of its answers alternate. If the warning ended at
+ * once, each alternation would be stored and logged.
  */
 const VERSION_ENDS_AFTER_MS = 3_600_000;
 
 export function createConnectionWarnings({ connections, now, log }: Dependencies): ConnectionWarnings {
   const byShop = new Map<number, KnownWarnings>();
-  /** When another version was named last, by shop and source. */
+  /** By shop and source: when an unexpected version was last seen. */
   const otherVersionAt = new Map<string, number>();
 
   async function knownOf({ id }: ShopAddress): Promise<KnownWarnings> {
@@ -94,7 +94,7 @@ export function createConnectionWarnings({ connections, now, log }: Dependencies
       await note(shop, `domain ${domain}`, text);
     },
     async noteVersion(shop, source, version) {
-      // A version is a quarter, or `unstable`.
+      // A version is a quarter such as `2026-07`, or `unstable`.
       if (version === null || !/^[a-z0-9-]{1,20}$/.test(version)) return;
       const key = `${shop.id} ${source}`;
       if (version !== API_VERSION) {

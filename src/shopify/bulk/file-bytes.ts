@@ -9,7 +9,7 @@ export class BulkFailure extends Error {
 export interface FileServices {
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
-  /** Whether the address may begin with http://, as a test platform's does. */
+  /** Whether the address may begin with http://, for test platforms. */
   allowHttp: boolean;
   /** A download fails after this time without a byte. */
   idleTimeoutMs?: number;
@@ -23,10 +23,10 @@ export interface FileAddress {
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** The most failures in a row. A received byte starts the count again. */
+/** Maximum number of failures in a row. Each received byte resets the count. */
 const MAX_FAILURES = 5;
 const FIRST_WAIT_MS = 1_000;
-/** Limit for a file, because a wrong file must not fill the disk: several times the file of the largest shop. */
+/** Maximum size of a file, several times the size for the largest shop. A wrong file must not fill the disk. */
 const MAX_FILE_BYTES = 64 * 1024 ** 3;
 
 /** A failed download. A retry may work. */
@@ -40,7 +40,7 @@ class DownloadError extends Error {
   }
 }
 
-/** Reads a file from byte `from`, and continues broken downloads. @throws BulkFailure; errors of `addressOf` */
+/** Reads a file from byte `from`, and continues interrupted downloads. @throws BulkFailure; errors of `addressOf` */
 export async function* readFileBytes(
   dependencies: FileServices,
   addressOf: () => Promise<FileAddress>,
@@ -88,7 +88,7 @@ async function* download(
       position += chunk.length;
       if (position > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
       if (unread.length > 0) yield unread;
-      // Starts the timer again, because the caller's time for the chunk is not the host's idle time.
+      // Restarts the timer. Otherwise the time that the caller took for the chunk would count as idle time.
       timer.refresh();
     }
     if (position < end) throw new DownloadError("the download of the file was interrupted");

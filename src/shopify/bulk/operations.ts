@@ -24,14 +24,14 @@ export interface BulkServices {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/** The longest time without progress; the platform sets no limit. Only huge shops would take longer page by page. */
+/** Maximum time without progress; the platform sets no limit. Most shops can be read page by page in this time. */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
-/** How long to wait for an unreachable platform. After ten days, the platform has ended an incomplete operation. */
+/** Maximum wait for an unreachable platform. After ten days, the platform ends an incomplete operation. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
 /**
- * Starts an operation, or finds it if an interrupted run started it.
+ * Starts an operation, or finds the operation that an interrupted run started.
  * @returns its gid @throws BulkFailure; PlatformError
  */
 export async function beginBulkOperation({ client }: BulkServices, shop: ShopAddress, query: string): Promise<string> {
@@ -54,7 +54,7 @@ async function findStarted(client: GraphqlClient, shop: ShopAddress, query: stri
 /**
  * Finds an operation, and waits while the platform cannot be reached.
  * @returns undefined if the operation or its file is gone
- * @throws PlatformError if the platform refuses the query, or after ten days
+ * @throws PlatformError if the platform refuses the query, or cannot be reached for ten days
  */
 export async function findBulkOperation(
   { client, sleep, clock, log }: BulkServices,

@@ -21,20 +21,19 @@ import {
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
 
-/** Cycles in the first query for a known contract: the first that can have changed, and the two after it. */
+/** Number of cycles in the first query for a known contract: the first that can have changed, and the next two. */
 const FIRST_COUNT = 3;
-/** Cycles in each further query. */
+/** Number of cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** How many further cycles are searched for an order. The mirror accepts no gap of more than `MAX_GAP`. */
+/** Number of further cycles in which an order is searched. The mirror accepts no gap of more than `MAX_GAP`. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
-/** The most cycles in a first query. More cycles would cost too many points. */
+/** Maximum number of cycles in a first query. More cycles would cost too many points. */
 const MAX_COUNT = 50;
 /** More cycles than this are a fault of the platform: even a contract with daily cycles has only 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
-/** How far into the future cycles are read. Merchants do not skip all cycles for longer than this. */
+/** Cycles further in the future are not read. Merchants do not skip all cycles for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
-/** The source of the cycles. */
 export interface CycleSource {
   client: GraphqlClient;
   sizes: BatchSizes;
@@ -49,9 +48,9 @@ export interface CycleReading {
   mirrored: MirroredOrders;
   /** The contract in the mirror; undefined if it is new. */
   before: Subscription | undefined;
-  /** How many attempts the contract has; undefined if that is not known. */
+  /** Number of attempts of the contract; undefined if unknown. */
   attemptCount?: number | undefined;
-  /** Whether to read all cycles up to now. This finds an order of a cycle that counts as settled. */
+  /** Whether to read all cycles up to now, to find an order of a cycle that counts as settled. */
   readsSettled?: boolean;
   /** The number of a cycle that was charged early. All cycles up to it are read. */
   chargedEarly?: number;
@@ -74,7 +73,7 @@ export function readOpenCycles(
   return isIdle ? readAroundNow(source, reading, settledBefore, min) : readCycles(source, reading, first, FIRST_COUNT);
 }
 
-/** Reads the first cycles that can have changed, up to now and a few ahead. @throws PlatformError */
+/** Reads cycles up to now, and a few later ones. Starts at the first that can have changed. @throws PlatformError */
 export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
   const { mirrored, settledBefore, readsSettled = false } = reading;
   const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
@@ -95,7 +94,7 @@ export async function readFurtherCycles(
   while (!isEnough(all, node, reading, source.now())) {
     const last = all.at(-1)?.cycleIndex ?? 0;
     const left = lastCycle(node, reading.mirrored) - last;
-    // Cycles after the end are read only if an attempt is missing.
+    // Cycles after the contract's end are read only to find a missing attempt.
     const nodes = await readMore(source, reading, last + 1, left > 0 ? Math.min(left, FURTHER_COUNT) : FURTHER_COUNT);
     if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
     // Stops if the platform sends no later cycle. Otherwise the loop would read the same cycles again and again.
@@ -135,8 +134,8 @@ export async function readMore(
 }
 
 /**
- * Reads up to `wanted` cycles from number `from` on. If the platform refuses them, reads fewer: the later ones may lie
- * too far ahead.
+ * Reads up to `wanted` cycles from number `from` on. If the platform refuses the query, reads fewer cycles, because the
+ * later cycles may be too far in the future.
  * @returns the cycles that exist @throws PlatformError
  */
 async function readCycles(
@@ -165,12 +164,12 @@ async function readCycles(
   return cycles;
 }
 
-/** Whether the platform refuses the query, and may accept one for fewer cycles. */
+/** Whether the platform refuses the query, but may accept a query for fewer cycles. */
 function isRangeRefused(thrown: unknown): boolean {
   return isPlatformError(thrown, "refused") && mayBeOneObject(thrown) && !thrown.isTooCostly;
 }
 
-/** Reads the cycles from a date until after now, for a contract that was not billed for a long time. */
+/** Reads the cycles from `start` to two cycles after now, for a contract that was not billed for a long time. */
 async function readAroundNow(
   { client, now }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -206,7 +205,7 @@ export function readAttempts(
   });
 }
 
-/** Reads the lines of a cycle if they were edited; else returns undefined. @throws PlatformError */
+/** Reads the lines of an edited cycle. @returns undefined if the cycle was not edited @throws PlatformError */
 export async function readEditedLines(
   { client }: CycleSource,
   { shop, contractGid: id }: CycleReading,
@@ -221,7 +220,7 @@ export async function readEditedLines(
   return first && allNodes(first, readPage);
 }
 
-/** Estimates the latest time at which a cycle is due, from the last mirrored order before it. */
+/** Estimates the latest time at which a cycle is due, from the last mirrored order before this cycle. */
 function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
   const before = [...mirrored].filter(([cycleNumber]) => cycleNumber > 0 && cycleNumber < cycle);
   const [last, order] = before.toSorted(([a], [b]) => a - b).at(-1) ?? [0, undefined];

@@ -5,9 +5,9 @@ import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 
 const DAY_MS = 86_400_000;
-/** A cycle is settled if it has not changed for this long after its last possible retry. */
+/** A cycle counts as settled this many days after its last possible retry. */
 const SETTLED_AFTER_DAYS = 30;
-/** The fewest and the most days that each interval can have. */
+/** Minimum and maximum number of days of each interval. */
 const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
   DAY: [1, 1],
   WEEK: [7, 7],
@@ -18,7 +18,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
 /** The mirrored orders of a contract, by the platform's cycles. The checkout has number 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** Returns the time before which all cycles are settled: such a cycle is never charged or skipped later. */
+/** Returns a time. A cycle that was due before this time counts as settled: we expect no later charge or skip. */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;
@@ -26,7 +26,7 @@ export function settledTime(retryPlan: RetryPlan, now: number): number {
 
 /** Returns the number of the first cycle that can still change. @param settledBefore see `settledTime` */
 export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
-  // An app may leave a cycle out and bill the next one. As soon as a later order is settled, the cycle is settled too.
+  // An app may leave a cycle out and bill the next cycle. Once a later order is settled, the cycle counts as settled.
   const old = [...mirrored].filter(([, { billedAt }]) => Date.parse(billedAt) < settledBefore);
   const lastOld = Math.max(0, ...old.map(([cycle]) => cycle));
   let first = 1;
@@ -50,7 +50,7 @@ export function intervalMs({
   return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
 }
 
-/** Finds the cycle to bill next: the first cycle after the last billed one that is neither skipped nor settled. */
+/** Finds the cycle to bill next: the first cycle after the last billed cycle that is neither skipped nor settled. */
 export function nextCycle<T extends CycleState>(
   cycles: readonly T[],
   mirrored: MirroredOrders,
@@ -66,8 +66,8 @@ export function nextCycle<T extends CycleState>(
 }
 
 /**
- * Returns the date of the next billing. A date set by the app counts only after the start of the next cycle, and not
- * after the last cycle.
+ * Returns the date of the next billing. If the app has written a date after the start of the next cycle, returns that
+ * date. Without a next cycle, the written date counts only if the contract has no end.
  */
 export function nextBillingDate(
   { nextBillingDate: written, billingPolicy }: Pick<ContractNode, "nextBillingDate" | "billingPolicy">,
@@ -79,7 +79,7 @@ export function nextBillingDate(
 }
 
 /**
- * Whether a contract can be billed again. Further cycles do not show this: the platform lists them after the end too.
+ * Whether a contract can be billed again. The status decides, because the platform lists cycles even after the end.
  */
 export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
   return status !== "CANCELLED" && status !== "EXPIRED";
@@ -87,7 +87,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
 
 /**
  * Returns the number of a contract's last cycle; infinity for a contract without an end.
- * @param mirrored the orders so far, by cycle. No mirrored cycle is after the last one, whatever end an app has set
+ * @param mirrored the orders so far, by cycle. If an app has set an earlier end, the last of these cycles counts
  */
 export function lastCycle(
   { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,
@@ -96,7 +96,7 @@ export function lastCycle(
   return Math.max(maxCycles ?? Number.POSITIVE_INFINITY, ...(mirrored?.keys() ?? []));
 }
 
-/** Whether the contract has this cycle. The platform may list cycles after the end. They count if they were tried. */
+/** Whether the cycle belongs to the contract. A cycle after the contract's end belongs to it only if it was tried. */
 export function isOfContract(node: Pick<ContractNode, "billingPolicy">, cycle: CycleNode): boolean {
   return cycle.cycleIndex <= lastCycle(node) || cycle.billingAttempts.nodes.length > 0;
 }

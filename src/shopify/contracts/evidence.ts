@@ -7,8 +7,8 @@ import { chargedOrders, orderOf } from "./orders.ts";
 import type { ContractRecords } from "./reader.ts";
 
 /**
- * What a webhook or a list has shown of a contract. The platform answers from replicas, which can be seconds late. A
- * reading that does not show all evidence is older than the change.
+ * Facts about a contract that a webhook or a list has shown. The platform answers from replicas, which can lag by
+ * seconds. A reading that does not show all these facts is older than the change.
  */
 export interface Evidence {
   revision?: string;
@@ -30,9 +30,9 @@ interface CycleEvidence {
   expectedAt: number;
 }
 
-/** Replicas are late by seconds. An object that a reading does not show after this time will not be shown. */
+/** Replicas lag by seconds. An object that the platform does not show after this time counts as gone. */
 export const MAX_LAG_MS = 5 * 60_000;
-/** Few replicas are later than this. */
+/** Few replicas lag by more than this. */
 const USUAL_LAG_MS = 60_000;
 
 /** Adds evidence of a later webhook. */
@@ -53,7 +53,7 @@ export function joinEvidence(before: Evidence, after: Evidence): Evidence {
   return joined;
 }
 
-/** Whether a reading is as new as the evidence. */
+/** Whether a reading is at least as new as the evidence. */
 export function isShown(
   { orders = {}, charges = [], attempts = [], cycles = {}, ...contract }: Evidence,
   read: ContractRecords,
@@ -93,17 +93,17 @@ function hasNamedOrders({ cycles, orders, mirrored }: ContractRecords, node: Con
   return named.every((gid) => orders.has(gid) || charged.has(gid));
 }
 
-/** Whether a reading shows the change of an order. An old order may have no cycle, as imported orders do. */
+/** Whether a reading shows the change of an order. An old order, such as an imported one, may have no cycle. */
 function isOrderShown(order: OrderNode | undefined, at: number, isOfCycle: boolean, now: number): boolean {
   if (order === undefined || Date.parse(order.updatedAt ?? "") < at) return false;
   return isOfCycle || now - Date.parse(order.createdAt) > MAX_LAG_MS;
 }
 
-/** What the mirror has of a contract. */
+/** The mirror's state of a contract. */
 interface KnownState extends StoredRead {
   revision: string | null | undefined;
   mirrored: MirroredOrders;
-  /** How long after the change the last reading began. */
+  /** Time from the change to the start of the last reading. */
   waitedMs: number;
 }
 
@@ -112,7 +112,7 @@ export function isStored(
   { revision, updatedAt = 0, orders = {}, charges = [], attempts = [], cycles = {} }: Evidence,
   stored: KnownState,
 ): boolean {
-  // Attempts and cycles are not stored. A reading counts after the time in which replicas catch up.
+  // Attempts and cycles are not stored. So the reading counts only if it began after the usual lag of replicas.
   if (attempts.length + Object.keys(cycles).length > 0 && stored.waitedMs < USUAL_LAG_MS) return false;
   const charged = chargedOrders(stored.mirrored);
   return (

@@ -33,8 +33,8 @@ function pairOf(currency: string, shop: Shop): string {
 }
 
 /**
- * Returns the rate of the contract's newest order; if no order shows a rate, the newest rate of the shop. Warns at the
- * first reading that finds no rate.
+ * Returns the rate of the contract's newest order. If no order shows a rate, returns the newest rate of the shop. Warns
+ * at the first reading that finds no rate.
  */
 export async function contractCurrency(
   { mirror, log }: { mirror: Pick<MirrorStore, "newestRate">; log: Pick<Log, "warn"> },

@@ -37,9 +37,9 @@ export async function readHistory(
 ): Promise<History> {
   const near = await readAll(source, node, reading, first);
   if (!hasUnseenOrder(reading, node, near.cycles)) return near;
-  // A changed order was not found. It may belong to no cycle, so the search has limits. First it reads some cycles
-  // ahead, because a cycle may have been charged early. Then it reads all cycles up to now, because the order may be of
-  // a settled cycle.
+  // A changed order was not found. The order may belong to no cycle, so the search has limits. First, some cycles ahead
+  // are read, because a cycle may have been charged early. Then all cycles up to now are read, because the order may be
+  // of a settled cycle.
   const ahead = await readCyclesAhead(source, node, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);
@@ -49,7 +49,7 @@ export async function readHistory(
   return readAll(source, node, whole, await readFirstCycles(source, node, whole));
 }
 
-/** Returns `first`, the cycles after it and the settled cycles with changed orders, each with all attempts. */
+/** Returns `first`, further cycles, and settled cycles whose orders changed. Each cycle has all its attempts. */
 async function readAll(
   source: CycleSource,
   node: ContractNode,

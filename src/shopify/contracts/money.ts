@@ -79,7 +79,7 @@ function isDiscounted({ quantity, currentPrice, lineDiscountedPrice }: ContractL
   return quantity * readAmount(currentPrice) !== readAmount(lineDiscountedPrice);
 }
 
-/** A line of an order. Its discounts are for the whole quantity. Only their part for the charged quantity counts. */
+/** A line of an order. Its discounts are for the whole `quantity`, so only the part for `chargedQuantity` counts. */
 export interface ChargedLine extends OrderLineNode {
   chargedQuantity: number;
 }
@@ -113,7 +113,7 @@ export function orderMoney(lines: readonly ChargedLine[], creditTitle: string, n
   });
 }
 
-/** Checks money with the rules for the money of all order records. @throws SdsError `bad_record` */
+/** Checks money with the rules of order records. @throws SdsError `bad_record` */
 function checkedMoney(money: OrderMoney): OrderMoney {
   const parsed = parseRecord({
     type: "order",
@@ -146,8 +146,8 @@ const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 const USUAL_DIGITS = 2;
 
 /**
- * Returns the digits of a minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Returns 2 for a code that Intl
- * refuses, like the platform's USDC. Cached, because Intl is slow.
+ * Returns a currency's number of decimal digits (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Returns 2 for a code that
+ * Intl refuses, like the platform's USDC. Cached, because Intl is slow.
  */
 const minorDigits = memoize(1_000, (currency) => {
   try {
@@ -168,9 +168,9 @@ interface MinorUnits {
 }
 
 /**
- * Reads a decimal string without floats, and rounds once, half a unit to even.
+ * Reads a decimal string without floats, and rounds once, half to even.
  * @param rate converts to the minor units of another currency
- * @returns undefined for a text that is not a positive amount or 0
+ * @returns undefined if the text is not an amount of 0 or more
  */
 export function minorUnits(amount: string, currency: string, { from, to } = SAME): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);

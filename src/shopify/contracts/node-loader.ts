@@ -10,7 +10,7 @@ import { PlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
-/** Reads contracts and orders by gid. Calls at the same time share a query, for the cost of a query for one object. */
+/** Reads contracts and orders by gid. Calls at the same time share a query. More gids cost no extra points. */
 export interface NodeLoader {
   /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
   contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;
@@ -23,7 +23,7 @@ type LoadedNode = ContractNode | OrderNode;
 type NodeResult = PromiseSettledResult<LoadedNode | null>;
 
 export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): NodeLoader {
-  /** By shop and domain: a group queries the domain that its shop had, also after the shop is renamed. */
+  /** By shop and domain. A group always queries the same domain, so a renamed shop needs a new group. */
   const groups = new Map<string, GroupCommit<string, NodeResult>>();
 
   function groupOf(shop: ShopAddress): GroupCommit<string, NodeResult> {

@@ -28,7 +28,7 @@ interface OrderRequest {
   mirrored: MirroredOrders;
   /** Orders to read even if the mirror has them as charged. */
   changedOrders: readonly string[];
-  /** Whether the contract's currency has no known rate. Then at least the newest order is read, for its rate. */
+  /** Whether no order of the contract has shown a rate. Then at least the newest order is read, for its rate. */
   needsRate: boolean;
 }
 
@@ -72,7 +72,7 @@ interface Costing {
   mirrored: MirroredOrders;
   /** A discount with this title is store credit. */
   creditTitle: string;
-  /** The contract's expected cost. Its lines stand in for an order that does not show its products. */
+  /** The contract's expected cost. Its lines replace an order's lines if the app may not see the products. */
   expected: OrderMoney;
   noteRounding: NoteRounding;
 }
@@ -87,7 +87,7 @@ export function orderCosts(
     [...orders].map(([gid, order]) => {
       const lines = ownLines(chargedLines(order), contract.id);
       const money = orderMoney(lines, creditTitle, noteRounding);
-      // The contract's lines stand in for lines whose products the app may not see.
+      // The contract's lines replace lines whose products the app may not see.
       const isHidden = lines.every(({ variant, product }) => variant == null || product == null);
       return [gid, isHidden ? { ...money, lines: expected.lines } : money];
     }),
@@ -98,7 +98,7 @@ export function orderCosts(
   return { checkout: checkout && money && { node: checkout.node, money }, moneyOf };
 }
 
-/** Returns a list with the order of a successful attempt; else an empty list. */
+/** Returns the gid of a successful attempt's order, in a list. The list is empty if there is no such order. */
 export function orderOf({ state }: AttemptNode): string[] {
   const isSuccess = state.__typename === "SubscriptionBillingAttemptSuccessState";
   return isSuccess && state.order != null ? [state.order.id] : [];

@@ -10,13 +10,13 @@ import { type ContractRecords, type ContractSource, readContractFrom, readContra
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
-/** The two cycles after the billed cycles, by the contracts' gids. Fewer cycles at the end of a contract. */
+/** By contract gid: the two cycles after the billed cycles. There are fewer at the end of a contract. */
 export type PageCycles = ReadonlyMap<string, readonly CycleState[]>;
 
 /**
  * Reads a page of contracts for few points. Most contracts have only successful attempts, one for each cycle so far.
- * Then the next two cycles complete the history. Example: if cycles 6 and 7 are not charged, five attempts were for
- * cycles 1 to 5.
+ * Then the next two cycles complete the history. Example: a contract has five attempts, and cycles 6 and 7 are not
+ * charged. So the attempts were for cycles 1 to 5.
  * @param cycles from `readPageCycles`, if they are read already
  * @returns for each contract its records, or why it cannot be read @throws PlatformError
  */
@@ -145,7 +145,7 @@ function regularHistory(
 }
 
 /**
- * Whether each time comes about one interval after the time before it. If not, a cycle was left out or charged twice.
+ * Whether each time comes about one interval after the previous time. If not, a cycle was left out or charged twice.
  */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);

@@ -35,7 +35,7 @@ export interface ContractSource extends CycleSource {
 
 type ReadColumns = "currency" | "renewals" | "renewalsBefore";
 
-/** The records of a contract, and what was read for them. */
+/** The records of a contract, and the data that they were made from. */
 export interface ContractRecords extends Required<Pick<ContractRead, ReadColumns>> {
   records: MirrorRecord[];
   /** undefined for a contract that the platform does not have, or does not show yet. */
@@ -69,7 +69,7 @@ export async function readContract(
 ): Promise<ContractRecords> {
   const reading = await begin(source, shop, contractGid, changedOrders);
   const open = await readOpen(source, reading);
-  // The orders are needed later. Requested now, they share a query with the contract.
+  // The orders are needed later. They are requested now, so that they share a query with the contract.
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node, ...read] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
   const orders = new Map(read.flatMap((order) => (order === undefined ? [] : [[order.id, order]])));
@@ -107,8 +107,8 @@ async function begin(
   contractGid: string,
   changedOrders: readonly string[] = [],
 ): Promise<ContractReading> {
-  // Loads the stored readings before the orders. If another process stores newer ones of both in between, the commit
-  // refuses what is read here.
+  // Loads the stored renewals before the orders. If another process renumbers renewals between the two steps, the
+  // commit refuses this reading.
   const reads = await mirror.contractReads(shop, [contractGid]);
   const [contract, orders, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),
@@ -131,8 +131,8 @@ async function begin(
 }
 
 /**
- * @returns undefined for a contract that the mirror does not have, or whose cycles the platform refuses because it is
- *   gone or has ended
+ * @returns undefined if the mirror does not have the contract, or if the platform refuses the cycles because the
+ *   contract is gone or has ended
  */
 async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
   const { before } = reading;
@@ -140,7 +140,7 @@ async function readOpen(source: ContractSource, reading: ContractReading): Promi
   try {
     return await readOpenCycles(source, { ...reading, before });
   } catch (thrown) {
-    // A query for fewer cycles may follow. If the contract has these cycles, that query throws.
+    // The cycles may be after the contract's end. `readFirstCycles` then reads fewer cycles, or throws.
     if (mayBeOneObject(thrown)) return undefined;
     throw thrown;
   }

@@ -26,7 +26,7 @@ export interface ContractParts {
   /** Whether the contract is not in the mirror yet. */
   isNew: boolean;
   mirrored: MirroredOrders;
-  /** The cycles that are orders. */
+  /** The cycles that become orders. */
   cycles: readonly CycleHistory[];
   /** The numbers of the renewals, by cycle. */
   numbers: ReadonlyMap<number, number>;
@@ -68,7 +68,7 @@ function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
   return [{ ...commonFields(parts), source: "checkout", ...cycle, attempts: [attempt], expected }];
 }
 
-/** Returns the cycles that are orders, because they were tried or skipped, or the mirror has them. */
+/** Returns the cycles that become orders: cycles that were tried or skipped, or that the mirror has. */
 export function orderCycles(
   cycles: readonly CycleHistory[],
   mirrored: MirroredOrders,

@@ -144,7 +144,7 @@ async function refresh(
     const updatedAt = Date.parse(dateFrom(read.node.updatedAt));
     const orders = new Map(hint.orders.map((gid): [string, number | null] => [gid, null]));
     for (const [gid, order] of read.orders) orders.set(gid, Date.parse(order.updatedAt ?? "") || null);
-    // An older answer has shown the changes up to its own time, and perhaps not the changes of orders.
+    // An outdated reading shows the contract's changes up to `updatedAt`. It may lack changes of orders.
     const shown = isNew ? { beganAt: mark(), orders } : { beganAt: updatedAt, orders: new Map<string, null>() };
     const { renewals, renewalsBefore, currency } = read;
     reads.push({ contract: contractGid, updatedAt, ...shown, renewals, renewalsBefore, currency });
@@ -154,7 +154,7 @@ async function refresh(
   throw outdated("a contract");
 }
 
-/** Whether a replica may still be late. Afterwards, an object that the platform does not show is gone. */
+/** Whether a replica may still lag. After that time, an object that the platform does not show counts as gone. */
 function mayBeLate({ platformClock }: Dependencies, { triggeredAt, learnedAt = triggeredAt }: ChangeHint): boolean {
   return platformClock.now() - learnedAt < MAX_LAG_MS;
 }
@@ -201,7 +201,7 @@ async function loadPage(
       if (result?.status !== "fulfilled") throw result?.reason;
       const { records, renewals, renewalsBefore, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
-      // The time of the page holds for the contract only: its orders may come from the stage, and may be older.
+      // The page's time is valid only for the contract. Its orders may come from the stage, so they may be older.
       const updatedAt = Date.parse(node.updatedAt);
       const read = { contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map() };
       const reads = [{ ...read, renewals, renewalsBefore, currency }];

@@ -8,22 +8,22 @@ import type { CycleHistory } from "./records.ts";
 /** An app that bills the due cycle does so within a day. */
 const DAY_MS = 86_400_000;
 
-/** Returns the platform's cycle of a renewal. Without runs, each renewal has its cycle's number. */
+/** Returns the platform's cycle of a renewal. Without runs, the renewal has the number of its cycle. */
 export function cycleOf(renewal: number, runs: readonly RenewalRun[]): number {
   const [first, cycle] = runs.findLast(([start]) => start <= renewal) ?? [0, 0];
   return cycle + renewal - first;
 }
 
-/** Returns the orders by the platform's cycles. @param orders by number @param runs see `ContractRead.renewals` */
+/** Returns the orders by the platform's cycles. @param orders by renewal @param runs see `ContractRead.renewals` */
 export function byCycle(orders: ReadonlyMap<number, Order>, runs: readonly RenewalRun[]): MirroredOrders {
   return new Map([...orders].map(([number, order]) => [number === 0 ? 0 : cycleOf(number, runs), order]));
 }
 
 /**
- * Numbers the renewals of a contract in the order of their cycles. An app may leave cycles out: an app that bills after
- * the due time begins with cycle 2. A cycle keeps its number. So a cycle that is charged after a later cycle gets the
- * next free number.
- * @param cycles the cycles that are orders, in their order
+ * Numbers the renewals of a contract by their cycles. An app may leave cycles out: an app that bills after the due time
+ * begins with cycle 2. A cycle keeps its number. So a cycle that is charged after a later cycle gets the next free
+ * number.
+ * @param cycles the cycles that become orders, sorted by index
  * @param mirrored the orders so far, by cycle
  * @returns the numbers by cycle, and the runs to store
  */
@@ -53,7 +53,7 @@ export function numberRenewals(
   return { numbers: new Map(numbered.map((cycle, index) => [cycle, index + 1])), runs: runsOf(numbered) };
 }
 
-/** Returns each renewal whose cycle does not follow the cycle of the previous renewal, with its cycle. */
+/** Returns the runs. A run begins at a renewal whose cycle does not directly follow the previous renewal's cycle. */
 function runsOf(cycles: readonly number[]): RenewalRun[] {
   return cycles.flatMap((cycle, index): RenewalRun[] =>
     cycle === (cycles[index - 1] ?? 0) + 1 ? [] : [[index + 1, cycle]],

@@ -1,7 +1,7 @@
 import { asObject } from "../../lib/json.ts";
 import { platformRecordError } from "./values.ts";
 
-/** The shape on which the reading relies: objects, lists and texts. Values are checked later, with the records. */
+/** The shape that the reading relies on: objects, lists and texts. Values are checked later, with the records. */
 type Shape = { parts: Record<string, Shape>; canBeNull?: boolean; canBeAbsent?: boolean } | { each: Shape } | "text";
 
 function object(parts: Record<string, Shape> = {}): Shape {
@@ -53,14 +53,14 @@ const SHAPES = {
   "lines of an order": furtherPage(ORDER_LINE),
 } satisfies Record<string, Shape>;
 
-/** Checks the shape on which the reading relies. @throws SdsError `bad_record` that names the first missing part */
+/** Checks the shape that the reading relies on. @throws SdsError `bad_record` that names the first missing part */
 export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
   const gap = gapIn(value, SHAPES[name], "");
   if (gap === undefined) return value;
   throw platformRecordError(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
 }
 
-/** @returns the path of the first part with another shape, like `.lines.nodes[0]`; undefined if every part fits */
+/** @returns the path of the first part that does not fit, like `.lines.nodes[0]`; undefined if every part fits */
 function gapIn(value: unknown, shape: Shape, path: string): string | undefined {
   if (shape === "text") return typeof value === "string" ? undefined : path;
   if ("each" in shape) {

@@ -84,8 +84,8 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
 }
 
 /**
- * How long a successful attempt waits for its order. If the order is still missing then, it was deleted or is too old,
- * and the attempt counts as charged.
+ * How long a successful attempt waits for its order. If the order is still missing then, it was deleted or is too old.
+ * The attempt then counts as charged.
  */
 const ORDER_TIMEOUT_MS = 3_600_000;
 

@@ -26,7 +26,7 @@ export function dateFrom(text: string): string {
   throw platformRecordError(`the platform sent an invalid date: ${String(text).slice(0, 40)}`);
 }
 
-/** Makes a text fit the mirror, so that its record can be kept: not too long, well-formed, without U+0000. */
+/** Changes a text so that the mirror accepts its record: not too long, well-formed, without U+0000. */
 export function clipText<T>(value: T): T | string {
   return typeof value === "string" ? value.replaceAll("\0", "").slice(0, MAX_STRING).toWellFormed() : value;
 }

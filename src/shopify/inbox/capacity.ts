@@ -3,28 +3,28 @@ import type { InboxQueue } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
- * Limits for subjects that need the platform: for all shops together, and for one shop. Contracts of one shop that are
- * read at the same time share queries. Together they cost fewer points than one by one.
+ * Limits for subjects that need the platform: for all shops together, and for one shop. If contracts of a shop are read
+ * at the same time, they share queries. This costs fewer points than reading them one by one.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
 /** Limit for a shop whose platform is slow, or has failed and not answered since. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
-/** Limits for subjects that do not need the platform, such as redactions, which take seconds in a large shop. */
+/** Limits for subjects that do not need the platform. A redaction, for example, takes seconds in a large shop. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /**
- * How long a shop rests after its platform failed: it starts no subject that needs the platform. Each further failure
- * doubles the rest.
+ * How long a shop rests after the platform failed to serve it. During the rest, no subject of the shop that needs the
+ * platform is processed. Each further failure doubles the rest.
  */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
-/** The longest rest of a shop whose connection the platform refuses. */
+/** Maximum rest of a shop whose connection the platform refuses. */
 const LONGEST_REFUSED_REST_MS = 15 * 60_000;
 
 export type InboxCapacity = ReturnType<typeof createInboxCapacity>;
 
-/** Limits how many subjects are processed at once: a shop whose platform is slow or down must not delay others. */
+/** Limits how many subjects are processed at once. A shop with a slow platform must not delay other shops. */
 export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number) {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();
@@ -53,7 +53,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
         rest !== undefined || isSlow(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
       return withPlatform.total() < MAX_WITH_PLATFORM && withPlatform.of(shopId) < maxOfShop;
     },
-    /** Counts a subject that starts. @returns a function to call at its end, once */
+    /** Counts a subject that starts. @returns a function to call once, when the subject is done */
     start({ shopId, needsPlatform }: InboxQueue): () => void {
       return (needsPlatform ? withPlatform : withoutPlatform).add(shopId);
     },
@@ -62,13 +62,13 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
       rests.delete(shopId);
       incomplete.delete(shopId);
     },
-    /** Notes that the platform could not answer about one subject. Many in a row count as a failure. */
+    /** Notes an incomplete answer about a subject. Many such subjects in a row count as a failure of the platform. */
     noteIncomplete(shopId: number): void {
       const inARow = (incomplete.get(shopId) ?? 0) + 1;
       incomplete.set(shopId, inARow);
       if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
-    /** Notes that the platform failed, or refuses the shop. After a pause the shop has one subject at a time. */
+    /** Notes that the platform failed or refuses the shop. After the rest, the shop has one subject at a time. */
     noteFailure,
   };
 }

@@ -2,7 +2,7 @@ import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../../lib/group-commit.ts
 import type { InboxStore, Receipt } from "../../store/port/inbox.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 
-/** The most characters in one commit. */
+/** Maximum number of characters in one commit. */
 const MAX_SIZE = 8 * 1024 * 1024;
 
 /** Writes platform webhooks to the inbox. */

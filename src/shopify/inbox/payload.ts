@@ -12,7 +12,7 @@ import { clipText } from "../contracts/values.ts";
 export interface PlatformWebhook {
   topic: string;
   text: string;
-  /** When the platform sent it, epoch milliseconds. */
+  /** When the platform sent the webhook, epoch milliseconds. */
   triggeredAt: number;
 }
 
@@ -64,7 +64,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** A field in webhooks that we make. It says that the payload has no data, so the object must be read. */
+/** A field in webhooks that we make. It means that the payload has no data, so the object must be read. */
 const MUST_READ = "sds_must_read";
 /** A field in webhooks that we make: gids of the orders that other webhooks named. */
 const ORDERS = "sds_orders";
@@ -77,7 +77,7 @@ const CHANGE_TOPICS = {
 };
 
 /**
- * Makes a webhook like the platform's, for an object that cannot be read now. The inbox retries it.
+ * Makes a webhook like the platform's, for an object that cannot be read now. The inbox then retries the reading.
  * @param orders gids of orders to read with a contract
  */
 export function changeWebhook(
@@ -113,14 +113,14 @@ export function mergedWebhook(
   return isOrder ? changeWebhook("order", order.order, { evidence }) : undefined;
 }
 
-/** Reads a platform webhook, with any topic and any payload. Pure. */
+/** Reads a platform webhook, with any topic and any payload. A pure function. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
   // `hasOwn`, because a sender may name any topic, `constructor` for example.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
-  // These payloads have only numeric ids, which need the exact parser. The exact parser is too slow for the long
-  // payloads.
+  // These payloads have only numeric ids, which need the exact parser. Other payloads are long, and the exact parser is
+  // too slow for them.
   const hasNumberIds = compliance !== undefined || use === "cycle" || use === "consent";
   const payload = hasNumberIds ? parseExact(text) : parseObject(text);
   if (payload === undefined) return ignore("the payload is not a JSON object");
@@ -224,7 +224,7 @@ function isNumeral(value: unknown): value is string {
   return typeof value === "string" && /^\d{1,30}$/.test(value);
 }
 
-/** @param customer the payload's customer, who may have other contacts than the mirror has */
+/** @param customer the payload's customer, whose contacts may differ from the contacts in the mirror */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
   const contacts = { ...(typeof email === "string" && { email }), ...(typeof phone === "string" && { phone }) };
@@ -263,7 +263,7 @@ function apply(candidate: JsonObject, asOf: number): Intent {
   return { do: "apply", record: { ...(parsed.record as CustomerRecord), asOf } };
 }
 
-/** The samples of the platform's test tool have this as the domain. A real shop never has it. */
+/** The domain in samples of the platform's test tool. A real shop never has this domain. */
 const PLACEHOLDER_DOMAIN = "{shop}.myshopify.com";
 
 /** Only the shop that the body names is removed, because the signature does not cover the headers. */
@@ -276,7 +276,7 @@ function removal(domain: unknown): Intent {
 /** A time further in the future is not valid, because no clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
-/** Returns the time of a change. A far future time becomes `atLatest`, or it would win over all later changes. */
+/** Returns the time of a change. A far future time becomes `atLatest`: it must not win over all later changes. */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
   return ms <= atLatest + MAX_PAYLOAD_AHEAD_MS ? ms : atLatest;

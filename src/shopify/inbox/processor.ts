@@ -16,7 +16,7 @@ import { mergedWebhook } from "./payload.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
 
 const MINUTE_MS = 60_000;
-/** The waits after failed attempts. They are about 16 hours in all, because the platform may be down for long. */
+/** The waits after failed attempts: about 16 hours in total, because the platform may be down for hours. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 /**
@@ -24,11 +24,11 @@ const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
  * accepts the connection, all webhooks can be processed.
  */
 const LONGEST_REFUSED_WAIT_MS = 60 * MINUTE_MS;
-/** The most platform webhooks about one subject that are processed together, because their bodies are in memory. */
+/** Maximum number of webhooks about one subject that are processed together. All their bodies are in memory. */
 const MAX_TOGETHER = 500;
-/** How many due items of a queue are read at first. */
+/** Number of due items in the first read of a queue. */
 const FIRST_READ_LIMIT = 500;
-/** If a read has only items about subjects that are under way, the limit grows up to this. */
+/** Maximum limit of a read. The limit grows if a read finds only items about subjects that are under way. */
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
@@ -50,7 +50,7 @@ export interface InboxProcessor {
   readonly working: boolean;
   /** Requests a turn. Called once a second, and when something was received. */
   wake(): void;
-  /** Stops starting subjects, and waits for those under way. May be called twice. */
+  /** Starts no more subjects, and waits for the subjects under way. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -151,7 +151,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes an item due if its due time is too far ahead. Runs at the first turn, and after the clock was set back. */
+/** Makes items due if their due time is too far ahead. Runs at the first turn, and after the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {
@@ -165,7 +165,7 @@ function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Pr
   };
 }
 
-/** Returns a function that processes items about a subject, or postpones them. It rejects if the database fails. */
+/** Returns a function that processes or postpones the items about a subject. It rejects if the database fails. */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
   const { inbox, shops, handle, membership, now, log } = dependencies;
 

@@ -8,9 +8,8 @@ export type Verifier = (body: Uint8Array, header: string | null) => boolean;
 export const HMAC = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * Creates a verifier. The header is the base64 HMAC-SHA256 of the raw body with the app's client secret. The
- * synchronous HMAC is several times as fast as Web Crypto for bodies of this size. Without secrets, every webhook is
- * refused.
+ * Creates a verifier. The header is the base64 HMAC-SHA256 of the raw body with the app's client secret. For usual
+ * bodies, the synchronous HMAC is several times as fast as Web Crypto. Without secrets, every webhook is refused.
  */
 export function createVerifier(secrets: AppSecrets): Verifier {
   return (body, header) => {

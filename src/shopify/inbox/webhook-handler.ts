@@ -34,11 +34,11 @@ interface Dependencies {
   shops: ShopStore;
   connections: Pick<ConnectionStore, "find" | "uninstall" | "shopMovedTo">;
   installations: InstallationReader;
-  /** Readers of the platform, by how urgent their requests are. */
+  /** Readers of the platform, by the priority of their requests. */
   readers: Record<WebhookPriority, PlatformReader>;
   recordWriter: Pick<RecordWriter, "submit">;
   inbox: Pick<InboxStore, "receive">;
-  /** Called when the removal of a shop began. */
+  /** Called after the removal of a shop began. */
   onRemovalBegun: () => void;
   now: () => number;
   log: Log;
@@ -56,9 +56,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
     const removals = await Promise.all(others.map((intent) => asksForRemoval(services, intent, shop)));
     if (removals.includes(true) && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
     const [first] = others;
-    // Each commit waits for the disk. So webhooks with only records are stored and removed from the inbox in one
-    // commit. After a crash, a redaction is then complete, or its webhook is still in the inbox. Webhooks with other
-    // intents leave the inbox last: after a crash, all their intents are repeated, which is harmless.
+    // Each commit waits for the disk. So if there are only records, one commit stores them and removes their webhooks.
+    // After a crash, a redaction is then complete, or its webhook is still in the inbox. Webhooks with other intents
+    // leave the inbox last. After a crash, all their intents are repeated, which is harmless.
     if (first === undefined) return submit(services, shop, records, inboxNumbers);
     const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
     if (isOneRead && (await isConnected(services, shop))) {
@@ -127,7 +127,7 @@ async function asksForRemoval(
 ): Promise<boolean> {
   if (intent.do !== "remove_shop") return false;
   if (intent.domain === null || [domain, firstDomain].includes(intent.domain)) return true;
-  // The shop may have this domain at the platform, and was not renamed here yet.
+  // The shop may have this domain at the platform already, and was not renamed here yet.
   return (await shops.find(intent.domain)) === undefined && (await connections.shopMovedTo(intent.domain)) === id;
 }
 
@@ -172,7 +172,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_customer":
     case "merge_customers":
       if (!(await isConnected(services, shop))) {
-        // A reconciliation may have ended without this object, because this item reads it. Later runs do not find it.
+        // A reconciliation may have left the object to this item. Later runs do not find it, so the item must stay.
         if (hasFailed) throw new PlatformError("unauthorized", NOT_CONNECTED, { needsMerchant: true });
         // The load or the reconciliation after the next connection finds the change.
         return log.info("a platform webhook was not used, because the shop is not connected", fields);

@@ -28,7 +28,7 @@ interface MergedAppFile {
   extensions: string;
 }
 
-/** Limit for the characters of all guesses together. A file of a thousand lines stays below it, and takes seconds. */
+/** Maximum characters of all texts that a change tries. A file of a thousand lines needs less, and takes seconds. */
 const MAX_GUESSED_LENGTH = 20_000_000;
 
 type Report = Pick<MergedAppFile, "added" | "notes">;
@@ -87,7 +87,7 @@ class AppFile {
     return stored.map((each) => asObject(each) ?? {});
   }
 
-  /** Takes the first text with the wanted content. Each text has the addition at another guessed place. */
+  /** Takes the first text whose parsed content is `wanted`. Each text has the addition at a different guessed place. */
   change(wanted: JsonObject, texts: Iterable<string>): void {
     let guessedLength = 0;
     for (const text of texts) {
@@ -127,7 +127,7 @@ function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes 
   const missing = scopes.filter((scope) => !isKnown(scope) && !isKnown(scope.replace(/^read_/, "write_")));
   if (missing.length === 0) return;
   if (typeof asked !== "string") {
-    // Such an app asks for its scopes by itself. Scopes in the file would change how shops install it.
+    // Such an app asks for its scopes in its own code. Scopes in the file would change how shops install the app.
     notes.push(`the file has no scopes: add these where the app asks for its own: ${missing.join(",")}`);
     return;
   }
@@ -147,7 +147,7 @@ function missingCompliance(
   { compliance_topics = [], uri }: WebhookSubscription,
   { added, notes }: Report,
 ): WebhookSubscription[] {
-  // The tool does not accept compliance topics beside this older form.
+  // The platform's tool does not accept compliance topics together with this older form.
   const hasOlderForm = appFile.webhooks["privacy_compliance"] !== undefined;
   const addressOf = (topic: string) => {
     const taken = appFile.subscriptions.find((each) => textsOf(each["compliance_topics"]).includes(topic));
@@ -191,7 +191,7 @@ function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }:
   return [{ ...wanted, topics: missing }];
 }
 
-/** Adds tables at the end, so that all comments keep their places. A list of inline tables gets inline tables. */
+/** Adds tables at the end, so that all comments keep their places. If the file has inline tables, adds such tables. */
 function addSubscriptions(appFile: AppFile, missing: readonly WebhookSubscription[]): void {
   const { text, content } = appFile;
   const section = content["webhooks"] === undefined ? `${WEBHOOKS_SECTION}\n` : "";

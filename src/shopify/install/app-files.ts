@@ -3,7 +3,7 @@ import { ASKED_SCOPES, OPTIONAL_SCOPES } from "../../domain/platform/connection.
 import { API_VERSION } from "../api/address.ts";
 import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 
-/** A scope that is useless without another scope, and that other scope. */
+/** Maps a scope to the scope without which it is useless. */
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
@@ -31,7 +31,7 @@ export const OWN_FILE = "# Written by `sds platform files`.";
 
 /**
  * Writes the files for the platform's tool: one with scopes and webhooks, and one for each trigger's extension.
- * @param scopes that the app asks for; topics of other scopes are left out
+ * @param scopes the scopes that the app asks for. Topics that need other scopes are left out
  * @returns the texts of the files by path
  */
 export function appFiles(
@@ -42,7 +42,7 @@ export function appFiles(
   return { [APP_FILE]: appFile(address.replace(/\/+$/, ""), clientId, scopes), ...triggerFiles("extensions") };
 }
 
-/** @param folder of the app's extensions @returns the texts of the files by path */
+/** @param folder the folder of the app's extensions @returns the texts of the files by path */
 export function triggerFiles(folder: string): Record<string, string> {
   const files = TRIGGER_HANDLES.map((handle) => [`${folder}/${handle}/shopify.extension.toml`, extensionFile(handle)]);
   return Object.fromEntries(files);

@@ -37,7 +37,7 @@ interface Dependencies {
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   /**
-   * The platform's time, not before its last answer. It is noted as the time of the connection. Only later changes
+   * The platform's time, never earlier than its last answer. It becomes the time of the connection. Only later changes
    * queue events, and only a later uninstallation ends the connection.
    */
   now: () => number;
@@ -45,9 +45,9 @@ interface Dependencies {
 
 /**
  * Connects a shop, and adds it if it is new. Tries the credentials, checks the access scopes, and reads currency and
- * plan. A failure changes nothing, with one exception. Tokens that a refresh token gave are stored at once, because
+ * plan. A failure changes nothing, with one exception. New tokens from a refresh token are stored at once, because
  * their first use ends the old refresh token.
- * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
+ * @throws PlatformError; SdsError `failed`, such as for missing scopes; `conflict` while the shop is being removed
  */
 export async function connect(
   { shops, connections, audited, endpoint, fetch, baseUrl, now }: Dependencies,

@@ -42,14 +42,14 @@ interface Dependencies {
 const ALGORITHM = "HS256";
 /** How far the clocks of the platform and of this machine may differ. */
 const CLOCK_TOLERANCE_S = 10;
-/** The platform's tokens live for a minute. */
+/** Maximum lifetime that is accepted. The platform's tokens expire after a minute. */
 const MAX_LIFE_S = 300;
 /** The platform's tokens are shorter. The limit bounds the work for a forged token. */
 const MAX_LENGTH = 4096;
 const CLAIMS = ["iss", "dest", "aud", "sub", "exp", "nbf", "iat", "sid"];
 const SHOP = /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/;
 const HTTPS = "https://";
-/** Tokens of the platform's extensions have the same signature, and a customer's gid here. */
+/** The form of a staff member's `sub`. In signed tokens of the platform's extensions, `sub` is a customer's gid. */
 const STAFF = /^\d{1,20}$/;
 const MAX_SESSION = 255;
 

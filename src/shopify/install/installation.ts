@@ -13,7 +13,7 @@ import type { ConnectionWarnings } from "../api/warnings.ts";
 export interface InstallationReader {
   /** Reads and stores the installation of a connected shop. @throws PlatformError */
   read(shop: Shop): Promise<void>;
-  /** Sets the plan by all the shop's subscriptions, or by `changed` if they cannot be read. @throws PlatformError */
+  /** Sets the plan from all app subscriptions, or from `changed` if they cannot be read. @throws PlatformError */
   readPlan(shop: Shop, changed: AppSubscription): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export function createInstallationReader(dependencies: Dependencies): Installati
         try {
           return await read(shop);
         } catch (thrown) {
-          // While the app is being uninstalled, it has no access. Then `changed` must be enough.
+          // While the app is being uninstalled, it has no access. Then only `changed` is used.
           if (!isPlatformError(thrown, "unauthorized")) throw thrown;
         }
       }

@@ -20,7 +20,7 @@ export type Opening =
   | { waits: "connecting" }
   /** The data of an earlier installation is being deleted. */
   | { waits: "removal" }
-  /** The platform refuses the ID token. Another one may help. */
+  /** The platform refuses the ID token. A new ID token may help. */
   | { waits: "token" }
   /** The platform gave no tokens, for a reason that the log names. */
   | { waits: "platform" };
@@ -55,18 +55,18 @@ interface Dependencies {
   isShared: boolean;
 }
 
-/** After this time a view answers that the shop is being connected. Until then the merchant sees an empty frame. */
+/** After this time, a view says that the shop is being connected. Until then, the merchant sees an empty frame. */
 const VIEW_WAIT_MS = 5_000;
-/** How long a view waits while another process exchanges its tokens. Requesting and storing tokens takes less time. */
+/** Maximum wait for the exchange of another process. Requesting and storing tokens takes less time. */
 const EXCHANGE_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 5_000;
 /** Shorter than VIEW_WAIT_MS: after a kill, another process repeats the exchange while a view still waits. */
 const LEASE_MS = 4_000;
 const EXTEND_LEASE_EVERY_MS = 1_000;
-/** The time between two checks whether another process has connected the shop. */
+/** Interval between checks whether another process has connected the shop. */
 const POLL_MS = 200;
-/** The time between two checks of a connection by views, or between two failed token exchanges of a connected shop. */
+/** Minimum time between two checks that page views cause. Also the wait after a failed exchange of a connected shop. */
 const CHECK_EVERY_MS = 60_000;
-/** The time between two exchanges because of missing scopes: the shop may never grant them. */
+/** Minimum time between two exchanges because of missing scopes: the shop may never grant them. */
 const SCOPES_EVERY_MS = 10 * 60_000;
 
 export function createInstaller(dependencies: Dependencies): Installer {
@@ -111,7 +111,7 @@ export function createInstaller(dependencies: Dependencies): Installer {
 
 /**
  * Finds a shop by the domain of an ID token. If the platform said before that a connected shop has this domain now,
- * renames the shop: its staff prove the new domain.
+ * renames the shop: the ID token proves the new domain.
  */
 async function findShop(
   { shops, connections, log }: Pick<Dependencies, "shops" | "connections" | "log">,
@@ -137,7 +137,7 @@ function createExchange(dependencies: Dependencies) {
   const isNeeded = (connection: Connection | undefined) => needsTokens(connection, platformClock.now());
   let othersEnded: Promise<void> | undefined;
 
-  /** Ends reservations of a process that was killed: no other process exchanges ID tokens of this database. */
+  /** Ends reservations that killed processes left. Keeps all in a shared database: other nodes may hold them. */
   async function endOthers(): Promise<void> {
     if (isShared) return;
     // Only once: a later call would end this process's own reservations.
@@ -198,7 +198,7 @@ function createExchange(dependencies: Dependencies) {
   };
 }
 
-/** A connection that works is kept, whatever its kind. @param now the platform's time */
+/** A working connection needs no new tokens, unless scopes are missing. @param now the platform's time */
 function needsTokens(connection: Connection | undefined, now: number): boolean {
   if (connection === undefined) return true;
   const { kind, trouble, scopes, connectedAt } = connection;
@@ -207,13 +207,13 @@ function needsTokens(connection: Connection | undefined, now: number): boolean {
   return lacksScopes && Math.abs(now - connectedAt) >= SCOPES_EVERY_MS;
 }
 
-/** Installs, and extends the lease meanwhile. @throws PlatformError */
+/** Installs, and extends the reservation's lease meanwhile. @throws PlatformError */
 async function installWithLease(dependencies: Dependencies, processId: string, idToken: IdToken, text: string) {
   const { connections, now, sleep } = dependencies;
   const installing = install(dependencies, processId, idToken, text);
   const ended = Promise.allSettled([installing]).then(() => true);
   while (!(await Promise.race([ended, sleep(EXTEND_LEASE_EVERY_MS).then(() => false)])))
-    // A failure loses the lease at worst. Then the tokens are dropped, and the next view exchanges again.
+    // After a failure, the lease may expire. Then the tokens are dropped, and the next view exchanges again.
     await connections.extendExchange(idToken.shop, processId, now() + LEASE_MS).catch(() => undefined);
   return installing;
 }
@@ -253,8 +253,8 @@ async function install(
 }
 
 /**
- * Checks connections while somebody looks at the page: reads plan and scopes, at most once a minute for each shop. If
- * the platform refuses the tokens, the ID token of the view is exchanged at once.
+ * Checks a shop's connection when its page is opened, at most once a minute: reads plan and scopes. If the platform
+ * refuses the tokens, the ID token of the view is exchanged at once.
  */
 function createChecks({ connections, installations, clock, log }: Dependencies, exchange: Exchange) {
   const checkedAt = createTimes(clock);
@@ -285,7 +285,7 @@ function createChecks({ connections, installations, clock, log }: Dependencies, 
   };
 }
 
-/** Times of shops, which are forgotten after CHECK_EVERY_MS. */
+/** Notes a time for each shop, and forgets it after CHECK_EVERY_MS. */
 function createTimes(clock: () => number) {
   const times = new Map<number, number>();
   const isRecent = (shopId: number) => clock() - (times.get(shopId) ?? Number.NEGATIVE_INFINITY) < CHECK_EVERY_MS;

@@ -16,10 +16,10 @@ interface PartTarget {
   store(part: BulkPart, batch: ObjectBatch): Promise<number>;
 }
 
-/** Failure because another load of the shop stages the orders now. */
+/** Thrown if another load of the shop stages the orders now. */
 export class OtherLoad extends BulkFailure {}
 
-/** Starts all operations now: they run while the first file is read. @throws errors that are not bulk failures */
+/** Starts all operations at once: they run while the first file is read. @throws errors that are not bulk failures */
 export async function beginBulkParts(services: BulkServices, { shop, run, save }: ActiveRun): Promise<void> {
   for (const part of Object.values(run.bulk ?? {})) {
     if (part.operation !== null) continue;

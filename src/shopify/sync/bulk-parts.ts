@@ -21,7 +21,7 @@ interface BulkLoadServices extends BulkServices, FileServices {
 
 /** Fewer objects are loaded page by page: ten pages take seconds, but even a small bulk operation takes a minute. */
 const MIN_OBJECTS = 2_500;
-/** Margin for orders that are older than their contract. Most are older by seconds. */
+/** Margin for orders that are older than their contract. Most such orders are older by seconds. */
 const ORDER_SLACK_MS = 24 * 3_600_000;
 
 /** Decides for a new run which parts come from bulk operations. @throws PlatformError */
@@ -97,7 +97,7 @@ export async function stageOrders(services: BulkLoadServices, active: ActiveRun)
 
 /**
  * Divides objects into orders and lines. Leaves `id` and `__parentId` out of their JSON.
- * @throws BulkFailure without an id
+ * @throws BulkFailure if an object has no id
  */
 function sortOrders(objects: readonly JsonObject[]): { orders: StagedOrder[]; lines: StagedLine[] } {
   const orders: StagedOrder[] = [];

@@ -3,13 +3,14 @@ import { CONTRACT_IDS } from "../api/operations/contracts.ts";
 import { type PageSource, readPages } from "./pages.ts";
 import type { ActiveRun } from "./progress.ts";
 
-/** Smaller shops are loaded in seconds. Counting more contracts would take minutes, so their number is estimated. */
+/** Fewer contracts are not counted, because they are loaded in seconds. */
 const MIN_CONTRACTS = 1_000;
+/** Counting more contracts would take minutes, so their number is estimated. */
 const MAX_CONTRACTS = 100_000;
 
-/** Counts the contracts that a load still has to read, for its progress. The platform has no count of contracts. */
+/** Counts a shop's contracts, to show the progress of a load. The platform offers no such count. */
 export interface ContractCount {
-  /** Starts counting if many contracts were read. Called after each page. */
+  /** Starts the count once many contracts were read. Called after each page. */
   begin(): void;
   stop(): void;
 }
@@ -32,7 +33,7 @@ export function createContractCount(source: PageSource, { shop, run }: ActiveRun
     begin() {
       if (isBegun || run.counts.subscriptions < MIN_CONTRACTS) return;
       isBegun = true;
-      // Without a count, the number is estimated. A lasting failure also fails the load.
+      // A failure is ignored, because the number is then estimated. If the failure lasts, the load fails too.
       count({ ...run }).catch(() => undefined);
     },
     stop() {

@@ -19,12 +19,12 @@ interface Dependencies {
 
 /** After this time, another process may continue the load of a dead process. */
 const CLAIM_MS = 15_000;
-/** How often the claim is prolonged, and the progress stored. */
+/** Interval at which the claim is extended and the progress is stored. */
 const KEEP_INTERVAL_MS = 2_000;
 
 /**
- * Loads a shop, unless another process does. Stores how far the load is. The claim only saves work: two loads of a shop
- * at the same time are harmless.
+ * Loads a shop, unless another process loads it. Stores the load's progress. The claim only saves work: two loads of a
+ * shop at the same time are harmless.
  * @returns undefined if another process loads the shop @throws PlatformError; then the next load continues
  */
 export async function loadExclusively(
@@ -57,7 +57,7 @@ export async function loadExclusively(
     throw thrown;
   } finally {
     clearInterval(timer);
-    // If this fails, the claim ends by itself.
+    // If the release fails, the claim expires.
     await syncs.releaseLoad(shop.id, holder, progress).catch(() => undefined);
   }
 }
@@ -74,7 +74,7 @@ export function isLoading(state: LoadState | undefined): boolean {
   return state !== undefined && state.holder !== null && !isDead(state.holder);
 }
 
-/** Whether the process of a claim no longer lives. Only known for processes of this machine. */
+/** Whether the process of a claim is dead. Known only for processes of this machine. */
 function isDead(holder: string): boolean {
   const [host, pid] = holder.split(" ");
   if (host !== hostname()) return false;

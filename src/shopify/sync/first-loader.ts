@@ -20,8 +20,8 @@ const RETRY_WAIT_MS = 60_000;
 /** The wait while the platform refuses the shop's connection. A new connection ends the wait. */
 const ACTION_WAIT_MS = 3_600_000;
 /**
- * A load queues events for contracts that changed since the shop was connected: their webhooks may be lost. Changes
- * older than this queue no events, because a shop may have been connected for years.
+ * Maximum age of changes that queue events. A load queues events for contracts that changed since the shop was
+ * connected, because their webhooks may be lost. Some shops were connected years ago, so a limit is needed.
  */
 const MAX_LIVE_MS = 24 * 3_600_000;
 
@@ -46,7 +46,7 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
       const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
-      // A shop that was reconciled is loaded again after an uninstallation. That reconciliation queued earlier events.
+      // A shop that was reconciled before is loaded again after an uninstallation. Events since then may be missing.
       const reconciled = (await syncs.lastComplete(id, "changes"))?.startedAt ?? Number.POSITIVE_INFINITY;
       const liveSince = Math.min(Math.max(connectedAt, now() - MAX_LIVE_MS), reconciled);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });

@@ -34,7 +34,6 @@ const MAX_PAGES_AHEAD = 8;
 /** Pages that are older than this are read again: they could overwrite newer data that webhooks have brought since. */
 const MAX_AHEAD_MS = 60_000;
 
-/** The services that a load uses. */
 export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
   orderStages: OrderStageStore;
@@ -93,7 +92,7 @@ export async function runFullSync(
 }
 
 /**
- * Returns the time up to which all changes are read after a load. A load does not read changes of orders that an
+ * Returns the time up to which the mirror has all changes after a load. A load does not read changes of orders that an
  * earlier load has read. So until the first reconciliation, the start of the earlier load counts.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, startedAt: number): Promise<number> {
@@ -143,16 +142,16 @@ async function loadCustomerPages(services: LoadServices, { shop, run, save, onPr
 
 type LoadPage = ReadPage<ContractWithAttempts> & Pick<ContractPage, "cycles">;
 
-/** Pages of contracts, the first of which are read in advance. */
+/** Pages of contracts. The first pages are read in advance. */
 interface PagesAhead {
   pages: AsyncIterable<LoadPage>;
-  /** Ends the reading in advance. */
+  /** Stops reading in advance. */
   endAhead(): void;
 }
 
 /**
- * Reads some pages of contracts while bulk operations run. Bulk operations cost no points, so the points of that time
- * would be lost. The contracts of these pages are not locked meanwhile, because bulk operations can take hours.
+ * Reads some pages of contracts while bulk operations run. Bulk operations cost no points, so the shop's points would
+ * be unused meanwhile. The contracts of these pages are not locked, because bulk operations can take hours.
  */
 function beginContractPages({ contracts, ...services }: LoadServices, { shop, run }: ActiveRun): PagesAhead {
   const isFirst = run.stage !== "subscriptions";
@@ -208,7 +207,7 @@ async function loadContractPages(
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Without `events`, events are queued only for contracts that changed lately or have a waiting webhook.
+    // Without `events`, events are queued only for contracts that changed recently or have a waiting webhook.
     const isLive = Date.parse(node.updatedAt) >= liveSince || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
@@ -220,7 +219,7 @@ async function loadContractPages(
     const all = addCounts(counts, lostCounts(services, shop, "subscriptions", lost));
     await save({ cursor: endCursor, list, counts: addCounts(run.counts, all) });
     contractCount.begin();
-    // Without this, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.
+    // Otherwise garbage is collected late: 20,000 contracts would take 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");

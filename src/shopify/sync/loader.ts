@@ -32,7 +32,7 @@ export interface Loader extends PageSource {
 /** The part of the inbox that a run uses. */
 export type RunInbox = Pick<InboxStore, "receive" | "retryAbout" | "waitingAbout" | "noteError">;
 
-/** How many skipped customers a run logs one by one. A single cause can affect all customers of a shop. */
+/** Maximum number of skipped customers that a run logs one by one. One cause can affect all customers of a shop. */
 const MAX_CUSTOMER_WARNINGS = 5;
 
 /** @param skipped how many customers the run has skipped before */
@@ -103,7 +103,7 @@ export async function loadContracts(
     counts = addCounts(counts, { subscriptions, ...more });
   }
   for (const { gid } of page.unread) {
-    // Another query may work: the query of the page asks for all attempts, but this one for the contract's last cycles.
+    // This query may work: it asks only for the contract's last cycles, but the page's query asks for all attempts.
     const more = await refreshContract(loader, shop, gid, hintNow("contract", loader.now()));
     counts = addCounts(counts, { subscriptions: more.skipped === undefined ? 1 : 0, ...more });
   }
@@ -129,10 +129,10 @@ export async function refreshContract(
   }
 }
 
-/** How many contracts are read at the same time, so that they share queries. */
+/** Number of contracts that are read at the same time. They share queries. */
 const CONTRACTS_AT_ONCE = 100;
 
-/** Reads contracts again whose currency had no rate at their last reading, and has one now. */
+/** Reads contracts again if their currency had no rate at the last reading, but has a rate now. */
 export async function refreshUnconverted(loader: Loader, shop: Shop): Promise<SyncCounts> {
   const { contracts, now } = loader;
   let counts = NO_COUNTS;
@@ -170,10 +170,10 @@ export async function contractsOfOrder(
   }
 }
 
-/** The wait before another reading of an object that does not show its change yet. */
+/** The wait before an object that does not show its change yet is read again. */
 const OUTDATED_WAIT_MS = 5_000;
 
-/** Limit for the waiting items that a webhook is compared with. */
+/** Maximum number of waiting items that a webhook is compared with. */
 const MAX_COMPARED = 100;
 
 const NAMES = { contract: "a contract", order: "an order", customer: "a customer" };
@@ -201,8 +201,8 @@ async function skip(
   if (isFirst) skipped.add(gid);
   const webhook = changeWebhook(of, gid, { orders, evidence });
   const { subject } = webhook;
-  // An object that always fails has one item in the inbox, not one for each run that finds it. A further item is added
-  // if it names further orders; both are merged when the inbox retries them.
+  // An object that always fails must not get an inbox item in each run. A further item is added only if it says more,
+  // for example if it names further orders. The inbox merges the items when it retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
   const mayAdd = !isKnown || orders.length > 0 || isOutdated;
   if (mayAdd && (await saysMore(inbox, shop, webhook))) {

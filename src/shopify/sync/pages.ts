@@ -9,9 +9,9 @@ import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 /** A page, and the position to continue after it. */
 export interface ReadPage<T> {
   nodes: T[];
-  /** Objects that the platform cannot answer completely. All other objects of the page are in `nodes`. */
+  /** Objects that the platform cannot send completely. All other objects of the page are in `nodes`. */
   unread: UnreadObject[];
-  /** The errors of objects that the platform cannot answer at all, not even their gids. */
+  /** The errors of objects that the platform cannot send at all, not even their gids. */
   lost: PlatformError[];
   endCursor: string | null;
   /** The list that `endCursor` belongs to. */
@@ -25,7 +25,6 @@ export interface UnreadObject {
   error: PlatformError;
 }
 
-/** Where pages come from. */
 export interface PageSource {
   client: GraphqlClient;
   sizes: BatchSizes;
@@ -103,12 +102,12 @@ interface RowPosition {
 }
 
 /**
- * Follows a list, and begins a new one before the platform ends it.
+ * Follows a list, and begins a new list before the platform ends the old list.
  * @param readBefore how many rows an earlier run read
  */
 function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBefore: number) {
   let rowCount = readBefore;
-  /** The filter that begins with the last row, and the rows that this filter will find a second time. */
+  /** The filter for the last row and all later rows, and the ids of the rows that it will find a second time. */
   let last: { filter: string | null; ids: Set<unknown> } = { filter: null, ids: new Set() };
   let known: ReadonlySet<unknown> = new Set();
   return {
@@ -116,7 +115,7 @@ function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBef
     restart() {
       rowCount = 0;
     },
-    /** Counts rows, and leaves out rows that the former list had at its end. */
+    /** Counts all given rows. Returns the rows that were not at the end of the previous list. */
     newNodes(nodes: T[]): T[] {
       rowCount += nodes.length;
       for (const node of nodes) {
@@ -143,16 +142,16 @@ interface PageAnswer<T> {
 }
 
 /**
- * Makes a function that requests pages. The platform refuses a page that costs too many points, or because of one
- * object. Then half of the page is requested, until that object is alone. Of this object, only the gid is read, or
- * nothing.
+ * Makes a function that requests pages. The platform refuses a page that costs too many points, or has a bad object.
+ * Then half of the page is requested, until the bad object is alone. Then only its gid is requested. If this request
+ * fails too, the object is passed over.
  */
 function createPageRequest<T extends object>(
   { client, sizes, now }: PageSource,
   shop: ShopAddress,
   operation: ListOperation<T>,
 ): (position: RowPosition) => Promise<PageAnswer<T>> {
-  /** How many of the next rows include a bad row; 0 if no bad row is known. */
+  /** A bad row is among this many next rows; 0 if no bad row is known. */
   let suspectCount = 0;
   let unreadInARow = 0;
 
@@ -162,7 +161,7 @@ function createPageRequest<T extends object>(
       (data) => ({ page: listOf(data, operation), unread: [] }),
       (thrown: unknown) => answeredPart(thrown, operation),
     );
-    // The answer corrects a clock that is ahead, so a time from before the answer may be too late.
+    // The answer corrects a clock that is ahead. So the time from before the answer may have been too late.
     return { page, unread, lost: [], requestedAt: Math.min(askedAt, now()) };
   }
 

@@ -29,7 +29,7 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** Each run begins to read this long before the last run: changes may have been under way then, and clocks differ. */
+/** Each run also reads changes from this long before the last run: they may have been under way, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**

@@ -10,7 +10,7 @@ interface Dependencies extends ShopRunServices {
   now: () => number;
 }
 
-/** The time between the starts of two runs of a shop. */
+/** Interval between the starts of two runs of a shop. */
 const INTERVAL_MS = 3_600_000;
 /** The wait after a failed run. While the platform refuses the shop's connection, the wait is the interval. */
 const RETRY_WAIT_MS = 5 * 60_000;

@@ -8,11 +8,11 @@ import { needsAction } from "../api/platform-error.ts";
 
 /** Runs long work for connected shops, for a limited number of shops at the same time. */
 export interface ShopRuns {
-  /** Starts the runs that are due, up to the limit. When a run ends, the next one begins. Never rejects. */
+  /** Starts the runs that are due, up to the limit. When a run ends, the next run begins. Never rejects. */
   begin(): Promise<void>;
   /** Starts the runs that are due and waits for all of them. */
   runOnce(): Promise<void>;
-  /** Waits for the runs under way, and starts no others. May be called twice. */
+  /** Starts no more runs, and waits for the runs under way. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -27,14 +27,14 @@ export interface ShopRunServices {
 interface ShopWork {
   /** Lists shops that may be due, the most urgent first. */
   list(): Promise<ConnectedShop[]>;
-  /** Asked before a run begins: the shop may have waited since the list was read. */
+  /** Checked before a run begins, because the list may be old by then. */
   isDue(shop: ConnectedShop): Promise<boolean>;
-  /** @throws an error, after which the shop rests */
+  /** @throws if the run failed. The shop then waits before its next run */
   run(shop: Shop): Promise<void>;
   maxConcurrentShops: number;
   /** The wait after a failed run. */
   retryWaitMs: number;
-  /** The wait after a failure that lasts until somebody acts. */
+  /** The wait after a failure that only a person can fix. */
   actionWaitMs: number;
   /** Log messages: a run failed; no shops could be found. */
   messages: { failed: string; notFound: string };
@@ -44,7 +44,7 @@ export function createShopRuns({ shops, membership, clock, log }: ShopRunService
   /** By shop: the connection with which a run failed, and the time of `clock` when the next run may start. */
   const rests = new Map<number, { connectedAt: number; until: number }>();
   const underWay = new Map<number, Promise<void>>();
-  /** The shops of the last list that have not begun. */
+  /** The shops of the last list whose runs have not begun. */
   let waiting: ConnectedShop[] = [];
   let stopping = false;
 

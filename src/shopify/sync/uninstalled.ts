@@ -21,7 +21,7 @@ interface Services {
 }
 
 const NOT_ENDED = ["ACTIVE", "PAUSED", "PAYMENT_FAILED"];
-/** Contracts in one commit. */
+/** Number of contracts in one commit. */
 const PAGE_SIZE = 100;
 
 /**

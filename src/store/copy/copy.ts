@@ -3,9 +3,9 @@ import { counted } from "../../lib/text.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 import { type CopiedRow, createTally, type Tally } from "./tally.ts";
 
-/** Maximum of rows in a batch. */
+/** Maximum number of rows in a batch. */
 export const BATCH_ROWS = 2_000;
-/** A batch ends with the row that reaches this many bytes. */
+/** A batch ends when its rows reach this many bytes. */
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** One side of a copy. No other program writes to it during the copy. */
@@ -14,7 +14,7 @@ export interface CopySide {
   name: string;
   count(table: CopiedTable): Promise<number>;
   batches(table: CopiedTable): AsyncIterator<CopiedRow[], undefined, undefined>;
-  /** Returns the highest number ever given in a numbered table; 0 for a new table. */
+  /** Returns the highest number that a numbered table ever gave to a row; 0 for a new table. */
   lastNumber(table: CopiedTable): Promise<number>;
   /** Returns the fingerprint of the master key that sealed this side's secrets; undefined without secrets. */
   sealedWith(): Promise<string | undefined>;

@@ -1,4 +1,4 @@
-/** Temporary triggers of SQLite that list the new rows of a copy or a move, instead of `rowLister` (sqlite/rows.ts). */
+/** Temporary SQLite triggers for a copy or a move: they list new rows, as `rowLister` (sqlite/rows.ts) does. */
 export const LISTING_TRIGGERS: Readonly<Record<string, string>> = {
   customer_added: `CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
     INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);

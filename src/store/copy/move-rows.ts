@@ -15,12 +15,13 @@ interface MoveTarget extends MoveSide {
   stop: string;
 }
 
-/** The rows of a batch. After a large batch the next one has fewer. */
+/** Maximum size of a batch. After a batch with more characters, the next batch has fewer rows. */
 const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
 
 /**
  * Makes the rows of a shop in the target the same as in the source. Reads both sides in batches of the same range of
- * keys, and writes what differs. So a pass after an interruption, or after changes in the source, writes only the rest.
+ * keys, and writes what differs. So a pass after an interruption, or after changes in the source, writes only the rows
+ * that still differ.
  * @param onRows called with the number of rows read from the source
  * @returns how many rows it wrote
  */
@@ -56,7 +57,7 @@ interface MovedBatch {
   rows: readonly MovedRow[];
 }
 
-/** Makes a range of a table in the target the same as these rows of the source. @returns how many rows it wrote */
+/** Makes a range of rows in the target the same as `rows` of the source. @returns how many rows it wrote */
 async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange): Promise<number> {
   const name = moved.table.name;
   const keyOf = (row: MovedRow) => JSON.stringify(moved.key.map((column) => valueIn(moved, row, column)));

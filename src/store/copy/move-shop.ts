@@ -21,18 +21,18 @@ export interface MoveRequest {
   onStop: () => void;
 }
 
-/** After a pass that wrote fewer rows, the writes stop for the last pass. */
+/** If a pass wrote fewer rows than this, the shop's writes stop for the last pass. */
 const FEW_ROWS = 1_000;
 /** A shop that changes faster than it is copied is stopped after this many passes. */
 const MAX_PASSES = 10;
-/** How often to check whether a delivery or a renewal of tokens has ended. */
+/** Interval between checks whether deliveries and renewals of tokens have ended. */
 const POLL_MS = 100;
-/** Attempts of deliveries and renewals of tokens end sooner. */
+/** Maximum wait. Attempts of deliveries and renewals of tokens take less time. */
 const MAX_WAIT_MS = 120_000;
 
 /**
  * Moves a shop to another database while it is served. Passes copy the differences until few are left. Then the writes
- * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Before the
+ * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Until the
  * activation the shop belongs to the source, and then to the target. After an interruption the same call continues.
  * @returns false if the source never had such a shop. After true, the caller removes the rows in the source
  * @throws SdsError `conflict` if the target is the source or has another shop of this domain, the shop moves to another
@@ -55,7 +55,7 @@ export async function moveShop(request: MoveRequest): Promise<boolean> {
   return true;
 }
 
-/** Whether a call before this one has moved the shop. @throws SdsError `conflict` if it moved to another database */
+/** Whether an earlier call moved the shop to the target. @throws SdsError `conflict` if it moved to another database */
 async function hasMoved({ source, target, domain }: MoveRequest): Promise<boolean> {
   const found = await source.moves.find(domain);
   if (found?.state !== "moved") return false;
@@ -68,7 +68,7 @@ function nameOf({ epoch }: MoveStore): string {
   return Bun.SHA256.hash(epoch, "hex");
 }
 
-/** Adds the shop to the target. Forgets a move that the target refuses. */
+/** Adds the shop to the target. If the target refuses the move, the source forgets the move. */
 async function arrive({ source, target, now }: MoveRequest, departure: Departure): Promise<MovedShop> {
   try {
     return await target.moves.arrive(departure, now());
@@ -106,7 +106,7 @@ function copyPass(
   );
 }
 
-/** Stops the shop, copies the rest and activates it. If that fails, the shop goes on in the source. */
+/** Stops the shop, copies the rest and activates the shop. After a failure the source serves the shop again. */
 async function stopAndActivate(request: MoveRequest, departure: Departure, arrival: ArrivingShop): Promise<void> {
   const { source, target, now, actor, onStop } = request;
   const { move } = departure;
@@ -126,11 +126,11 @@ async function stopAndActivate(request: MoveRequest, departure: Departure, arriv
   await goOn(request, move, stop, overtaken());
 }
 
-/** Lets the shop go on in the source, and throws SdsError. If the target already serves the shop, only returns. */
+/** If the target already serves the shop, returns. Otherwise the source serves it again, and this throws SdsError. */
 async function goOn({ source, target }: MoveRequest, move: string, stop: string, cause: unknown): Promise<void> {
   const reason = messageOf(cause);
   try {
-    // The answer to an activation may have been lost.
+    // The activation may have succeeded, although its answer was lost.
     if (!(await target.moves.disarm(move, stop))) return;
     await source.moves.goOn(move, stop);
   } catch (thrown) {
@@ -147,7 +147,7 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
 }
 
 /**
- * Gives up a move. The shop goes on in the source, and the target removes what was copied.
+ * Gives up a move. The source serves the shop again, and the target removes the copied rows.
  * @returns whether there was a move
  * @throws SdsError `conflict` if the target serves the shop already, or another caller moves it
  */
@@ -164,7 +164,7 @@ export async function cancelMove(request: MoveRequest): Promise<boolean> {
 }
 
 /**
- * Gives up a move whose other database is lost for good. A leaving shop goes on here. An arriving shop is marked for
+ * Gives up a move whose other database is lost for good. A leaving shop stays here. An arriving shop is marked for
  * removal, because its copy may be incomplete.
  * @returns whether there was a move
  * @throws SdsError `conflict` if another caller moves the shop
@@ -178,7 +178,7 @@ export async function abandonMove(request: Omit<MoveRequest, "target">): Promise
   return true;
 }
 
-/** Lets a shop go on in the source. Stops the shop first, so that no other caller can move it meanwhile. */
+/** Lets the source serve a shop again. First stops the shop, so that no other caller can move it meanwhile. */
 async function keepHere(
   { source, now, random, sleep }: Omit<MoveRequest, "target">,
   move: string,

@@ -3,7 +3,7 @@ import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 
 /**
  * Tables whose rows stay behind. An unfinished load begins again in the other database, so its staged orders are not
- * needed there. Sessions of the settings page end, because that database is behind another address.
+ * needed there. Sessions of the settings page end, because the other database is served at another address.
  */
 const LEFT_BEHIND = [
   "meta",
@@ -17,7 +17,7 @@ const LEFT_BEHIND = [
   "shop_removals",
 ];
 
-/** Columns whose numbers the other database replaces, and the table that gives these numbers. */
+/** Columns that get new numbers in the other database. Each column maps to the table that gives the numbers. */
 const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   deliveries: { number: "deliveries" },
   attempts: { delivery: "deliveries" },
@@ -33,14 +33,14 @@ const LEFT_EMPTY: Readonly<Record<string, readonly string[]>> = {
   syncs: ["run", "holder", "held_until", "progress"],
 };
 
-/** A table from which a move takes the rows of a shop. */
+/** A table from which a move copies the rows of a shop. */
 export interface MovedTable {
   table: CopiedTable;
   /** The column with the number of the shop. */
   shopColumn: "id" | "shop_id";
   /** Columns that sort and identify the rows of a shop. Empty if a shop has one row. */
   key: readonly string[];
-  /** Returns the table that gives the numbers in a column; undefined for other columns. */
+  /** Returns the table that gives the numbers in a column; undefined if the column keeps its values. */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
 }
@@ -49,8 +49,8 @@ export interface MovedTable {
 export const NUMBERED_TABLES = [...new Set(Object.values(RENUMBERED).flatMap((columns) => Object.values(columns)))];
 
 /**
- * The tables of a move, in the order in which they are read. The inbox comes before all tables that its items change:
- * an item that is processed meanwhile is processed again in the other database.
+ * The tables of a move, in the order in which they are read. The inbox comes before all tables that its items change.
+ * If an item is processed meanwhile, the other database may process the item again, but no change is lost.
  */
 export const MOVED_TABLES: readonly MovedTable[] = COPIED_TABLES.filter(({ name }) => !LEFT_BEHIND.includes(name))
   .map(movedTable)

@@ -7,7 +7,7 @@ interface EnginePlace {
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
-  /** SQL that reads columns, if this engine is the source. A target writes the values unchanged. */
+  /** SQL that reads columns. A target writes the values unchanged. */
   read?: Readonly<Record<string, string>>;
   /** Columns that only this engine has, with the SQL of their values. A target writes these values. */
   filled?: Readonly<Record<string, string>>;
@@ -83,7 +83,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
       // If `noted_count` differs from `change_count`, an older version made the last change, and its span is unknown.
-      // The copy then sets `change_span` to 0, which means the same in SQLite: the shop has no noted span.
+      // The copy then sets `change_span` to 0, because 0 also means an unknown span in SQLite.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END", timeline: "''" },
@@ -221,7 +221,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
   table("checkpoint_origins", "shop_id move", { number: "shop_id former_id", text: "move", bytes: "epoch" }),
   table("shop_moves", "move", { number: "shop_id", text: "move state domain first_domain target stop offsets" }),
-  // Removals come last: most tables refuse rows of a shop in removal.
+  // Removals come last, because most tables refuse rows of a shop in removal.
   table(
     "shop_removals",
     "id",

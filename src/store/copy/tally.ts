@@ -34,7 +34,7 @@ export function createTally(): Tally {
   };
 }
 
-/** Returns the text to hash. Converts only the few rows with bytes: converting all would take most of the time. */
+/** Returns the text to hash. Only rows with bytes are converted, because converting all rows takes much longer. */
 function textOf(row: CopiedRow): string {
   const isPlain = !row.some((value) => value instanceof Uint8Array);
   return JSON.stringify(isPlain ? row : row.map((value) => (value instanceof Uint8Array ? value.toHex() : value)));

@@ -6,7 +6,7 @@ export const MAX_GAP = 12;
 /** Number of cycles in the first read: enough for most contracts. Each cycle costs a hash and a look-up. */
 const FIRST_READ = 16;
 
-/** The cycles before `end`. The keys of `ids` are internal ids of orders, and its values are their cycle numbers. */
+/** A range of cycles up to `end`, which is excluded. `ids` maps internal ids of orders to their cycle numbers. */
 interface CycleRange {
   ids: Map<string, number>;
   end: number;
@@ -30,7 +30,7 @@ function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }
 
-/** Loads all orders of a contract, by cycle. @param load loads the existing orders among the given ids */
+/** Loads all orders of a contract, by cycle. @param load returns the orders that exist among the given ids */
 export async function contractOrders(
   domain: string,
   contractGid: string,

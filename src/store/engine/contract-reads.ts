@@ -8,19 +8,19 @@ import {
 } from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/** Returns the gids of the contracts of a shop that the submissions have read. */
+/** Returns the gids of a shop's contracts whose readings are in the submissions. */
 export function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
   const reads = submissions.flatMap((each) => (each.shop.id === shopId ? (each.reads ?? []) : []));
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Maximum of orders noted for a contract. A renewal has fewer. An order beyond them is read again later. */
+/** Maximum number of stored order readings of a contract. A renewal needs fewer. Other orders are read again later. */
 const MAX_ORDERS = 8;
 
 /**
  * Returns the state to store after a reading. Replaces the stored reading even if the new reading began first, because
- * the mirror has the new reading's data now. This data may have replaced newer orders. So stored readings of orders
- * that began later are dropped, and these orders are read again.
+ * the mirror has the new reading's data now. This data may have replaced newer orders. So order readings that began
+ * later are dropped, and their orders are read again.
  */
 export function afterRead(
   { beganAt, updatedAt, orders, renewals, currency }: ContractRead,
@@ -68,7 +68,7 @@ export function storedReads(rows: readonly ContractReadRow[]): Map<string, Store
   );
 }
 
-/** Earlier versions stored only when the readings began. */
+/** Parses the readings of orders. Earlier versions stored only `beganAt` for each order. */
 function storedOrders(json: string): StoredRead["orders"] {
   const orders = JSON.parse(json) as Record<string, number | [beganAt: number, updatedAt: number | null]>;
   return Object.fromEntries(
@@ -90,7 +90,7 @@ export function storedRate({ rate }: { rate: string }): ExchangeRate {
   return JSON.parse(rate) as ExchangeRate;
 }
 
-/** Returns a reading as its columns from `began_at` to `rated_at`, in the order of the statements of the engines. */
+/** Returns the column values of a reading, from `began_at` to `rated_at`, in the order of both engines' statements. */
 export function readColumns({ beganAt, updatedAt, orders, renewals, currency }: StoredRead) {
   const { pair = null, rate = null, ratedAt = null } = currency ?? {};
   const times = Object.entries(orders).map(([gid, order]) => [gid, [order.beganAt, order.updatedAt]]);

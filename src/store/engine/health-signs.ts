@@ -1,7 +1,7 @@
 import { isLastAttempt } from "../../domain/deliveries/delivery.ts";
 import type { AttemptResult } from "../port/deliveries.ts";
 
-/** A shop's attempts of one transaction that succeeded. Times in epoch milliseconds. */
+/** A shop's successful attempts in one transaction. Times in epoch milliseconds. */
 export interface SuccessSign {
   shopId: number;
   lastAt: number;
@@ -9,12 +9,12 @@ export interface SuccessSign {
   endpointAt: number | null;
 }
 
-/** A shop's failures of one transaction with one cause. */
+/** A shop's failures with the same cause in one transaction. */
 export interface FailureSign {
   shopId: number;
   cause: "endpoint" | "dead";
   since: number;
-  /** Deliveries whose first attempt failed, or that died. */
+  /** Number of deliveries whose first attempt failed (`endpoint`), or that died (`dead`). */
   failures: number;
   lastAt: number;
   host: string | null;
@@ -22,7 +22,7 @@ export interface FailureSign {
 }
 
 /**
- * Reads from recorded attempts which endpoints answer and which fail. Failures before an endpoint's last success are
+ * Finds in recorded attempts which endpoints succeed and which fail. Failures before an endpoint's last success are
  * left out. All signs are sorted by shop and cause, so that transactions lock alerts in the same order.
  * @param waits see `afterAttempt`
  */
@@ -78,8 +78,8 @@ const STARTS_AGAIN =
   "(alerts.cause = 'endpoint' AND NOT alerts.told AND alerts.host <> excluded.host))";
 
 /**
- * SQL that adds a failure (`excluded`) to the alert of its cause. The alert begins again after a success. An alert that
- * nobody was told of also begins again for another endpoint.
+ * SQL that adds a failure (`excluded`) to the alert of its cause. The alert begins again after a success. If nobody was
+ * told of an endpoint's alert, the alert also begins again when another host fails.
  */
 export const ADD_FAILURE = `ON CONFLICT (shop_id, cause) DO UPDATE SET
   since = CASE WHEN ${STARTS_AGAIN} OR excluded.since < alerts.since THEN excluded.since ELSE alerts.since END,

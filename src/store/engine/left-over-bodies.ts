@@ -3,8 +3,8 @@ import type { Refusal } from "../../domain/records/refusal.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
 /**
- * Returns the error for a refused record of a left-over body. The record was checked when the body was accepted, so
- * this is a defect.
+ * Returns the error for a refused record of a left-over body. The record was checked when the body was accepted, so a
+ * refusal is a defect.
  */
 export function refusedLeftOver({ domain }: ShopRef, { field, reason }: Refusal): SdsError {
   return new SdsError(

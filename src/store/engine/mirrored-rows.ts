@@ -6,7 +6,7 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/r
 import type { Plan } from "../../domain/shop.ts";
 import { isoUtc } from "../../lib/time.ts";
 
-/** Columns of the mirror's tables: keys with sort dates, and values that change. */
+/** Columns of the mirror's tables. `key` columns identify a row and never change. `values` columns can change. */
 export const MIRROR_COLUMNS = {
   customers: {
     key: ["created_at", "id"],
@@ -41,7 +41,7 @@ interface WrittenRow {
   values: MirrorValue[];
 }
 
-/** Converts a row to its stored form. Its sort date is part of its key and never changes. */
+/** Converts a row to its stored form. */
 export function writtenRow(row: Row): WrittenRow {
   switch (row.kind) {
     case "customer": {

@@ -1,8 +1,8 @@
 import type { Log } from "../../lib/log.ts";
 
-/** Time between two log lines during an outage. */
+/** Minimum time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure. While the database is silent, calls fail more often than this. */
+/** An outage ends after this time without a failure. During an outage, failures follow each other faster than this. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */
@@ -14,9 +14,9 @@ export interface OutageLog extends Log {
 }
 
 /**
- * Creates the log. During an outage each use of the database fails, every second or more often. So this log writes one
- * line at the beginning, one a minute, and one at the end. The level `debug` has every failure. The log recognizes
- * failures by their field `reason` (failureFields).
+ * Creates the log. During an outage each use of the database fails, every second or more often. So this log writes a
+ * line when the outage begins, at most one line a minute, and a line when it ends. The level `debug` has every failure.
+ * The log recognizes failures by their field `reason` (failureFields).
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createOutageLog(log: Log, clock: () => number): OutageLog {
@@ -43,7 +43,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
   const writer = (level: "warn" | "error"): Log["warn"] => {
     return (message, fields = {}) => {
       const isLost = fields["reason"] === "lost";
-      // During an outage, `busy` only means that all connections wait for the server. So it belongs to the outage.
+      // During an outage, `busy` only means that all connections wait for the server. So `busy` is part of the outage.
       const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
       if (isLost) noteFailure(message.split(";", 1)[0] ?? message, fields["error"]);

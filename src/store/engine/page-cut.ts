@@ -9,15 +9,15 @@ export const PAGE_SORT = {
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** A position before all rows. With it, the query for a later page also reads the first page. */
+/** A position before all rows. With this position, the query for a later page also reads the first page. */
 export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
 /** If no row is larger than this, a full page and its two extra rows stay within MAX_PAGE_BYTES. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**
- * The start of a row's JSON, with the comma before it. It never occurs inside a row: quotes in strings are escaped, and
- * line items begin with another key.
+ * The start of a row's JSON, with the comma before it. This text never occurs inside a row, because quotes in strings
+ * are escaped, and line items begin with another key.
  */
 const ROW_START = ',{"id":"';
 const ID_START = '{"id":"'.length;
@@ -34,10 +34,10 @@ export interface PageQueryRow extends Snapshot {
   joined: number;
 }
 
-/** The result where the shop does not exist. */
+/** The result if the shop does not exist. */
 export const NO_ROWS: PageQueryRow = { rows: null, n: 0, joined: 0, changeCount: 0, lastChange: 0 };
 
-/** The rows that an engine read for a page, the extra rows included. */
+/** The rows that an engine read for a page, including the extra rows (`edgeRowCount`). */
 export interface JoinedRows {
   /** The rows' JSON joined by commas; null without rows. */
   bytes: Uint8Array<ArrayBuffer> | null;
@@ -54,8 +54,8 @@ export function edgeRowCount(after: Position | null): number {
 }
 
 /**
- * Cuts off the extra rows. The cursor's row proves that the cursor is valid; the row after the page proves that more
- * follow.
+ * Cuts off the extra rows. The cursor's row proves that the cursor is valid. The row after the page proves that more
+ * rows follow.
  * @returns undefined if the first row is not the cursor's
  */
 export function cutPage(
@@ -75,7 +75,7 @@ export function cutPage(
   }
   if (count < wanted) return { rows: bytes.subarray(start), end: null, ...snapshot };
   const end = bytes.lastIndexOf(ROW_START);
-  // The first row has no comma before it: lastIndexOf gives -1, so it begins at -1 + 1.
+  // The first row has no comma before it. lastIndexOf then returns -1, and the row begins at -1 + 1.
   const last = bytes.subarray(bytes.lastIndexOf(ROW_START, end - 1) + 1, end);
   return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), ...snapshot };
 }

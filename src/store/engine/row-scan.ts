@@ -3,33 +3,33 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import { type RowFilter, STATUSES } from "../../domain/pages/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES, type Snapshot } from "../port/pages.ts";
 
-/** @returns the earliest span that a reader may have missed. @param at when the reader last read everything */
+/** Returns the number of the first span that a reader may have missed. @param at when the reader last read all rows */
 export function firstSpan(at: number): number {
   return Math.floor(at / SPAN_MS) - 1;
 }
 
-/** Maximum of rows scanned for one page. The scan takes milliseconds, during which SQLite blocks the program. */
+/** Maximum number of rows scanned for one page. The scan takes milliseconds and, on SQLite, blocks the program. */
 export const SCANNED_ROWS = 5_000;
-/** Maximum of changes scanned for one page. Each change needs a look-up of its row. */
+/** Maximum number of changes scanned for one page. Each change needs a look-up of its row. */
 export const SCANNED_CHANGES = 1_000;
 
 /** Which rows an engine reads for a filter: all rows, single rows by id or gid, or rows of a contract or customer. */
 export type ScanPath = "all" | "id" | "orderGid" | "contractId" | "customerId";
 
-/** Chooses the path with the fewest rows. @returns the path, and the value to search */
+/** Chooses the path with the fewest rows. @returns the path, and the value to search for */
 export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   const path = (["id", "orderGid", "contractId", "customerId"] as const).find((name) => filter[name] !== undefined);
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
-/** A row must contain all of the first three wanted texts, and one of the others, which are statuses. */
+/** A row must contain each of the first three wanted texts. The rest are statuses: a row must contain one of them. */
 const REQUIRED_TEXTS = 3;
 const STATUS_TEXTS = Math.max(...Object.values(STATUSES).map((values) => values.length));
 
 /**
- * Returns the texts that the JSON of a matching row contains. Returns the same number of texts for every filter: a
- * missing part of the filter gives an empty text. Each text occurs only in its own field: quotes in strings are
- * escaped, and line items have other fields.
+ * Returns the texts to look for in a row's JSON (`wantedCondition`). The number of texts is the same for every filter:
+ * a missing part of the filter gives an empty text. No text can occur outside its own field, because quotes in strings
+ * are escaped, and line items have other fields.
  */
 export function wantedTexts({ id, orderGid, customerId, contractId, statuses }: RowFilter): (string | null)[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
@@ -38,32 +38,30 @@ export function wantedTexts({ id, orderGid, customerId, contractId, statuses }: 
     field("customerId", customerId),
     field("contractId", contractId),
     ...Array.from({ length: STATUS_TEXTS }, (_, index) =>
-      // No row contains NULL. Every row contains an empty text.
+      // NULL matches no row. An empty text matches every row.
       statuses === undefined ? "" : statuses[index] === undefined ? null : field("status", statuses[index]),
     ),
   ];
 }
 
-/** Numbers of the parameters with the wanted texts, in every scan. */
+/** Numbers of the parameters with the wanted texts. They are the same in every scan. */
 export const WANTED_PARAMETERS = Array.from({ length: REQUIRED_TEXTS + STATUS_TEXTS }, (_, index) => index + 5);
 
-/** Returns SQL of whether a row is wanted. @param contains SQL of whether the row contains the text of a parameter */
+/** Returns the SQL condition of wanted rows. @param contains returns the condition that a row has a parameter's text */
 export function wantedCondition(contains: (parameter: number) => string): string {
   const all = WANTED_PARAMETERS.slice(0, REQUIRED_TEXTS).map(contains);
   const some = WANTED_PARAMETERS.slice(REQUIRED_TEXTS).map(contains);
   return `${all.join(" AND ")} AND (${some.join(" OR ")})`;
 }
 
-/** A scanned row. */
 export interface ScannedRow extends Position {
   /**
-   * null if the scan stopped at this row; more rows may follow. If the row matches, the entry before it is the same row
+   * null if the scan stopped at this row; more rows may follow. If the row matches, the previous entry is the same row
    * with its JSON.
    */
   json: string | null;
 }
 
-/** A page of scanned rows. */
 interface ScannedPage {
   rows: Uint8Array<ArrayBuffer>;
   /** The page's last row; null without rows. */
@@ -88,7 +86,7 @@ export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPag
   return page(null);
 }
 
-/** Makes a page in the order of last changes. @param snapshot of the scan */
+/** Makes a page in the order of last changes. @param snapshot the snapshot that was scanned */
 export function changePageOf(scanned: Iterable<ScannedRow>, limit: number, snapshot: Snapshot): ChangePage {
   const { rows, last, end } = pageOf(scanned, limit);
   return { rows, ...snapshot, reached: (end ?? last)?.at ?? snapshot.changeCount, hasMore: end !== null };

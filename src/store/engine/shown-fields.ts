@@ -5,11 +5,11 @@ import type { PageStore, RowForm, Snapshot } from "../port/pages.ts";
 export type HiddenKeys = (shopId: number) => Awaitable<{ hiddenKeys: string } | undefined>;
 
 /**
- * Removes the values of archived fields from pages. Reads the keys of these fields after the rows: if a field is
- * archived between the two reads, the page is newer than its change count, but never older.
+ * Removes the values of archived fields from pages. The keys of these fields are read after the rows. If a field is
+ * archived in between, the page can be newer than its change count, but never older.
  */
 export function withoutArchivedFields(pages: PageStore, hiddenKeys: HiddenKeys): PageStore {
-  /** Takes the archived fields out of a found value. @param without removes the fields with these keys from a value */
+  /** Removes the archived fields from a found value. @param without removes the fields with `keys` */
   function hide<T extends Snapshot | undefined>(
     shopId: number,
     form: RowForm,

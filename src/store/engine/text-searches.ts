@@ -7,7 +7,7 @@ export interface TextColumns {
   key: string;
   keyType: "text" | "bigint";
   text: string;
-  /** SQL condition on the columns that the index has between the shop and the key. */
+  /** SQL condition on the index columns between the shop and the key. */
   where: string;
 }
 
@@ -20,7 +20,7 @@ export const TEXT_COLUMNS: Record<TextPlace, TextColumns> = {
 
 /**
  * Returns a shop's searches for the people whom a commit redacts.
- * @throws Error if a search is missing, because the commit would leave texts about that person
+ * @throws Error if the search for a person is missing, because the commit would keep texts about the person
  */
 export function searchesOf({ shop, redactedPeople }: CommitKeys, searches: readonly TextSearch[]): TextSearch[] {
   const own = searches.filter((search) => search.shop.id === shop.id);

@@ -46,7 +46,7 @@ function unusable(folder: string, cause: unknown): SdsError {
 /** Error codes for a folder that this process may not open or sync. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS", "EINVAL"];
 
-/** Syncs the names of a folder's files. Skips a folder that this process may not open or sync. */
+/** Syncs a folder, so that its file names are durable. Skips a folder that this process may not open or sync. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined;
   try {

@@ -4,8 +4,8 @@ import { bytesText } from "../../lib/text.ts";
 import { StoreError } from "../port/store-error.ts";
 
 /**
- * A disk with less free space counts as full. SQLite may report a full disk as an I/O error, if its log's index cannot
- * grow.
+ * A disk with less free space is treated as full. If the index of SQLite's log cannot grow, SQLite may report a full
+ * disk as an I/O error.
  */
 const LITTLE_BYTES = 1024 * 1024;
 
@@ -29,7 +29,7 @@ function fullDiskText(folder: string, free: number | undefined): string {
 
 /**
  * Fails if the disk of a folder is almost full. On such a disk a small write can succeed, because it fits into the
- * space of the log. So a successful write does not prove enough space.
+ * space of the log. So a successful write does not prove that there is enough space.
  * @throws StoreError `lost`
  */
 export function checkSpace(folder: string): void {

@@ -3,8 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * Returns a path for a draft. A file is first written as a draft, so its target is whole or missing. The name is
- * random, so the draft of a killed process blocks no other process.
+ * Returns a path for a draft. A file is first written as a draft, so its target is either complete or missing. The name
+ * is random, so the draft of a killed process blocks no other process.
  */
 export function draftPath(target: string, random: (bytes: number) => Uint8Array): string {
   return `${target}.${random(8).toHex()}.partial`;
@@ -17,7 +17,7 @@ export function isDraftName(name: string): boolean {
 
 /**
  * Matches what a draft's name has after the target's name: the suffix of draftPath, and maybe one of SQLite's suffixes.
- * Older versions named a key's draft `.new`, or `.PID.new`.
+ * Also matches drafts of the key by older versions, such as `.PID.new`.
  */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 

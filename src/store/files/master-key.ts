@@ -62,16 +62,16 @@ export async function openMasterKey(
 const LOST = "if it is lost for good, `sds master-key reset` makes new secrets";
 
 /**
- * Reads the master key. While the key is changed, the file has two lines, the newest first.
- * @param expected the fingerprint of the key to return, if the file has it; else the newest one
+ * Reads the master key. While the key is being changed, the file has two lines: first the new key, then the old key.
+ * @param expected the fingerprint of the key to return. If the file does not have this key, returns the first key
  * @returns undefined if the file is missing
  * @throws SdsError `failed` if it is unreadable or not a master key
  */
 export async function readMasterKey(path: string, expected?: string): Promise<MasterKey | undefined> {
   const text = readMasterKeyFile(path);
   if (text === undefined) return undefined;
-  // Without hard links, a killed process can leave an empty file. No new key replaces it, because a used key may have
-  // been lost.
+  // Without hard links, a killed process can leave an empty file. But the file may also have lost a key that is in use,
+  // so no new key replaces it.
   if (text === "")
     throw new SdsError(
       "failed",
@@ -113,8 +113,8 @@ export function newMasterKey(random: (bytes: number) => Uint8Array): Promise<Mas
 }
 
 /**
- * Replaces the file of the master key, whole or not at all. A symbolic link stays.
- * @param keys one, or two while the key is changed
+ * Replaces the file of the master key atomically. If the path is a symbolic link, replaces the file that it points to.
+ * @param keys one, or two while the key is being changed
  */
 export function replaceMasterKeys(
   file: string,
@@ -136,7 +136,7 @@ export function replaceMasterKeys(
   }
 }
 
-/** Writes and syncs a draft, which gets the owner of the file that it replaces, or of the folder. */
+/** Writes and syncs a draft. It gets the owner of the file to replace; without such a file, the owner of the folder. */
 function writeDraft(draft: string, path: string, text: () => string): void {
   const file = openSync(draft, "wx", 0o600);
   try {
@@ -148,7 +148,7 @@ function writeDraft(draft: string, path: string, text: () => string): void {
   }
 }
 
-/** Makes the key file, whole or not at all. If several processes make a key, the first key stays. */
+/** Makes the key file atomically. If several processes make a key, the first key stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {

@@ -14,11 +14,11 @@ export interface Vault {
   /** Identifies the master key without revealing it. */
   fingerprint: string;
   seal(secret: string, purpose: string): Promise<Uint8Array>;
-  /** Like `seal`, for a transaction, which cannot wait. Blocks the event loop. */
+  /** Like `seal`, but synchronous, because a transaction cannot wait. Blocks the event loop. */
   sealNow(secret: string, purpose: string): Uint8Array;
   /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
-  /** Like `open`, for a transaction. Blocks the event loop. */
+  /** Like `open`, but synchronous. Blocks the event loop. */
   openNow(sealed: Uint8Array, purpose: string): string;
   /** Like `open`, but caches the last secret of each purpose: comparing the sealed bytes costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
@@ -60,7 +60,7 @@ export async function openVault(
   return vaultWith(await openMasterKey(path, expected, random), path, random);
 }
 
-/** Makes the vault of a master key. @param path of the key's file, for messages */
+/** Makes the vault of a master key. @param path path of the key's file, for messages */
 export async function vaultWith(
   { bytes, fingerprint }: MasterKey,
   path: string,

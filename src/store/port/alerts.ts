@@ -2,7 +2,7 @@ import type { Alert } from "../../domain/deliveries/alert.ts";
 import type { ConnectionKind } from "../../domain/platform/connection.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
-/** An alert whose beginning or end somebody has to be told. */
+/** An alert whose beginning or end must be reported by notices. */
 export interface DueAlert extends Alert {
   shop: ShopRef;
   isOver: boolean;
@@ -10,7 +10,7 @@ export interface DueAlert extends Alert {
   connection: ConnectionKind | null;
 }
 
-/** Who is told of alerts, in addition to the shop's workflows. */
+/** Who gets notices of alerts, in addition to the shop's workflows. */
 export interface AlertChannels {
   /** Whether the operator wants posts. */
   operator: boolean;
@@ -18,7 +18,7 @@ export interface AlertChannels {
   email: boolean;
 }
 
-/** What a notice says. */
+/** The content of a notice. */
 export interface AlertNotice extends Alert {
   isOver: boolean;
   /** URL of the page that shows the alert. */
@@ -32,7 +32,7 @@ export interface ClaimedNotice {
   /** Number of attempts, this one included. */
   attempts: number;
   createdAt: number;
-  /** null asks to confirm the address. */
+  /** null for the e-mail that asks to confirm the address. */
   notice: AlertNotice | null;
   /** null for a post to the operator. */
   recipient: { address: string; token: string } | null;
@@ -47,20 +47,20 @@ export interface AlertAddress {
   confirmedAt: number | null;
 }
 
-/** The most addresses of a shop. */
+/** Maximum number of addresses of a shop. */
 export const MAX_ADDRESSES = 5;
-/** The most addresses that a shop may add in a day. Removed addresses count too, because each one gets an e-mail. */
+/** Maximum number of addresses added in a day, including addresses removed since, because each one gets an e-mail. */
 export const MAX_ADDED_IN_A_DAY = 10;
-/** How often a shop may add the same address in a day. The address may be a stranger's. */
+/** Maximum number of times that a shop may add the same address in a day. The address may belong to a stranger. */
 export const MAX_SAME_IN_A_DAY = 3;
 
-/** The addresses that get e-mails about alerts. `hash` is the SHA-256 of the token in an address's links. */
+/** The addresses that get e-mails about alerts. `hash` is the SHA-256 of the token in the links of the e-mails. */
 export interface AlertAddressStore {
   addresses(shopId: number): Promise<AlertAddress[]>;
   /**
    * Adds an address, and queues the e-mail that asks to confirm it.
-   * @returns `known` if the shop has the address, `full` if it has MAX_ADDRESSES, `too many` if it has added
-   *   MAX_ADDED_IN_A_DAY or MAX_SAME_IN_A_DAY
+   * @returns `known` if the shop has the address, `full` if it has MAX_ADDRESSES, `too many` if it has
+   *   reached MAX_ADDED_IN_A_DAY or MAX_SAME_IN_A_DAY
    */
   addAddress(shopId: number, address: string, now: number): Promise<"added" | "known" | "full" | "too many">;
   /** Removes an address and its waiting e-mails. @returns the address; undefined for an unknown number */
@@ -70,24 +70,24 @@ export interface AlertAddressStore {
 }
 
 /**
- * What fails in shops, and who is told of it. The transaction that records an attempt or the trouble of a connection
- * also writes the alerts. Times in epoch milliseconds.
+ * Alerts of shops, and their notices. The transaction that records an attempt or the trouble of a connection also
+ * writes the alerts. Times in epoch milliseconds.
  */
 export interface AlertStore extends AlertAddressStore {
-  /** Returns what fails now, the most serious first. */
+  /** Returns the current alerts, the most serious first. */
   list(shopId: number): Promise<Alert[]>;
-  /** Returns the alerts that somebody has to be told of. The beginning of an alert is told at most once a day. */
+  /** Returns the alerts that need notices now. The beginning of an alert is reported at most once a day. */
   due(now: number): Promise<DueAlert[]>;
   /**
    * Queues the notices of an alert and the shop's workflow trigger, in one transaction.
-   * @returns false if another process did it, or the alert has changed
+   * @returns false if another process has queued them, or the alert has changed
    */
   tell(alert: DueAlert, channels: AlertChannels, link: string, now: number): Promise<boolean>;
   /**
-   * Claims the next due notice. Until `nextAttemptAt` no other process sends it.
-   * @param nextAttemptAt returns when the next attempt is made, by the number of attempts so far
+   * Claims the next due notice. No other process sends the notice before its next attempt is due.
+   * @param nextAttemptAt returns when the next attempt is due. Gets the number of attempts before this one
    */
   claimNotice(now: number, nextAttemptAt: (attempts: number) => number): Promise<ClaimedNotice | undefined>;
-  /** Removes a notice that was sent, or given up. */
+  /** Removes a notice that was sent or given up. */
   removeNotice(number: number): Promise<void>;
 }

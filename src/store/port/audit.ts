@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditedAction } from "../../domain/audit.ts";
 
-/** An entry with its number. Numbers follow the order of the entries. */
+/** An entry with its number. Later entries have higher numbers. */
 export interface NumberedEntry extends AuditEntry {
   number: number;
 }
@@ -14,25 +14,25 @@ export interface AuditFilter {
   to?: number | undefined;
 }
 
-/** Where a page of the audit list begins: at the newest entry, or beside an entry. */
+/** Which entries a page has: older or newer than the entry with this number. Default: the newest entries. */
 export type AuditPlace = { olderThan?: number; newerThan?: number };
 
 /** Entries of a page, newest first. */
 export interface AuditPage {
   entries: NumberedEntry[];
-  /** The number of the last scanned entry, if more entries follow; otherwise null. */
+  /** The number of the last scanned entry. null if the page is full, or the scan reached the end of the list. */
   end: number | null;
 }
 
 /** The audit list of each shop: who did what, from where, and when. */
 export interface AuditStore {
-  /** Adds an entry for an act that changes no stored data. `Store.audited` writes the entries of changes. */
+  /** Adds an entry for an action that changes no stored data. `Store.audited` writes the entries of changes. */
   add(shopId: number, entry: AuditEntry): Promise<void>;
-  /** Returns the entries beside a place, newest first. Scans the whole list. */
+  /** Returns up to `limit` entries, newest first. Scans until they are found or the list ends. */
   list(shopId: number, filter: AuditFilter, place: AuditPlace, limit: number): Promise<NumberedEntry[]>;
   /**
-   * Returns the entries beside a place. Scans the list part by part.
-   * @param goesOn whether to scan another part while fewer entries than the limit were found
+   * Returns a page of entries. Scans the list part by part until the page is full.
+   * @param goesOn called after each part; false ends the scan early
    */
   page(
     shopId: number,

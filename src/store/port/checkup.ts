@@ -6,44 +6,44 @@ export interface FaultyShops {
   shops: { domain: string; reason: string | null }[];
 }
 
-/** How many shops have these scopes. */
+/** A set of scopes, and the number of shops that granted exactly these scopes. */
 interface GrantedScopes {
   scopes: string[];
   count: number;
-  /** The domain of one of them. */
+  /** The domain of one of these shops. */
   domain: string;
 }
 
-/** What is wrong with shops. Times in epoch milliseconds. */
+/** Finds faults of shops. Times in epoch milliseconds. */
 export interface ShopCheckup {
   /** When the first shop was added; null without shops. */
   firstShopAt(): Promise<number | null>;
-  /** The domain of a connected shop that the platform accepts. */
+  /** Returns the domain of one shop whose connection the platform accepts; undefined without one. */
   connectedDomain(): Promise<string | undefined>;
   /** Shops whose connection the platform refuses. */
   refused(): Promise<FaultyShops>;
   /** Shops whose access token expired and cannot be renewed. */
   expired(now: number): Promise<FaultyShops>;
   grantedScopes(): Promise<GrantedScopes[]>;
-  /** Accepted shops whose mirror is complete only up to `until` or an earlier time. */
+  /** Accepted shops connected at `until` or earlier, whose mirror is complete only up to `until` or earlier. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
   /** Shops with an unfinished move to or from this database. The reason is `arriving`, `leaving` or `stopped`. */
   moving(): Promise<FaultyShops>;
-  /** Counts endpoints, and returns some of them with the domain of a shop that has it. Failing endpoints come first. */
+  /** Counts endpoints. Returns some of them, failing endpoints first, each with the domain of a shop that uses it. */
   endpoints(): Promise<{ count: number; endpoints: { url: string; domain: string }[] }>;
 }
 
-/** A running `serve` on this machine, as it noted itself. */
+/** A running `serve` on this machine, as the database notes it. */
 export interface NotedServe {
   address: string;
   processId: number | null;
 }
 
-/** A database that was opened read-only: opening it made no file, no upgrade and no lasting lock. */
+/** A database that was opened read-only. Opening it made no file, upgraded nothing and left no lock. */
 export interface Checkup {
-  /** Version of the schema, and whether this program can read all its tables. */
+  /** Version of the schema. `isCurrent` is true if this program can read all tables of this version. */
   schema: { version: number; isCurrent: boolean };
-  /** Fingerprint of the key that sealed the secrets; undefined before the first. */
+  /** Fingerprint of the master key that sealed the secrets; undefined without secrets. */
   sealedWith: string | undefined;
   /** Whether Litestream copies the database. */
   isReplicated: boolean;
@@ -51,7 +51,7 @@ export interface Checkup {
   serves(): Promise<NotedServe[]>;
   /** The server's clock, epoch milliseconds; null for SQLite. */
   clock(): Promise<number | null>;
-  /** Settings of the server that let a power cut lose acknowledged commits. */
+  /** Server settings with which a power cut can lose acknowledged commits. */
   unsafeSettings(): Promise<string[]>;
   shops: ShopCheckup;
   close(): Promise<void>;

@@ -44,7 +44,7 @@ export interface ConnectionWarning {
   since: number;
 }
 
-/** A shop to connect with tokens that an ID token of its staff was exchanged for. */
+/** A shop to connect, and its tokens. They were exchanged for the ID token of a staff member. */
 export interface NewInstallation {
   /** The shop is added if it is new. */
   shop: NewShop;
@@ -59,12 +59,12 @@ export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /**
-   * Connects a shop, or connects it again. After an uninstallation, the former `eventsSince` is kept. If the
-   * mirror may have marked contracts as ended, the shop is listed in `SyncStore.unloaded` again.
+   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is kept. If the mirror may have
+   * marked contracts as ended meanwhile, `SyncStore.unloaded` lists the shop again.
    */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Reserves the exchange of an ID token of a shop for one process, until a time. The shop may be new.
+   * Reserves the exchange of a shop's ID token for one process, until a time. The shop need not exist yet.
    * @returns whether this process may exchange
    */
   beginExchange(domain: string, process: string, now: number, until: number): Promise<boolean>;
@@ -72,34 +72,34 @@ export interface ConnectionStore {
   extendExchange(domain: string, process: string, until: number): Promise<void>;
   /**
    * Stores the shop, its connection and its tokens in one transaction, and ends the exchange.
-   * @returns the shop; undefined if the process no longer has the reservation, which stores nothing
+   * @returns the shop; undefined if the process no longer has the reservation: nothing is stored then
    * @throws SdsError `conflict` while the shop is being removed
    */
   install(process: string, installation: NewInstallation): Promise<Shop | undefined>;
-  /** Ends a failed exchange. */
+  /** Ends the reservation of a failed exchange. */
   endExchange(domain: string, process: string): Promise<void>;
-  /** Ends the exchanges of all processes. Only for a process that has the database for itself. */
+  /** Ends the reservations of all processes. Call this only if no other process uses the database. */
   endAllExchanges(): Promise<void>;
   /**
    * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
-   * token ends soon after its first use.
+   * token expires soon after its first use.
    * @returns whether this process may renew
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
   /**
-   * Stores renewed tokens and ends the renewal, unless other tokens than `before` were stored meanwhile.
-   * Keeps `trouble`: the platform has not accepted the tokens yet.
+   * Stores renewed tokens and ends the renewal. Changes nothing if the stored tokens are no longer `before`. Keeps
+   * `trouble`, because the platform has not accepted the new tokens yet.
    */
   renew(shopId: number, tokens: Tokens, before: Pick<Tokens, "expiresAt">): Promise<void>;
-  /** Ends a failed renewal. */
+  /** Ends the reservation of a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;
   /** Replaces the granted scopes. */
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
-  /** Sets `trouble`. Another trouble than before begins at `now`. @returns whether `trouble` changed */
+  /** Sets `trouble`. If the trouble is new or different, its start time is `now`. @returns whether `trouble` changed */
   setTrouble(shopId: number, trouble: string | null, now: number): Promise<boolean>;
   /**
-   * Stores a warning. If its text is new, the warning begins now. Ignored if the shop is not connected.
-   * @returns whether to log it: the warning is new, or was logged a day ago
+   * Stores a warning. If the text is new or different, the warning begins now. Ignored if the shop is not connected.
+   * @returns whether to log the warning: the text is new or different, or was logged at least a day ago
    */
   warn(shopId: number, kind: WarningKind, text: string, now: number): Promise<boolean>;
   endWarning(shopId: number, kind: WarningKind): Promise<void>;

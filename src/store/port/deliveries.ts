@@ -80,8 +80,8 @@ export interface SendQueue {
 export interface QueueClaim extends SendQueue {
   count: number;
   /**
-   * The most leased deliveries of the queue, in all processes together. The limit holds even while two nodes believe
-   * that they own the shop. An engine for one machine ignores it.
+   * Maximum number of leased deliveries of the queue, in all processes together. The limit holds even while two nodes
+   * work for the shop. An engine for one machine ignores the limit.
    */
   limit?: number;
 }
@@ -126,7 +126,7 @@ export interface DeliveryFilter {
   subjects?: readonly SubjectSearch[];
   /** Only deliveries that are older than the delivery with this id. An unknown id gives the newest deliveries. */
   before?: string;
-  /** Only deliveries that are newer, and the nearest of them. */
+  /** Only the oldest of the deliveries that are newer than the delivery with this id. */
   after?: string;
 }
 
@@ -139,7 +139,7 @@ export interface DeliveryPage {
   newer: string | null;
 }
 
-/** The attempts of a day with one outcome. */
+/** The number of attempts of a day that had the same outcome. */
 export interface DayCount {
   kind: DeliveryKind;
   /** The start of the day in UTC, epoch milliseconds. */
@@ -148,26 +148,25 @@ export interface DayCount {
   attempts: number;
 }
 
-/** Figures of attempts. */
 export interface AttemptFigures {
   attempts: number;
   succeeded: number;
   /** Milliseconds; null without an attempt. */
   medianMs: number | null;
   percentile95Ms: number | null;
-  /** Whether there were more deliveries in this time than the figures cover. */
+  /** Whether the figures leave out some deliveries of this time. */
   isPart: boolean;
 }
 
-/** Figures of the log. They are cheap enough for each view of a page. */
+/** Figures of the log. They are cheap enough to be read at each page view. */
 export interface DeliveryCounts {
   /** Returns the counts of the day of `since` and of later days. Days without attempts have no count. */
   countsByDay(shopId: number, since: number): Promise<DayCount[]>;
-  /** Returns when the last successful and last failed attempts began; null if unknown. Counts are kept for a year. */
+  /** Returns when the last successful and the last failed attempt began; null without one in the last year. */
   lastOutcomes(shopId: number, kind: DeliveryKind): Promise<{ succeededAt: number | null; failedAt: number | null }>;
-  /** Returns figures of the attempts that began at `since` or later, of the newest 1,000 deliveries. */
+  /** Returns figures of the newest 1,000 deliveries, from their attempts that began at `since` or later. */
   recentAttempts(shopId: number, kind: DeliveryKind, since: number): Promise<AttemptFigures>;
-  /** Counts deliveries of both kinds that succeeded at `since` or later, and stops at a limit. */
+  /** Counts deliveries of both kinds that succeeded at `since` or later, at most `limit`. */
   countDelivered(shopId: number, since: number, limit: number): Promise<number>;
 }
 
@@ -178,8 +177,8 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes due now the deliveries that a clock planned while it was ahead: attempts after `latest`, leases that end
-   * after `latest`, and first attempts after `now`. Works in steps: after an interruption the next call continues.
+   * Deliveries that were planned while the clock was ahead become due now. Their attempt or the end of their lease is
+   * after `latest`, or their first attempt after `now`. Works in steps: after an interruption the next call continues.
    * @param latest the latest time that a correct clock can have planned
    * @returns the number of deliveries
    */
@@ -202,7 +201,7 @@ export interface DeliveryQueue {
 export interface DeliveryLog extends DeliveryCounts {
   /** Lists deliveries, newest first. Reads as many pages as it needs. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
-  /** Returns a page of the log. Looks at a limited number of deliveries, so an older page may follow an empty one. */
+  /** Returns a page of the log. Scans a limited number of deliveries, so even an empty page may have an older page. */
   page(shopId: number, filter: DeliveryFilter): Promise<DeliveryPage>;
   /** Returns the deliveries with these ids, newest first. Leaves out unknown ids. */
   pick(shopId: number, ids: readonly string[]): Promise<Delivery[]>;
@@ -214,7 +213,7 @@ export interface DeliveryLog extends DeliveryCounts {
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /**
    * Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`).
-   * @param limit the count of both together stops here
+   * @param limit maximum of both counts together
    */
   countWaiting(shopId: number, limit?: number): Promise<{ pending: number; retrying: number }>;
   /** Counts dead deliveries queued since a time. @param kind default: both kinds */
@@ -224,7 +223,7 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /**
-   * Removes deliveries that succeeded before `before`, and unsent events of earlier days. Also removes the counts of
+   * Removes deliveries that succeeded before `before`, and unsent events of days before it. Also removes the counts of
    * days before `countsBefore`. Works in steps: after an interruption the next call continues.
    */
   prune(before: number, countsBefore: number): Promise<void>;

@@ -12,9 +12,9 @@ export interface Receipt {
   triggeredAt: number;
   /** How long the webhook waits for other webhooks about its subject. Default: 0. */
   waitMs?: number;
-  /** Whether the webhook goes before all items of its queue that are not urgent. */
+  /** Whether the webhook is processed before all items of its queue that are not urgent. */
   isUrgent?: boolean;
-  /** Why the object must be read again; undefined for a webhook of the platform. */
+  /** Why a load or a reconciliation adds the webhook; otherwise undefined. */
   error?: string;
 }
 
@@ -45,7 +45,7 @@ export interface InboxItem {
   error: string | null;
 }
 
-/** The new content of an item that stands for several items. */
+/** The new content of an item that replaces several items. */
 export type MergedItem = Pick<InboxItem, "number" | "topic" | "body" | "triggeredAt">;
 
 /** A due item of a queue. */
@@ -57,7 +57,7 @@ export interface DueItem {
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
 export type InboxStatus = (typeof INBOX_STATUSES)[number];
 
-/** An item as operators list it. */
+/** An item in the list for operators. */
 export interface InboxEntry {
   number: number;
   topic: string;
@@ -71,21 +71,21 @@ export interface InboxEntry {
 
 /** Operations that store webhooks and find due items. */
 export interface InboxQueues {
-  /** Stores new webhooks on the disk. @returns for each receipt whether it is new */
+  /** Stores new webhooks on the disk. @returns for each receipt whether it was stored */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
   /** Returns the queues with due items, sorted by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
-  /** Returns due items of a queue: urgent ones first, then those that have been due longest. */
+  /** Returns due items of a queue: first urgent items, then the items that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes items due now that a clock planned while it was ahead. Works in steps.
+   * Items that were planned while the clock was ahead become due now. Works in steps.
    * @param latest a correct clock cannot have planned a first attempt after `first`, or a further attempt after
    *   `further`
    * @returns the number of items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
   /**
-   * Returns a queue's items about one subject, sorted by number. They need not be due. If there are more than `limit`,
+   * Returns a queue's waiting items about one subject, due or not, sorted by number. If there are more than `limit`,
    * returns the items that are due first.
    */
   waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
@@ -105,7 +105,7 @@ export interface InboxItems {
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries an item by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
-  /** Replaces the content of an item. Removes `others`: the new content stands for these items too. */
+  /** Replaces the content of an item. Removes the items `others`, because the new content replaces them too. */
   merge(shopId: number, item: MergedItem, others: readonly number[]): Promise<void>;
   /** Makes the failed items about a subject wait again. @returns whether the inbox has items about the subject */
   retryAbout(shopId: number, subject: string, now: number): Promise<boolean>;

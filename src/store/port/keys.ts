@@ -27,6 +27,6 @@ export interface KeyStore {
   find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
   /** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys have the fingerprint */
   revoke(shopId: number, idOrFingerprint: string, now: number): Promise<ApiKey & { revokedAt: number }>;
-  /** Notes when keys were last used. If a later time is stored, it stays. @param uses epoch milliseconds by key id */
+  /** Notes when keys were last used. Never replaces a later time. @param uses epoch milliseconds by key id */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }

@@ -8,7 +8,7 @@ export interface TextSearch {
   shop: MirroredShop;
   /** Gids of the people. */
   people: ReadonlySet<string>;
-  /** Ends the search, after the last commit that uses it. Until then the engine may note every commit of the shop. */
+  /** Call this after the last commit that uses the search. Until then the engine may note every commit of the shop. */
   end(): void;
 }
 
@@ -16,11 +16,11 @@ export interface TextSearch {
 export interface StoredRead {
   /** When the last reading of the whole contract began. */
   beganAt: number;
-  /** When the contract changed last, as that reading showed it. null if an earlier version noted the reading. */
+  /** The contract's last change, as the last reading showed it. null if an earlier version noted the reading. */
   updatedAt: number | null;
-  /** The last reading of each order, by order gid. Only the orders that were read last are kept. */
+  /** The last reading of each order, by order gid. Only the orders with the latest readings are kept. */
   orders: Record<string, Pick<StoredRead, "beganAt" | "updatedAt">>;
-  /** See `ContractRead`. Empty if each renewal has the number of its cycle. */
+  /** See `ContractRead`. Empty if the number of each renewal is the number of its cycle. */
   renewals: readonly RenewalRun[];
   /** null for a contract in the shop's currency. */
   currency: ContractCurrency | null;
@@ -42,9 +42,10 @@ export interface MirrorStore {
   searchTexts(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch>;
   /**
    * Applies submissions in order, in one transaction. When the promise resolves, all accepted records are on the disk,
-   * with their deliveries. A refused submission changes nothing; the others are still applied. `planCommit` decides.
+   * with their deliveries. A refused submission changes nothing, and does not affect other submissions. `planCommit`
+   * decides what changes.
    * @param now epoch milliseconds
-   * @param searches for all people whom the submissions redact
+   * @param searches must cover all people whom the submissions redact
    * @throws StoreError; `conflict` also if another node has taken over this node's work for a shop
    * @throws Error for a redacted person without a search
    */
@@ -57,9 +58,9 @@ export interface MirrorStore {
   contractReads(shop: MirroredShop, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** Returns the rate of the shop's newest order with these currencies. @param pair see `ContractCurrency` */
   newestRate(shop: MirroredShop, pair: string): Promise<ExchangeRate | undefined>;
-  /** Lists contracts that were read without a rate, with gids after `after`. Sorted by gid, at most `limit`. */
+  /** Lists contracts that were read without a rate, sorted by gid. Returns at most `limit` with gids after `after`. */
   contractsWithoutRate(shop: MirroredShop, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;
-  /** Returns the gids of the contracts that have an order with this gid in the mirror. */
+  /** Returns the gids of the contracts whose mirrored orders include the order with this gid. */
   contractsOfOrder(shop: MirroredShop, orderGid: string): Promise<string[]>;
   /** Returns the mirrored orders of a contract, by cycle number. The checkout has number 0. */
   ordersOf(shop: MirroredShop, contractGid: string): Promise<Map<number, Order>>;

@@ -6,11 +6,10 @@ export interface NodeDescription {
   host: string | null;
   processId: number | null;
   version: string;
-  /** Where the other nodes reach this one; null if they cannot. */
+  /** URL at which other nodes reach this node; null if they cannot. */
   url: string | null;
 }
 
-/** A node that is alive. */
 export type LiveNode = Pick<NodeStatus, "id" | "url">;
 
 /** A node: a `serve` process. Several nodes may share the database. */
@@ -26,7 +25,7 @@ export interface NodeStatus extends NodeDescription {
 
 /** Partitions whose leases this node changes. */
 export interface LeaseChange {
-  /** Partitions to renew, or to take after another node's lease ended. */
+  /** Partitions to renew, or to take after another node's lease has expired. */
   wanted: readonly number[];
   /** Partitions whose leases are only renewed. If another node has taken the lease, this node does not take it back. */
   held: readonly number[];
@@ -40,7 +39,7 @@ export interface NodeStore {
   describe(node: NodeDescription): void;
   /** Notes that this node is alive. @returns all live nodes, this one included */
   beat(): Promise<LiveNode[]>;
-  /** Changes the leases of this node. @returns the partitions that it now has */
+  /** Changes the leases of this node. @returns the partitions that the node has now */
   lease(change: LeaseChange, leaseMs: number): Promise<number[]>;
   /** Releases all leases, and removes the node. */
   leave(): Promise<void>;

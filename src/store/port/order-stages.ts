@@ -1,4 +1,4 @@
-/** An order that a load has read: JSON without its lines. */
+/** An order that a load has read. Its JSON does not contain its lines. */
 export interface StagedOrder {
   gid: string;
   json: string;
@@ -10,7 +10,7 @@ export interface StagedLine {
   json: string;
 }
 
-/** A whole order, with its lines sorted by number. */
+/** A whole order, with its lines sorted by the number in their gids. */
 interface OrderWithLines {
   order: string;
   lines: string[];
@@ -24,8 +24,8 @@ export interface OrderStageStore {
   /** @returns the number of the new stage; undefined if the shop was removed */
   begin(shopId: number): Promise<number | undefined>;
   /**
-   * Adds orders and lines, in any order. Replaces those that exist.
-   * @returns false if the stage was removed; then nothing is added
+   * Adds orders and lines, or replaces them if they exist. Their sequence does not matter.
+   * @returns false if the stage was removed: nothing is added then
    */
   add(shopId: number, stage: number, orders: readonly StagedOrder[], lines: readonly StagedLine[]): Promise<boolean>;
   /** Makes a stage readable. @returns false if the stage was removed */

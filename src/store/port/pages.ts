@@ -3,9 +3,9 @@ import type { NamedRow, RowFilter } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import type { Awaitable } from "../../lib/waits.ts";
 
-/** Maximum of rows in a page. */
+/** Maximum number of rows in a page. */
 export const MAX_PAGE_ROWS = 250;
-/** Maximum of bytes of a page's rows with their commas. A single row may be larger. */
+/** Maximum size of a page's rows with their commas, in bytes. A single row may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** The forms in which rows are read: as stored, or subscriptions with `customFields` added at the end. */
@@ -17,7 +17,7 @@ export function resourceOf(form: RowForm): Resource {
   return form === "subscriptionsWithFields" ? "subscriptions" : form;
 }
 
-/** Names the state of a shop's rows: two servers with the same change and branch have the same rows. */
+/** Identifies the state of a shop's rows. Two servers with the same change count and branch have the same rows. */
 export interface ChangeState {
   /** The number of the shop's last change. */
   changeCount: number;
@@ -29,7 +29,7 @@ export interface ChangeState {
 export interface Snapshot {
   /** The number of the shop's last change, in the same snapshot as the rows. */
   changeCount: number;
-  /** The branch of that change. Only an engine with standbys returns it. */
+  /** The branch of the shop's last change. Only an engine with standbys returns the branch. */
   branch?: string;
   /** The number of the resource's last change, in the same snapshot; 0 without rows. */
   lastChange: number;
@@ -48,9 +48,9 @@ export interface RowPage extends Rows {
 }
 
 export interface ChangePage extends Rows {
-  /** The page has all changes up to this number: the number of its last row, or a later one. */
+  /** The page covers all changes up to this number. It can be higher than the number of the page's last row. */
   reached: number;
-  /** Whether later changes follow, which the page did not scan. */
+  /** Whether the scan stopped before the last change. */
   hasMore: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface PageRow extends Snapshot {
   json: string;
 }
 
-/** A page ends before `limit` rows if the next row would exceed MAX_PAGE_BYTES. Its first row may have any size. */
+/** A page has fewer than `limit` rows if the next row would exceed MAX_PAGE_BYTES. The first row may have any size. */
 export interface PageStore {
   /**
    * Returns a page of rows, newest first. Rows with the same sort date are sorted by id, descending (docs/api.md,
@@ -88,9 +88,9 @@ export interface PageStore {
   /** Returns the newest row with this id or gid; undefined without such a row. */
   find(shopId: number, form: RowForm, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
-   * Returns the number of a change. A reader who read everything at `at` continues after this change and misses
-   * nothing. The number is the shop's change count at a moment up to a minute earlier, because commits become visible
-   * late. Only a commit that takes longer than SPAN_MS can be missed.
+   * Returns the number of a change. A reader who read all rows at `at` continues after this change and misses nothing.
+   * The number is the shop's change count at a moment up to a minute before `at`, because commits become visible late.
+   * Only a commit that takes longer than SPAN_MS can be missed.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

@@ -2,16 +2,16 @@ import type { UnsentEvent } from "../../domain/deliveries/event-queue.ts";
 import type { SubjectSearch } from "../../domain/deliveries/subject.ts";
 import type { Resource } from "../../domain/resources.ts";
 
-/** What is stored about the past of rows in addition to deliveries. Times in epoch milliseconds. */
+/** What is stored about earlier changes of rows, in addition to deliveries. Times in epoch milliseconds. */
 export interface RowHistoryStore {
   /** Returns the events of these subjects that queued no delivery, from `since` on, oldest first. */
   unsentEvents(shopId: number, subjects: readonly SubjectSearch[], since: number): Promise<TimedUnsentEvent[]>;
   /**
-   * Returns when a row changed last, up to SPAN_MS too early.
-   * @returns undefined without such a row, and if it did not change since `since`
+   * Returns when a row changed last. The time can be up to SPAN_MS too early.
+   * @returns undefined if the row does not exist, or did not change since `since`
    */
   lastChange(shopId: number, resource: Resource, id: string, since: number): Promise<number | undefined>;
-  /** Returns when personal data of a customer was removed last; undefined if none was. @param id internal */
+  /** Returns when personal data of a customer was last removed; undefined if never. @param id the internal id */
   redactedAt(shopId: number, id: string): Promise<number | undefined>;
 }
 

@@ -11,7 +11,7 @@ export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /**
    * Exchanges a sign-in link for a session.
-   * @param entry of the audit list, with the present time. The link determines the shop.
+   * @param entry entry for the audit list of the link's shop. Its time is taken as the present time.
    * @returns false for an unknown, used or expired link
    */
   begin(link: Uint8Array, session: Uint8Array, entry: AuditEntry, expiresAt: number): Promise<boolean>;
@@ -20,7 +20,7 @@ export interface SessionStore {
   /** Extends a session, up to a maximum age. Never shortens it. */
   renew(session: Uint8Array, expiresAt: number, maxAgeMs: number): Promise<void>;
   /**
-   * Stores or extends a session that began with another proof than a sign-in link.
+   * Stores or extends a session that did not begin with a sign-in link.
    * @throws StoreError `conflict` if the shop is being removed
    */
   put(session: Uint8Array, shopId: number, now: number, expiresAt: number): Promise<void>;

@@ -1,10 +1,10 @@
 /**
  * State of the settings page between two requests. It is stored because another node may serve the next request. State
- * of a session is removed with the session. A session is named by the SHA-256 of its token. Times in epoch
+ * of a session is removed with the session. A session is identified by the SHA-256 of its token. Times in epoch
  * milliseconds.
  */
 export interface SettingsPageStore {
-  /** Marks a form as used. @returns false if it already was @throws StoreError `conflict` if the session has ended */
+  /** Marks a form as used. @returns false if it was used already @throws StoreError `conflict` if the session ended */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
    * Stores a text for the next page that a session opens at a path. Encrypts the text with the master key, because it

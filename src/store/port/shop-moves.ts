@@ -2,22 +2,22 @@ import type { AuditEntry } from "../../domain/audit.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { CheckpointOrigin } from "../../domain/pages/checkpoint.ts";
 
-/** The error of a caller that another caller has overtaken. */
+/** Makes the error for a caller if another caller has taken over the move. */
 export const overtaken = () => new SdsError("conflict", "another command moves this shop now: wait until it ends");
 
-/** The error of a command that names another target than the move that has begun. */
+/** Makes the error for a command whose target differs from the target of the move in progress. */
 export const movesElsewhere = (domain: string) =>
   new SdsError(
     "conflict",
     `a move of ${domain} to another database has begun: finish it, or give it up with the same --to and --cancel`,
   );
 
-/** A value of a row on its way to another database. Bytes are hexadecimal digits, secrets are in the clear. */
+/** A value of a row on its way to another database. Bytes are hexadecimal digits. Secrets are not encrypted. */
 export type MovedValue = number | string | boolean | null;
 
 /**
- * A row of a moving shop, with its values in the order of the columns of its table (`copy/moved-tables.ts`). Both
- * databases use the same form: the numbers of the source, and 0 for the number of the shop.
+ * A row of a moving shop. Its values have the order of the columns in `copy/moved-tables.ts`. Both databases use the
+ * same form: the numbers of the source, and 0 as the number of the shop.
  */
 export type MovedRow = readonly MovedValue[];
 
@@ -25,11 +25,11 @@ export type MovedRow = readonly MovedValue[];
 export interface MovedShop {
   /** The number of the shop in this database. */
   id: number;
-  /** What this database adds to the numbers of each table. A table without an entry keeps the numbers. */
+  /** Offset that this database adds to the numbers of each table. A table without an entry has the offset 0. */
   offsets: Readonly<Record<string, number>>;
 }
 
-/** A range of the rows of a moving shop in a table, in the order of the key. `after` and `upTo` are keys. */
+/** A range of a moving shop's rows in a table, in the order of the key. The keys of `after` and `upTo` limit it. */
 export interface MovedRange {
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
@@ -38,7 +38,7 @@ export interface MovedRange {
   deliveries?: readonly number[];
 }
 
-/** The lowest and the highest number of a table of the shop. */
+/** For each numbered table, the lowest and the highest number of the shop's rows. */
 export type NumberSpans = Readonly<Record<string, { low: number; high: number }>>;
 
 /** A shop that is about to leave. */
@@ -56,17 +56,17 @@ export interface ShopMove {
   /** Names the move in both databases. */
   move: string;
   state: "leaving" | "arriving" | "moved";
-  /** Names the other database, for a shop that leaves or has moved away. */
+  /** Names the other database; null for an arriving shop. */
   target: string | null;
 }
 
 /**
- * The steps of a move of a shop to another database. Each step is one transaction, and may be repeated. The target
- * decides: the shop is in the source until `activate` commits, and in the target from then on.
+ * The steps of a move of a shop to another database. Each step is one transaction, and can be repeated safely. The shop
+ * belongs to the source until `activate` commits in the target, and then to the target.
  */
 export interface ShopMoves {
   /**
-   * Begins a move away from this database, or finds a move that has begun.
+   * Begins a move away from this database. If a move to the same target has begun, returns that move.
    * @param move a random id, for a new move
    * @param target names the other database
    * @returns undefined for an unknown shop
@@ -75,25 +75,25 @@ export interface ShopMoves {
   begin(domain: string, move: string, target: string): Promise<Departure | undefined>;
   /**
    * Stops all writes and deliveries of a leaving shop. API keys can still read it.
-   * @param stop a random id of the caller. Only the last caller's id is valid
+   * @param stop a random id of the caller. A later call with another id replaces it
    * @returns false while the platform renews the tokens of the shop: nothing was stopped then
    * @throws SdsError `conflict` if the move was given up
    */
   stop(move: string, stop: string, now: number): Promise<boolean>;
   /** Counts the deliveries of a stopped shop that are being sent. */
   sending(move: string, now: number): Promise<number>;
-  /** Lets a stopped shop go on here, unless another caller has stopped it since. @returns whether the shop goes on */
+  /** Resumes a stopped shop here, unless another caller has stopped it since. @returns whether it resumed the shop */
   goOn(move: string, stop: string): Promise<boolean>;
-  /** Forgets the move of a shop that goes on here, after `goOn`. */
+  /** Forgets the move of a shop that stays here. Ignored while the shop is stopped. */
   forget(move: string): Promise<void>;
-  /** Marks a shop that has moved away for removal. Posts for it get 503 from now on. */
+  /** After a move away, marks the shop for removal. Posts for the shop get 503 from now on. */
   leave(move: string): Promise<void>;
 
-  /** How far a move to this database is; undefined if it has not begun, or was given up. */
+  /** Returns the state of a move to this database; undefined if the move has not begun, or was given up. */
   arrival(move: string): Promise<"arriving" | "arrived" | undefined>;
   /**
-   * Adds an arriving shop, hidden until `activate`. Finds the shop if this move has begun.
-   * @throws SdsError `conflict` if this database has a shop of this domain, or another move of it
+   * Adds an arriving shop, hidden until `activate`. If an earlier call of this move added the shop, returns that shop.
+   * @throws SdsError `conflict` if this database has a shop of this domain, even one that arrives by another move
    */
   arrive(departure: Departure, now: number): Promise<MovedShop>;
   /**
@@ -105,14 +105,14 @@ export interface ShopMoves {
   disarm(move: string, stop: string): Promise<boolean>;
   /**
    * Begins to serve the shop here.
-   * @param entry of the shop's audit list
+   * @param entry entry for the shop's audit list
    * @returns false if another caller was armed since, or the move was given up
    */
   activate(move: string, stop: string, origin: CheckpointOrigin, entry: AuditEntry): Promise<boolean>;
   /** Gives up an arriving shop, and marks it for removal. @returns false if it was activated before */
   refuse(move: string): Promise<boolean>;
   /**
-   * Writes rows of an arriving shop, after removing those with the same keys.
+   * Removes the rows of an arriving shop that have the keys of `removed`, and then adds the rows `added`.
    * @throws SdsError `conflict` if another caller was armed since, or the move was given up
    */
   write(
@@ -124,10 +124,10 @@ export interface ShopMoves {
   ): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
-  /** Finds the move of a shop: one that has not ended, otherwise the one that took the shop away. */
+  /** Finds the unfinished move of a shop. Without such a move, finds the move that took the shop away. */
   find(domain: string): Promise<ShopMove | undefined>;
-  /** Whether a shop of this domain moves right now, or has moved away. */
+  /** Whether a shop of this domain is stopped or hidden for a move, or has moved away. */
   isAway(domain: string): Promise<boolean>;
-  /** Lists where the checkpoints of a shop were issued before it moved here. */
+  /** Lists the databases that issued checkpoints of a shop before the shop moved here. */
   origins(shopId: number): Promise<CheckpointOrigin[]>;
 }

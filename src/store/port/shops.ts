@@ -24,10 +24,10 @@ export interface IntakeSecret {
  * interruption any process may continue with `removeSome`.
  */
 export interface ShopStore {
-  /** @throws SdsError `conflict` for an existing domain, or one in removal */
+  /** @throws SdsError `conflict` if the shop exists or is being removed */
   add(shop: NewShop, now: number): Promise<Shop>;
   list(): Promise<Shop[]>;
-  /** @param domain the shop's, or the one with which it was added */
+  /** @param domain the shop's present domain, or the domain with which the shop was added */
   find(domain: string): Promise<Shop | undefined>;
   byId(id: number): Promise<Shop | undefined>;
   /**
@@ -35,7 +35,7 @@ export interface ShopStore {
    * first. Then come shops with the most dead deliveries and failed items, then shops with the most waiting work.
    */
   neediest(limit: number): Promise<Shop[]>;
-  /** Finds the only shop that has an API key or a delivery with this id, or a key with this fingerprint. */
+  /** Finds the shop of an API key's id or fingerprint, or of a delivery's id; undefined if several shops match. */
   owning(idOrFingerprint: string): Promise<Shop | undefined>;
   /**
    * Gives a shop another domain, and keeps everything else, also the internal ids of its rows.
@@ -48,13 +48,13 @@ export interface ShopStore {
   settings(shopId: number): Promise<ShopSettings>;
   /** Returns the number of mirrored rows of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
-  /** Sets the plan, unless the operator fixed another one. @returns whether it changed */
+  /** Sets the plan, unless the operator has fixed the plan. @returns whether the plan changed */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
-   * Marks a shop for removal, and removes its keys, sessions, sign-in links, endpoint and tokens. Does nothing for a
-   * shop in removal.
+   * Marks a shop for removal, and removes its keys, sessions, sign-in links, endpoint and tokens. Gives up its move.
+   * Does nothing for a shop in removal.
    * @param now epoch milliseconds
-   * @returns the shop; undefined for an unknown one
+   * @returns the shop; undefined for an unknown shop
    */
   beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
   /** Returns the shops in removal, in the order in which they were marked. */
@@ -65,7 +65,7 @@ export interface ShopStore {
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;
-  /** Lists the branches of a shop's changes that have ended. */
+  /** Lists the former branches of a shop's changes. */
   formerBranches(shopId: number): Promise<FormerBranch[]>;
   /** @returns undefined for an unknown shop */
   intakeSecret(domain: string): Promise<IntakeSecret | undefined>;

@@ -14,7 +14,7 @@ export class StoreError extends Error {
   readonly reason: StoreErrorReason;
   readonly isDiskFull: boolean;
 
-  /** @param fullDisk describes the full disk, if that is why it failed */
+  /** @param fullDisk describes the full disk, if a full disk is the cause */
   constructor(reason: StoreErrorReason, cause: unknown, fullDisk?: string) {
     super(fullDisk ?? messageOf(cause), { cause });
     this.reason = reason;

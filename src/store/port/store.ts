@@ -23,13 +23,13 @@ import type { TotalsStore } from "./totals.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export const EPOCH_BYTES = 32;
-/** Row of `meta` with the former epochs in hexadecimal digits, newest first, with commas. */
+/** Row of `meta` with the former epochs: hexadecimal, separated by commas, newest first. */
 export const FORMER_EPOCHS = "former_epochs";
 const MAX_FORMER_EPOCHS = 20;
 
 /**
  * Returns the value of FORMER_EPOCHS.
- * @param lists epochs in hexadecimal, or lists of them with commas, newest first
+ * @param lists hexadecimal epochs, newest first. Each item has one epoch, or several epochs separated by commas
  */
 export function formerEpochsText(...lists: readonly (string | undefined | null)[]): string {
   const epochs = lists.flatMap((list) => list?.split(",") ?? []).filter((epoch) => epoch !== "");
@@ -46,7 +46,7 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
 /** Row of `meta` with the time of the last complete `sds backup`, in epoch milliseconds. */
 export const LAST_BACKUP = "last_backup";
 
-/** An upgrade of the schema when the database was opened. */
+/** An upgrade of the schema that was made when the database was opened. */
 export interface SchemaUpgrade {
   from: number;
   to: number;
@@ -63,7 +63,7 @@ export interface DatabaseFigures {
   lastBackupAt: number | null;
 }
 
-/** The stores whose changes a person makes. */
+/** The stores for changes that people make. These changes get entries in the audit list. */
 export type AuditedStores = Pick<
   Store,
   "alerts" | "connections" | "dataRequests" | "fields" | "keys" | "sessions" | "shops" | "styles" | "webhooks"
@@ -84,8 +84,8 @@ export interface Store {
   deliveries: DeliveryStore;
   pages: PageStore;
   /**
-   * Returns the pages for one request, which may come from a standby.
-   * @param state of the shop at the time of the request: no page shows an earlier one
+   * Returns the pages for one request. A standby may serve them.
+   * @param state the state of the shop at the time of the request. No page shows an earlier state
    */
   pagesFor(state: ChangeState): PageStore;
   connections: ConnectionStore;

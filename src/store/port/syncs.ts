@@ -18,17 +18,17 @@ export interface LoadState {
   progress: LoadProgress;
 }
 
-/** A claim of the load of a shop. It ends at a time, because its process may die. Times in epoch milliseconds. */
+/** A process's claim to load a shop. It expires, because the process may die. Times in epoch milliseconds. */
 interface LoadClaim {
   holder: string;
   now: number;
   until: number;
-  /** A holder whose process no longer lives. Its claim does not count. */
+  /** A holder whose process has ended. Its claim is ignored. */
   deadHolder?: string | undefined;
 }
 
 export interface SyncStore {
-  /** Returns the run that is not complete. */
+  /** Returns the run that is not complete, if there is one. */
   unfinished(shopId: number, kind: SyncKind): Promise<SyncRun | undefined>;
   lastComplete(shopId: number, kind: SyncKind): Promise<CompleteSync | undefined>;
   /** Saves the progress of a run. Parallel runs are harmless, because each saves only what it applied. */
@@ -49,7 +49,7 @@ export interface SyncStore {
   unloaded(): Promise<ConnectedShop[]>;
   /** Claims the load of a shop for one process. @returns false if another process has claimed it */
   claimLoad(shopId: number, claim: LoadClaim): Promise<boolean>;
-  /** Prolongs a claim, and stores how far the load is. @returns false if the claim was lost */
+  /** Extends a claim, and stores how far the load is. @returns false if the claim was lost */
   keepLoad(shopId: number, holder: string, until: number, progress: LoadProgress): Promise<boolean>;
   /** Ends a claim. */
   releaseLoad(shopId: number, holder: string, progress: LoadProgress): Promise<void>;

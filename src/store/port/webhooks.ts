@@ -21,11 +21,11 @@ export interface WebhookStore {
   secretOf(shopId: number, version: number): Promise<string>;
   /** Returns all secrets, newest first. Older secrets still sign older deliveries. */
   secrets(shopId: number): Promise<string[]>;
-  /** Returns when the overlap of the former secret ends; null without an overlap. */
+  /** Returns when the overlap of the previous secret ends; null without an overlap. */
   overlapEndsAt(shopId: number): Promise<number | null>;
   /**
    * Makes and returns a new secret, for deliveries queued from now on. Ends an earlier overlap.
-   * @param overlapMs how long the former secret signs `webhook-signature` too
+   * @param overlapMs how long the previous secret also signs `webhook-signature`
    * @throws SdsError `not_found` for a removed shop
    */
   rotateSecret(shopId: number, now: number, overlapMs?: number): Promise<string>;

@@ -6,7 +6,8 @@ import { CopyButton, Empty, Link } from "../components.tsx";
 import { LOG_OF } from "./log.tsx";
 
 /**
- * Shows a webhook as a curl command. The command has its own page, because its signatures get the time of the request.
+ * Shows a webhook as a curl command. The command has a page of its own, because its signature is made for the current
+ * time and soon expires.
  */
 export const showCommand: Handler = async ({ shop, id }, { store, now }) => {
   const made = await curlCommand(store, shop, id, now());

@@ -18,7 +18,7 @@ import { aboutText, failureOf, nextText, ResendForm, StatusBadge } from "./log-t
 
 /** How many attempts the page shows. A delivery can have any number, because each resend adds attempts. */
 const SHOWN_ATTEMPTS = 20;
-/** The most other deliveries of a subject that are counted. */
+/** Maximum number of related deliveries to count. */
 const COUNTED = 99;
 
 export const showDelivery: Handler = async ({ shop, id }, { store, now }) => {
@@ -96,7 +96,7 @@ function DeliveryLive({ delivery, now }: { delivery: DeliveryDetails; now: numbe
   );
 }
 
-/** Links to the rows that a delivery is about. The ids of a test event are samples. */
+/** Links to the rows that a delivery is about. A test event gets no links, because its ids are samples. */
 function dataLinks({ subject: { order, contract, customer }, test }: DeliveryDetails): ComponentChildren[] {
   const named: [resource: Resource, name: string, id: string | null][] = [
     ["orders", "Order", order],
@@ -182,7 +182,7 @@ function failureText(delivery: DeliveryDetails): string {
   return `${what}${last?.statusCode === null ? "," : ""} ${TIMES[count] ?? `${count} times`}.`;
 }
 
-/** What to change after a failure. Shopify's own words say why it refused a workflow start. */
+/** Says what to change after a failure. If Shopify refused a workflow start, the page shows Shopify's reason too. */
 function todoOf({ kind, lastStatusCode: statusCode, error }: DeliveryDetails): string {
   const todo = kind === "webhook" ? explainFailure({ statusCode, error })?.todo : explainError(error ?? "").todo;
   return todo || "Correct what Shopify names here.";
@@ -249,7 +249,7 @@ function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signa
   );
 }
 
-/** Counts the other deliveries of the same contract, or of the same customer, up to COUNTED. */
+/** Counts up to COUNTED other deliveries of the contract, or of the customer if the delivery names no contract. */
 async function countRelated(
   deliveries: DeliveryLog,
   shopId: number,

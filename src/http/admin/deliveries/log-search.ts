@@ -20,11 +20,11 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 
 /** A search of the delivery log, from the parameters of an address. */
 export interface LogSearch extends Search<Field> {
-  /** The filter of the accepted fields. */
+  /** The filter from the fields with valid values. */
   filter: Omit<DeliveryFilter, "limit">;
   /** Where the page begins or ends. For the newest page, neither field is set. */
   place: Pick<DeliveryFilter, "before" | "after">;
-  /** The deliveries on screen, newest first. Empty unless the script asks for their current state. */
+  /** Ids of the deliveries on screen, newest first. Empty unless the script asks for the current state of the rows. */
   onScreen: string[];
 }
 
@@ -67,7 +67,7 @@ function topicsOf(kind: DeliveryKind): (readonly [value: string, name: string])[
     : TRIGGER_HANDLES.map((handle) => [handle, TRIGGERS[handle].name]);
 }
 
-/** The fields before and after the two days. */
+/** Returns the search fields before and after the two date fields. */
 export function searchFields(kind: DeliveryKind): Record<"fields" | "lastFields", SearchField[]> {
   return {
     fields: [

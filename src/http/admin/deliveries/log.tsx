@@ -14,15 +14,15 @@ import { LogTable } from "./log-table.tsx";
 import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
 const PAGE_ROWS = 20;
-/** How long a page searches on while it has too few deliveries. */
+/** A page with too few deliveries continues its search for at most this time. */
 const SEARCH_MS = 50;
-/** The most newer deliveries that are counted. */
+/** Maximum number of newer deliveries to count. */
 const COUNTED = 99;
 
 export const LOG_OF: Record<DeliveryKind, AdminTab> = { webhook: "/deliveries", trigger: "/deliveries/workflows" };
 const NAMES: Record<DeliveryKind, string> = { webhook: "Deliveries", trigger: "Workflow starts" };
 
-/** Makes the handler of one of two logs: webhooks, or started workflows. Both are stored as deliveries. */
+/** Makes the handler of the log of webhooks, or of started workflows. Both kinds are stored as deliveries. */
 export function showLog(kind: DeliveryKind): Handler {
   const tab = LOG_OF[kind];
   return async ({ shop, query }, { store, now, steadyTime, keepDeliveredMs }) => {
@@ -69,9 +69,9 @@ export function showLog(kind: DeliveryKind): Handler {
 
 /** The deliveries that are shown, and how many came since. */
 interface ShownLog extends DeliveryPage {
-  /** Whether newer deliveries may come to this page. */
+  /** Whether this is the newest page, on which new deliveries appear. */
   isNewest: boolean;
-  /** How many matching deliveries came after the newest one shown, counted up to COUNTED. */
+  /** Number of matching deliveries that are newer than all rows on screen, at most COUNTED. */
   added: number;
 }
 
@@ -94,7 +94,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
     return { deliveries: rows, older: null, newer: null, isNewest, added: newer?.deliveries.length ?? 0 };
   }
   const page = await searchPage(source, shopId, { ...filter, ...place, limit: PAGE_ROWS });
-  // Going back to newer pages ends on the first page of the log.
+  // If no newer page follows, return the first page of the log instead.
   if (place.after !== undefined && page.newer === null) return readLog(source, shopId, { ...search, place: {} });
   return { ...page, isNewest, added: 0 };
 }
@@ -129,7 +129,7 @@ function LogLive({ kind, search, shown: { deliveries, isNewest, added, older }, 
   const rows = deliveries.map(({ id }) => id).join(",");
   const query = queryOf(search, { ...search.place, rows });
   const news = added === 0 ? "" : `${added}${added === COUNTED ? " or more" : ""} new`;
-  // A search that found nothing is not repeated every two seconds: it may look through the whole log.
+  // If a search found nothing, the script does not repeat it: each search may read the whole log.
   const canChange = deliveries.length === 0 ? !isNarrowed(search) : deliveries.some(isUnderWay) || isNewest;
   return (
     <Live poll={canChange} announce={news} {...(deliveries.length > 0 && { query })}>
@@ -194,7 +194,7 @@ export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store,
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 
-  /** The form can have any text. A long text would make an address that browsers refuse, so it must be a search. */
+  /** Keeps only a valid search. The form can send any text, and browsers refuse an address with a very long text. */
   async function ownQuery(text: string): Promise<string> {
     const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
     return Object.keys(search.refusals).length > 0 ? "" : queryOf(search, search.place);

@@ -10,7 +10,7 @@ import { Filters, Pager, queryOf, readDays, readTyped, type Search, type SearchF
 
 const TAB = "/audit";
 const ROWS = 50;
-/** How long a page searches on while it has too few entries. */
+/** A page with too few entries continues its search for at most this time. */
 const SEARCH_MS = 50;
 const NO_ENTRIES: AuditPage = { entries: [], end: null };
 const FIELDS = ["who", "what", "from", "to"] as const;
@@ -54,7 +54,7 @@ export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTi
   return { title: "Audit", tab: TAB, status: Object.keys(refusals).length > 0 ? 422 : 200, content };
 };
 
-/** Returns the numbers beside which the next pages begin; undefined without a page. */
+/** Returns the entry numbers beside which the newer and the older page begin; undefined if there is no such page. */
 function neighboursOf(
   { entries: found, end }: AuditPage,
   entries: readonly NumberedEntry[],

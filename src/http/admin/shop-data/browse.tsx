@@ -12,23 +12,23 @@ import { RESOURCE_NAMES, type ResourceRows, RowTable } from "./row-table.tsx";
 
 const TAB = "/data/browse";
 const PAGE_ROWS = 20;
-/** How many pages back the links to newer pages lead. Then comes the newest page. */
+/** Maximum number of cursors in an address. Without a cursor for a newer page, "Newer" leads to the newest page. */
 const KEPT_CURSORS = 20;
 
-/** What the address says. */
+/** The parameters of the address. */
 interface Browse {
   shop: Shop;
   resource: Resource;
-  /** The typed name of a row; empty without one. */
+  /** The typed name of a row; empty if nothing was typed. */
   typed: string;
   filter: RowFilter | undefined;
-  /** The cursors of the pages from the newest one to this one. */
+  /** The cursors of the newer pages and of this page, newest first. */
   cursors: string[];
 }
 
 /**
- * Shows rows of a resource, or leads to the one that was looked for. The store pages only towards older rows, so the
- * address has the cursors of the newer pages too.
+ * Shows rows of a resource, or redirects to the row that was looked for. The store can page only towards older rows, so
+ * the address has the cursors of the newer pages too.
  */
 export const showRows: Handler = async (request, { store: { pages } }) => {
   const browse = readBrowse(request);

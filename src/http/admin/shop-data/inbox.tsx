@@ -11,7 +11,7 @@ import { Age, Empty, Form, Link, Live, OnceField, Time } from "../components.tsx
 import { type Sample, SampleFigure } from "../samples.tsx";
 
 const TAB = "/data/inbox";
-/** How many items of each status the page shows. */
+/** Maximum number of items of each status on the page. */
 const SHOWN = 50;
 
 export const showInbox: Handler = async ({ shop }, { store: { inbox, shops }, now }) => {
@@ -45,7 +45,7 @@ export const showInbox: Handler = async ({ shop }, { store: { inbox, shops }, no
   return { title: "Data", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
 };
 
-/** Shown to a shop without subscriptions. */
+/** Shown to a shop that has no subscriptions and no failed items. */
 const SAMPLE_ITEM: Sample = {
   caption: "This is how a failed item looks. You can try it again with a button.",
   content: (

@@ -32,7 +32,7 @@ export const showRequests: Handler = async ({ shop }, { store, now }) => {
   return { title: "Data", tab: TAB, content };
 };
 
-/** Shown to a shop without customers. */
+/** Shown to a shop that has no customers and no open requests. */
 const SAMPLE_REQUEST: Sample = {
   caption: "This is how a request looks. A button exports the data.",
   content: (

@@ -69,7 +69,7 @@ interface RowTableProps<R extends Resource> {
   resource: R;
   rows: readonly ResourceRows[R][];
   shop: Shop;
-  /** Shows only the first columns, for a table in half of the page. */
+  /** Shows only the first columns, for a table with half of the page's width. */
   isBrief?: boolean;
 }
 

@@ -24,16 +24,16 @@ import {
 } from "./row-table.tsx";
 
 const BROWSE = "/data/browse";
-/** How many linked rows the page of a customer or a subscription shows. */
+/** Maximum number of linked rows of a resource on the page of a customer or a subscription. */
 const LINKED_ROWS = 5;
-/** How many line items the page names. */
+/** Maximum number of line items that the page names. */
 const NAMED_LINES = 5;
 
 /** A row as the API gives it. */
 interface ShownRow<R extends Resource> {
   row: ResourceRows[R];
   shop: Shop;
-  /** Whether personal data of the customer was removed; false for other rows. */
+  /** Whether the customer's personal data was removed; false for rows of other resources. */
   isRedacted: boolean;
 }
 
@@ -71,7 +71,7 @@ export const showRow: Handler = async (request, { store, now }) => {
 interface RowFacts {
   title: string;
   facts: Fact[];
-  /** Finds the linked rows; undefined without any. */
+  /** Finds the linked rows; undefined if the resource has no linked rows. */
   filter?: RowFilter;
 }
 
@@ -202,7 +202,7 @@ function RowJson({ id, resource, json, withFields }: RowJsonProps) {
   );
 }
 
-/** The newest orders of a subscription; the newest subscriptions and orders of a customer. */
+/** Shows the newest orders of a subscription, or the newest subscriptions and orders of a customer. */
 async function linkedRows(pages: PageStore, shop: Shop, filter: RowFilter | undefined): Promise<ComponentChildren> {
   if (filter === undefined) return null;
   const resources = (filter.contractId === undefined ? ["subscriptions", "orders"] : ["orders"]) as Resource[];

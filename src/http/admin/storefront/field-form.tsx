@@ -80,7 +80,7 @@ interface DefinitionProps {
   field?: Pick<FieldDefinition, "hasValues">;
 }
 
-/** The inputs of a definition without its key. */
+/** The inputs of a definition, except the key. */
 export function DefinitionInputs({ typed, field }: DefinitionProps) {
   const personal = typed?.personal ?? "";
   return (

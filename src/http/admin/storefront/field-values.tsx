@@ -11,7 +11,7 @@ import { reasonOf } from "../form.ts";
 import { RowStatusBadge } from "../shop-data/row-table.tsx";
 import { FIELDS, TRAIL } from "./field-form.tsx";
 
-/** What was typed for one field, and why it is refused. */
+/** The text that was typed for one field, and the reason if the text is refused. */
 interface TypedValue {
   text: string;
   error?: string;
@@ -137,7 +137,7 @@ function shownText(value: FieldValue | null): string {
   return value === null ? "" : String(value).replaceAll(/\r\n?/g, "\n");
 }
 
-/** Returns a digest. The form has it instead of the whole text, to tell whether the text was changed. */
+/** Returns a digest. A form has the digest of each shown text, so that the server notices a changed text. */
 function digest(text: string): string {
   return Bun.hash(text).toString(36);
 }
@@ -177,7 +177,7 @@ interface TypedInputProps {
 function Input({ definition: { type, options }, attributes, shown: { text, error } }: TypedInputProps) {
   switch (type) {
     case "text":
-      // A browser drops a line end at the start of a textarea, so one is added.
+      // Browsers drop a newline at the start of a textarea, so this adds one.
       return <textarea {...attributes} rows={2}>{`\n${text}`}</textarea>;
     case "number":
       return <input {...attributes} type="text" inputMode="decimal" autocomplete="off" value={text} />;

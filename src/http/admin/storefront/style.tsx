@@ -83,7 +83,7 @@ async function stylePage(
             autocomplete="off"
             {...fieldAttributes(refused?.error, "source-error", "source-help")}
           >
-            {/* A browser drops a line end at the start of a textarea, so one is added. */}
+            {/* Browsers drop a newline at the start of a textarea, so this adds one. */}
             {`\n${refused?.source ?? stored?.source ?? ""}`}
           </textarea>
           <FieldError id="source-error" error={refused?.error} />
@@ -118,7 +118,7 @@ async function stylePage(
 const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
 
 /**
- * Makes the document of the frame. It links styles as `data:` URLs, because CSS in a style element could end the
+ * Makes the document of the frame. The styles are linked as `data:` URLs, because CSS in a style element could end the
  * element.
  */
 async function preview(source: string) {

@@ -15,7 +15,7 @@ import { findTestEvent, TestResult } from "./test-result.tsx";
 /** The tab of the endpoint, and the paths below it. */
 const TAB = "/webhooks";
 
-/** What a refused form had, and why it was refused. */
+/** The typed URL of a refused form, and the reason of the refusal. */
 interface RefusedUrl {
   url?: string;
   error?: string;
@@ -58,14 +58,14 @@ export const clearWebhooks: Handler = async (request, { store, now }) => {
   return { to: TAB, notices: [{ text: "Webhooks are off." }] };
 };
 
-/** Queues a test event. The page shows its verdict when the endpoint has answered. */
+/** Queues a test event. The page shows the verdict when the endpoint has answered. */
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {
     const { shop, actor, form } = request;
     await queueTestEvent(store, { shop, actor, topic: form.get("topic") ?? "" }, now());
     wake();
-    // On a phone, the result is below the fold.
+    // Jumps to the result, because it is below the fold on a phone.
     return { to: `${TAB}#test` };
   } catch (thrown) {
     return endpointPage(request, dependencies, { testError: reasonOf(thrown, "invalid", "failed") });

@@ -16,7 +16,7 @@ const USUAL_OVERLAP = "24h";
 
 export const showSecretTab: Handler = (request, dependencies) => secretPage(request, dependencies);
 
-/** Shows the secret itself. It is a form, so that no address opens the secret. */
+/** Shows the secret itself. Only a posted form leads here, so that no address opens the secret. */
 export const showSecret: Handler = async (request, dependencies) =>
   secretPage(request, dependencies, await actions.showSecret(dependencies.store, request, dependencies.now()));
 

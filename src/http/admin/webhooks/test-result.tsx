@@ -9,14 +9,14 @@ import { nextText, SHAPES } from "../deliveries/log-table.tsx";
 /** The newest test event of a shop. */
 export interface TestEvent {
   delivery: DeliveryDetails;
-  /** Whether the shop's current secret signs it, and not a former one. */
+  /** Whether the shop's current secret signs the test event. */
   hasCurrentSecret: boolean;
   /** Whether its last attempt went to the shop's current URL. */
   hasCurrentUrl: boolean;
   now: number;
 }
 
-/** Finds the newest test event. @param url of the endpoint @returns undefined without one */
+/** Finds the newest test event. @param url the endpoint's URL @returns undefined if there is no test event */
 export async function findTestEvent(
   { deliveries, webhooks }: Pick<Store, "deliveries" | "webhooks">,
   shopId: number,

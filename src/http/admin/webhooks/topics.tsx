@@ -15,7 +15,7 @@ import { reasonOf } from "../form.ts";
 
 const TAB = "/webhooks/topics";
 
-/** The choice of topics that a form had, and why it was refused. */
+/** The topics that were chosen in a refused form, and the reason of the refusal. */
 interface RefusedTopics {
   topics: readonly string[];
   error: string;

@@ -24,7 +24,7 @@ export const INSTALLATION = operation<NoVariables, Installation>(`query Installa
       nodes { name status lineItems { plan { pricingDetails { ... on AppRecurringPricing { planHandle } } } } } } }
   shop { myshopifyDomain currencyCode } }`);
 
-/** Reads one object of each level of protected customer data. The platform refuses levels without approval. */
+/** Reads one object of each level of protected customer data. The platform refuses a level that it has not approved. */
 export const PROTECTED_DATA = operation<NoVariables, object>(`query ProtectedData {
   customers(first: 1) { nodes { id firstName defaultEmailAddress { emailAddress } } }
   orders(first: 1) { nodes { id } } }`);

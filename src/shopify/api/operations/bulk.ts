@@ -45,7 +45,7 @@ export const CANCEL_BULK_OPERATION = operation<
   { bulkOperationCancel: { bulkOperation: { status: string } | null } }
 >("mutation CancelBulkOperation($id: ID!) { bulkOperationCancel(id: $id) { bulkOperation { status } } }");
 
-/** Returns the query of a bulk operation for all customers. @param name a GraphQL name that no other run uses */
+/** Returns the bulk query for all customers. @param name a GraphQL name that no other run uses */
 export function customersBulkQuery(name: string): string {
   return oneLine(`query ${name} { customers { edges { node { ${CUSTOMER_FIELDS} } } } }`);
 }

@@ -57,7 +57,7 @@ export const CHANGED_CONTRACTS = listOperation<ChangedNode & Pick<ContractNode, 
   "id updatedAt revisionId",
 );
 
-/** Lists contracts in an order that does not change. */
+/** Lists contracts, sorted by creation time. Changes do not move a contract in this list. */
 export const ALL_CONTRACTS = listOperation<ContractWithAttempts>(
   "AllContracts",
   "subscriptionContracts",
@@ -77,7 +77,7 @@ interface CreationTimes {
   subscriptionContracts: { nodes: { createdAt: string }[] };
 }
 
-/** Reads when the newest contract was made. It shows how far a load is, which reads in the order of creation. */
+/** Reads when the newest contract was made. A load reads by creation time, so this time shows its progress. */
 export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
   `query NewestContract {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
@@ -96,12 +96,12 @@ export const CONTRACT_LINES = operation<
     subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );
 
-/** The most ids that the platform takes in one query. */
+/** Maximum number of ids that the platform takes in one query. */
 export const MAX_NODES_PER_QUERY = 250;
 
 type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
 
-/** Reads contracts and orders in the order of their gids. An object that the platform does not show is null. */
+/** Reads contracts and orders, and keeps the sequence of `ids`. An object that the platform does not show is null. */
 export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }>(
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {

@@ -15,7 +15,7 @@ export const CUSTOMER_FIELDS = `id firstName lastName updatedAt
 /** Lists customers, sorted by the time of their last change. */
 export const CUSTOMERS = listOperation<CustomerNode>("Customers", "customers", "UPDATED_AT", CUSTOMER_FIELDS);
 
-/** Lists customers in an order that does not change. */
+/** Lists customers, sorted by id. Changes do not move a customer in this list. */
 export const ALL_CUSTOMERS = listOperation<CustomerNode>("AllCustomers", "customers", "ID", CUSTOMER_FIELDS);
 
 export const CUSTOMER_BY_ID = operation<{ id: string }, { customer: CustomerNode | null }>(

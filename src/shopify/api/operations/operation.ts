@@ -4,7 +4,7 @@ import type { NodePage } from "../paging.ts";
 export interface Operation<Variables, Data> {
   name: string;
   text: string;
-  /** The number of nodes that a query asks for. The cost depends on it. */
+  /** Number of nodes that a query asks for. It decides the cost. */
   sizeOf(variables: Variables): number;
   /** Whether the query can ask for fewer objects. If a part fails, a smaller query is sent instead of a retry. */
   isDivisible(variables: Variables): boolean;
@@ -52,7 +52,7 @@ export interface ListOperation<Node> extends Operation<PageVariables, ListData<N
   filterFrom(node: Node): string | undefined;
 }
 
-/** The most nodes that the platform gives on a page. */
+/** Maximum number of nodes on a page of the platform. */
 export const MAX_PAGE_SIZE = 250;
 
 const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedAt?: string }) => string | undefined> = {
@@ -61,7 +61,7 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
   ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
 };
 
-/** Makes a list query. @param contractField the field with the contract, if the nodes have no gids */
+/** Makes a list query. @param contractField the field with the contract, if the nodes have no gid of their own */
 export function listOperation<Node extends object>(
   name: string,
   field: string,
