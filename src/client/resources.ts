@@ -34,15 +34,15 @@ export interface Subscription {
   /** Always null for `CANCELLED` and `EXPIRED`. */
   nextBillingDate: string | null;
   /**
-   * Renewals billed so far: the source's own figure, or else the number of `PAID` and `RECOVERED` renewals in the
-   * mirror.
+   * Renewals billed so far, as the source counts them. If the source does not count them, the number of `PAID` and
+   * `RECOVERED` renewals in the mirror.
    */
   cyclesCompleted: number;
   /** Sort field. Never changes. */
   startedAt: string;
   /**
-   * The source's date, or else the time at which the mirror saw the cancellation. Null if the contract was cancelled
-   * before the mirror first saw it.
+   * Date of the cancellation, from the source. If the source gives none, the time when the mirror saw the cancellation.
+   * Null if the contract was cancelled before the mirror first saw it.
    */
   cancelledAt: string | null;
 }
@@ -53,7 +53,7 @@ export interface Customer {
   id: string;
   /** Gid of the customer. */
   shopifyId: string;
-  /** Null also if the app has no access to it, and after a redaction. */
+  /** Also null if the app may not read it, and after a redaction. */
   email: string | null;
   /** Null in the same cases as `email`. */
   firstName: string | null;

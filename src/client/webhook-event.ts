@@ -65,15 +65,15 @@ export interface WebhookData {
     attempt_count: number;
     /** Why the attempt was declined. */
     reason: string | null;
-    /** When the next attempt is. */
+    /** Time of the next attempt. Null if none is planned. */
     next_retry_at: string | null;
-    /** True: no attempt follows. */
+    /** `true` if no further attempt follows. */
     retries_exhausted: boolean;
   };
   "order.recovered": WebhookData["order.charged"];
   /** Also has the reward's own fields, as they were recorded. */
   "loyalty.reward_earned": {
-    /** Look at it first: each source has fields of its own. */
+    /** Tells which further fields the event has: each source has its own. */
     source: "loyalty" | "streak" | "referral";
     /** Internal id of the customer: `id` of a customer in the API. */
     customer_id: string;

@@ -74,14 +74,14 @@ export const Subscription = Type.Object(
     lines,
     nextBillingDate: orNull(dateField("Always null for `CANCELLED` and `EXPIRED`.")),
     cyclesCompleted: countField(
-      "Renewals billed so far: the source's own figure, or else the number of `PAID` and `RECOVERED` renewals in the " +
-        "mirror.",
+      "Renewals billed so far, as the source counts them. If the source does not count them, the number of `PAID` and " +
+        "`RECOVERED` renewals in the mirror.",
     ),
     startedAt: dateField("Sort field. Never changes."),
     cancelledAt: orNull(
       dateField(
-        "The source's date, or else the time at which the mirror saw the cancellation. Null if the contract was " +
-          "cancelled before the mirror first saw it.",
+        "Date of the cancellation, from the source. If the source gives none, the time when the mirror saw the " +
+          "cancellation. Null if the contract was cancelled before the mirror first saw it.",
       ),
     ),
   },
@@ -94,7 +94,7 @@ export const Customer = Type.Object(
   {
     id: idField("cus_", "Internal id. Never changes."),
     shopifyId: gidField("Customer", "Gid of the customer."),
-    email: orNull(Type.String({ description: "Null also if the app has no access to it, and after a redaction." })),
+    email: orNull(Type.String({ description: "Also null if the app may not read it, and after a redaction." })),
     firstName: orNull(Type.String({ description: "Null in the same cases as `email`." })),
     lastName: orNull(Type.String({ description: "Null in the same cases as `email`." })),
     marketingConsent: Type.Boolean({ description: "Whether marketing e-mail is allowed." }),

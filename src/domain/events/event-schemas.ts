@@ -48,12 +48,12 @@ export const EVENT_DATA = {
   "order.failed": data({
     ...payment,
     reason: orNull(Type.String({ description: "Why the attempt was declined." })),
-    next_retry_at: orNull(dateField("When the next attempt is.")),
-    retries_exhausted: Type.Boolean({ description: "True: no attempt follows." }),
+    next_retry_at: orNull(dateField("Time of the next attempt. Null if none is planned.")),
+    retries_exhausted: Type.Boolean({ description: "`true` if no further attempt follows." }),
   }),
   "order.recovered": data(payment),
   "loyalty.reward_earned": Type.Object(
-    { source: oneOf(REWARD_SOURCES, "Look at it first: each source has fields of its own."), customer_id },
+    { source: oneOf(REWARD_SOURCES, "Tells which further fields the event has: each source has its own."), customer_id },
     { additionalProperties: Type.Unknown(), description: "Also has the reward's own fields, as they were recorded." },
   ),
   "cancel_flow.completed": data({
