@@ -19,10 +19,10 @@ export interface ServerAddress {
 }
 
 const DEFAULT_PORT = 5432;
-/** libpq's address parameters that sds knows. */
+/** Parameters of a libpq address that sds accepts. */
 const PARAMETERS = ["sslmode", "sslrootcert", "host"];
 const EXAMPLE = "postgres://sds@db.example.com/sds";
-/** libpq's value of `sslrootcert` for the default certificate authorities. */
+/** libpq's value of `sslrootcert` that means the default certificate authorities. */
 const USUAL_AUTHORITIES = "system";
 
 /**
@@ -62,8 +62,8 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
 }
 
 /**
- * Makes a reader of the login, for new connections: the password may change while the program runs. Without a usable
- * file the last login stays.
+ * Returns a function that reads the login for each new connection, because the password may change while the program
+ * runs. If the file cannot be used, the function returns the last login.
  * @param file the file with the address; null if the address is not in a file
  */
 export function loginReader(
@@ -83,8 +83,8 @@ export function loginReader(
 }
 
 /**
- * Parses the parameters. Error messages do not repeat their names: if a password contains a `?`, the rest of it looks
- * like a parameter.
+ * Parses the parameters. Error messages do not repeat the names of parameters. If a password contains a `?`, the rest
+ * of the password looks like a parameter.
  */
 function parametersOf(url: URL): Map<string, string> {
   const parameters = new Map(url.searchParams);
@@ -101,7 +101,7 @@ function hostOf(url: URL): string {
   return host;
 }
 
-/** Names a database in messages, without user and password. */
+/** Returns a database's name for messages. The name contains neither user nor password. */
 export function nameOf({ host, port, socketPath, database }: ServerAddress): string {
   return socketPath === null
     ? `postgres://${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`
@@ -117,8 +117,8 @@ function decoded(part: string): string {
 }
 
 /**
- * Chooses TLS. Another machine needs a checked certificate: only this stops an attacker between us and the server.
- * libpq's `require` accepts any certificate.
+ * Chooses the TLS options. The certificate of a server on another machine must be verified. Otherwise an attacker on
+ * the network could pose as the server. libpq's `require` accepts any certificate.
  */
 function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tls"] {
   const isLocal = isLoopback(host);

@@ -17,13 +17,13 @@ const CONNECTIONS = 2;
 const DEADLINE_MS = 4_000;
 const WAIT_MS = 3_000;
 
-/** Opens a database of a server only for reading: runs only SELECT. */
+/** Opens a database for reading only. The checkup runs only SELECT. */
 export async function openPostgresCheckup(
   address: ServerAddress,
   sleep: (ms: number) => Promise<void>,
 ): Promise<OpenedCheckup> {
   const name = nameOf(address);
-  // `isPooled` works with any server, also without a pooler.
+  // Connections with `isPooled` also work without a pooler.
   const options = {
     address,
     deadlineMs: DEADLINE_MS,

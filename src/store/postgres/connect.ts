@@ -3,13 +3,13 @@ import type { ServerAddress } from "./address.ts";
 
 export interface ConnectionOptions {
   address: ServerAddress;
-  /** Reads the login of a new connection; default: the address's. */
+  /** Returns the login for a new connection. Default: the login of the address. */
   login?: (() => Pick<ServerAddress, "user" | "password">) | undefined;
   /** How long the server may be silent. The server's own limits are shorter, so it cancels slow statements first. */
   deadlineMs: number;
   /**
-   * Whether a pooler serves each transaction by another connection, or refuses a connection's settings. If so, sds
-   * prepares no statements, and each transaction sets its own limits.
+   * Whether a pooler may run each transaction on a different server connection, or refuses a connection's settings. If
+   * so, sds prepares no statements, and each transaction sets its own limits.
    */
   isPooled: boolean;
   /** Name of the connection at the server; default: `sds`. */
@@ -17,11 +17,11 @@ export interface ConnectionOptions {
 }
 
 /**
- * A node may be cut off or paused in a transaction. If it sends no statement for this long, the server ends the
- * transaction and releases its locks. So other nodes respond within a second. The node retries the transaction.
+ * A node may be cut off or paused during a transaction. After this time without a statement, the server ends the
+ * transaction and releases its locks. So other nodes wait for less than a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
-/** The longest limit, in retries of a command. On a busy machine a command may get no processor for half a second. */
+/** Maximum idle limit when a command retries. On a busy machine a command may get no processor for half a second. */
 const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
@@ -36,8 +36,8 @@ export function neededSettings(deadlineMs: number): Record<string, string> {
     statement_timeout: String(Math.ceil(deadlineMs * 0.8)),
     lock_timeout: String(lockMs),
     idle_in_transaction_session_timeout: String(Math.min(lockMs, MAX_IDLE_MS)),
-    // With `jit` the server compiles large statements, which takes a second. In a new database the planner
-    // overestimates rows, and would compile small ones too.
+    // With `jit` the server compiles expensive statements, which takes a second. In a new database the planner
+    // overestimates row counts, so the server would also compile cheap statements.
     jit: "off",
   };
 }

@@ -16,16 +16,16 @@ interface PoolWaiter {
   reject: (reason: StoreError) => void;
 }
 
-/** Number of connections that writes leave to reads. */
+/** Number of connections that only reads may use. */
 const ONLY_FOR_READS = 3;
 
 /**
  * Makes a pool of connections. Only one operation at a time uses a connection. Connections open on demand. Writes may
  * use fewer connections than reads, so that reads continue while writes wait.
- * @param count the most connections
+ * @param count maximum number of connections
  */
 export function createConnectionPool(connect: () => PooledConnection, count: number) {
-  /** Last in, first out, so that few connections open. */
+  /** The connection that was given back last is taken first. */
   const idle: PooledConnection[] = [];
   const open = new Set<PooledConnection>();
   const waiting: PoolWaiter[] = [];
@@ -42,7 +42,7 @@ export function createConnectionPool(connect: () => PooledConnection, count: num
     return connection;
   }
 
-  /** Closes a connection at once, with its running statement. */
+  /** Closes a connection at once, even while it runs a statement. */
   function discard(connection: PooledConnection): void {
     if (open.delete(connection)) void close(connection, 0);
   }
@@ -51,7 +51,7 @@ export function createConnectionPool(connect: () => PooledConnection, count: num
     discard,
 
     /**
-     * Takes a connection until `giveBack`. Callers are served in the order of their calls.
+     * Takes a connection until `giveBack`. Reads and writes are each served in the order of their calls.
      * @throws StoreError `busy` if no connection is free in time
      */
     async take(waitMs: number, isWrite: boolean): Promise<PooledConnection> {
@@ -75,7 +75,6 @@ export function createConnectionPool(connect: () => PooledConnection, count: num
       }
     },
 
-    /** Closes idle connections. */
     discardIdle(): void {
       for (const connection of idle.splice(0)) discard(connection);
     },

@@ -53,8 +53,8 @@ function whereText({ where }: CopiedTable): string {
 }
 
 /**
- * Returns a query for the next rows, in the order of an index, up to a number of bytes. Counting bytes is cheap: the
- * server knows the length of a large value without reading the value.
+ * Returns a query for the next rows in the order of an index, up to BATCH_ROWS and about BATCH_BYTES. Counting bytes is
+ * cheap, because the server knows the length of a large value without reading the value.
  * @param isAfter whether the query begins after a key, and not with the first row
  */
 function batchText(table: CopiedTable, isAfter: boolean): string {
@@ -88,7 +88,7 @@ export const LOCKED = [...new Set(COPIED_TABLES.map((table) => placeIn("postgres
 
 /**
  * Locks out all writers until the transaction ends, even heartbeats of nodes. Call this before the first query, because
- * that query takes the snapshot.
+ * the first query takes the snapshot.
  * @throws SdsError `failed` if the database is in use
  */
 export async function lockWriters(tx: LongTransaction, name: string, mode: "SHARE" | "EXCLUSIVE"): Promise<void> {

@@ -25,7 +25,7 @@ export interface CopySourceOptions {
 
 /**
  * Opens a database as the source of a copy. Locks out writers until `close`.
- * @throws SdsError `not_found` without data, `failed` if the database is in use
+ * @throws SdsError `not_found` if the database has no data, `failed` if it is in use
  */
 export async function openPostgresSource(options: CopySourceOptions): Promise<CopySide> {
   const { address } = options;
@@ -42,9 +42,9 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
 }
 
 /**
- * Opens a database that no node uses, to change its master key. Until `close` no node starts to work, and no other
- * change of the key begins: it would replace the file in which this change has its keys.
- * @throws SdsError `not_found` without data, `failed` if a node is alive or another process changes the key
+ * Opens a database that no node uses, to change its master key. Until `close`, no node starts to work and no other key
+ * change begins. Another key change would replace the file with the keys of this change.
+ * @throws SdsError `not_found` if the database is empty, `failed` if a node is alive or another process changes the key
  */
 export async function openPostgresAlone(options: CopySourceOptions): Promise<LoneDatabase> {
   const { address } = options;
@@ -66,8 +66,8 @@ export async function openPostgresAlone(options: CopySourceOptions): Promise<Lon
 
 /**
  * Upgrades the tables of a source, as every command does. Makes the tables in an empty target.
- * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or has a
- *   newer schema
+ * @throws SdsError `not_found` if a source has no data; `failed` if a source is an unfinished copy, if the schema is
+ *   too new, or if a target has an older schema
  */
 export async function prepare(options: CopySourceOptions, isTarget: boolean): Promise<void> {
   try {
@@ -77,7 +77,7 @@ export async function prepare(options: CopySourceOptions, isTarget: boolean): Pr
   }
 }
 
-/** Opens the connections of an upgrade, for statements that may take as long as an upgrade. */
+/** Opens connections for statements that may take hours, as in an upgrade. */
 async function openForLongWork({ address, now, sleep }: CopySourceOptions): Promise<Database> {
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   return openConnections({

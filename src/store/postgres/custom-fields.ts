@@ -51,7 +51,7 @@ async function valuesOf(
   );
 }
 
-/** Writes a shop's values of custom fields. Also writes the shop's definitions, if a field has its first value now. */
+/** Writes a shop's values of custom fields. Also writes the shop's definitions if a field gets its first value. */
 export async function writeFields(
   tx: Writes,
   shopId: number,

@@ -21,7 +21,7 @@ export { columnArrays, type Parameter, pipeline, type Queries, type Writes } fro
 export interface Database extends Queries {
   /**
    * Runs a transaction (READ COMMITTED: each statement sees earlier commits). Retries after a conflict with another
-   * transaction, and after a connection lost before COMMIT. So `work` must have no effect outside of the transaction.
+   * transaction, and if the connection is lost before COMMIT. So `work` must have no effect outside of the transaction.
    */
   transaction<T>(work: (tx: TransactionQueries) => Promise<T>): Promise<T>;
   /** Runs a statement that PostgreSQL refuses in a transaction, such as CREATE INDEX CONCURRENTLY. Never repeats it. */
@@ -37,32 +37,32 @@ export interface DatabaseOptions extends ConnectionOptions {
    */
   name?: string;
   /**
-   * Whether retries of a transaction get more idle time after the server ended it for being idle. Nodes do not set
+   * Whether a retry has a longer idle limit, if the server ended the transaction because it was idle. Nodes do not set
    * this, because other nodes would wait for the transaction's locks.
    */
   isPatient?: boolean;
-  /** Maximum of connections. */
+  /** Maximum number of connections. */
   connections: number;
   /** How long an operation waits for a free connection, or for an unreachable server. */
   waitMs: number;
   sleep: (ms: number) => Promise<void>;
 }
 
-/** Maximum of attempts of a transaction that conflicts with others. */
+/** Maximum number of attempts if an operation conflicts with other transactions. */
 const MAX_RUNS = 6;
 /**
- * Maximum of attempts if the server refuses the login. If the password was changed, the first attempt may find its
- * connection lost. The second may still use the old password.
+ * Maximum number of attempts if the server refuses the login. After a password change, the first attempt may lose its
+ * connection. The second attempt may still use the old password.
  */
 const MAX_LOGINS = 3;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 /**
- * Minimum time between two closings of the idle connections. Otherwise every write would close them while a server is
- * read-only, which may last hours.
+ * Minimum time between two closings of the idle connections. Otherwise every write to a read-only server would close
+ * them, maybe for hours.
  */
 const DISCARD_PAUSE_MS = 1_000;
-/** Time limit of the query for commits that wait for a standby. */
+/** Time limit of the query that finds commits that wait for a standby. */
 const VISIT_DEADLINE_MS = 2_000;
 /** Matches statements that certainly only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
@@ -76,7 +76,7 @@ export function openConnections(options: DatabaseOptions): Database {
   const connections = createConnections(options);
   const readingTexts = new Map<string, boolean>();
 
-  /** Whether a statement certainly only reads. Its text is a constant of the program. */
+  /** Whether a statement certainly only reads. The texts are constants of the program, so few texts are remembered. */
   function isReading(text: string): boolean {
     const isKnown = readingTexts.get(text);
     if (isKnown !== undefined) return isKnown;
@@ -139,7 +139,7 @@ function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }
 
-/** Returns a function that closes idle connections: they use the same broken network, or lead to a replaced server. */
+/** Limits how often idle connections are closed. They may use a broken network, or lead to a replaced server. */
 function notTooOften(discardIdle: () => void): () => void {
   let discardedAt = Number.NEGATIVE_INFINITY;
   return () => {
@@ -197,7 +197,7 @@ function createConnections(options: DatabaseOptions) {
         deadline.clear();
         watched?.end();
         const giveBack = () => pool.giveBack(connection, isWrite);
-        // The next operation begins after the cancel, so that few processes of the server wait.
+        // Frees the connection after the cancel. Otherwise many server processes could wait for a standby at once.
         if (watched !== undefined && isGivenUp) void standbyWaits.cancel([connection.name]).then(giveBack);
         else giveBack();
       }
@@ -215,7 +215,7 @@ function createConnections(options: DatabaseOptions) {
   };
 }
 
-/** Runs work again after a conflict, or if `isSafeToRepeat` finds that nothing was committed. @throws StoreError */
+/** Retries work after a conflict or a refused login, and whenever `isSafeToRepeat` allows it. @throws StoreError */
 async function retryWork<T>(
   work: () => Promise<T>,
   isSafeToRepeat: (thrown: unknown) => boolean,
@@ -238,7 +238,7 @@ async function retryWork<T>(
   }
 }
 
-/** Runs a statement on a connection of its own. */
+/** Runs a statement on a separate connection. */
 async function askOnce<T>(options: DatabaseOptions, text: string, parameters: readonly Parameter[]): Promise<T[]> {
   const { name: _, ...unnamed } = options;
   const deadlineMs = Math.min(options.deadlineMs, VISIT_DEADLINE_MS);

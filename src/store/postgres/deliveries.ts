@@ -54,10 +54,10 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Makes due now some of the deliveries that `DeliveryQueue.bringForward` describes. @returns how many */
+/** Makes some deliveries due now; `DeliveryQueue.bringForward` says which ones. @returns how many */
 function bringSomeForward(db: Database, latest: number, now: number): Promise<number> {
-  // `pending` without a lease: no process has claimed the delivery since it was queued, or retried by hand. The UPDATE
-  // checks again, because another process may have changed the delivery since the statement began.
+  // A `pending` delivery without a lease was not claimed since it was queued or retried by hand. The UPDATE checks
+  // again, because another process may have changed the delivery since the statement began.
   const isTooLate = (table: string) => `${table}.claimable_at > $2::bigint
     AND (${table}.claimable_at > $1::bigint OR (${table}.status = 'pending' AND ${table}.lease IS NULL))`;
   return db.run(

@@ -3,8 +3,8 @@ import type { Claim, QueueClaim } from "../port/deliveries.ts";
 import { columnArrays, type Queries } from "./database.ts";
 
 /**
- * Locks the queues of shops, so that one process at a time counts and claims in them. Later statements see the claims
- * of earlier processes.
+ * Locks the queues of shops, so that one process at a time counts leases and claims deliveries of a shop. Later
+ * statements see the claims of earlier processes.
  * @returns the domains by shop id, without shops in removal
  */
 export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promise<Map<number, string>> {

@@ -12,30 +12,31 @@ interface DuePlan {
 interface DueQueue<Q> {
   shopId: number;
   queue: Q;
-  /** When its first row was due, epoch milliseconds. */
+  /** When the queue's first row was due, epoch milliseconds. */
   at: number;
 }
 
 export interface DueSearch<Q> {
   /** Returns the queues with due rows, by shop. */
   find(now: number): Promise<DueQueue<Q>[]>;
-  /** Returns a time before which the queue has no due row, as far as the last search saw. */
+  /** Returns a time before which the queue has no due row, according to the last search. */
   since(shopId: number, queue: Q): number;
 }
 
-/** How many rows a search reads in the order of their times. */
+/** If a search by time reads this many rows, more rows may be due. */
 const MAX_READ = 1_000;
 /**
  * A search begins this long before the first row that the last search found. The clocks of nodes differ, and a
- * transaction commits some time after it read the clock. The search of all times finds older rows.
+ * transaction commits some time after it read the clock. A regular search over all times finds older rows.
  */
 const WINDOW_MS = 60_000;
-/** How often all times are searched. */
+/** Interval between two searches over all times. */
 const WHOLE_SEARCH_MS = 60_000;
 
 /**
  * Searches due work by its time. So the cost depends on the due rows, and not on work that is planned for later. Skips
- * old times, because index entries of finished rows stay while an old snapshot exists, such as that of `pg_dump`.
+ * old times, because index entries of finished rows stay while an old snapshot exists, such as the snapshot of
+ * `pg_dump`.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -48,7 +49,7 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
 
   async function read(now: number): Promise<(DueQueue<Q> & { isServed: boolean })[]> {
     const found = await db.all<DueQueue<Q> & { isServed: boolean; read: number }>(byTime, [now, from, MAX_READ]);
-    // More rows are due than were read, so a shop with many rows must not hide others.
+    // If more rows may be due, searches each queue. Otherwise a shop with many due rows would hide other shops.
     return (found[0]?.read ?? 0) < MAX_READ ? found : db.all(byQueue, [now]);
   }
 
@@ -72,7 +73,7 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
   const first = (where: string) => `SELECT shop_id, ${queue} AS queue, ${dueAt} AS at FROM ${table}
     WHERE ${where} AND ${dueAt} IS NOT NULL ORDER BY shop_id, ${queue}, ${dueAt} LIMIT 1`;
   return {
-    // Urgent items are due since 0.
+    // The due time of an urgent item is 0.
     byTime: `WITH rows AS MATERIALIZED (
         (SELECT shop_id, ${queue} AS queue, ${dueAt} AS at FROM ${table} WHERE ${dueAt} = 0 LIMIT $3::bigint)
         UNION ALL

@@ -8,7 +8,7 @@ export type Epochs = Pick<Store, "epoch" | "formerEpochs">;
 
 interface StoredEpoch {
   epoch: string;
-  /** The database that made the epoch; null if it was not noted. */
+  /** The database in which the epoch was made; null if unknown. */
   madeIn: string | null;
   /** This database: the server's identifier and the oid. */
   database: string;
@@ -36,7 +36,7 @@ function readEpoch(queries: Queries): Promise<StoredEpoch | undefined> {
   );
 }
 
-/** Makes the epoch. Several nodes may start at once: the first one makes it, the others read it. */
+/** Makes the epoch. If several nodes start at once, the first node makes the epoch and the other nodes read it. */
 function makeEpoch(db: Database, made: string): Promise<string> {
   return db.transaction(async (tx) => {
     await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
@@ -44,10 +44,10 @@ function makeEpoch(db: Database, made: string): Promise<string> {
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;
-    // In a new database, and in one from `sds copy`, `madeIn` is null. Operators set it to '' to get a new epoch.
+    // `madeIn` is null in a new database and in a copy by `sds copy`. Operators set it to '' to get a new epoch.
     const kept = madeIn === "" ? made : epoch;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
-    // Locks in the order of commits.
+    // Locks the shops in the same order as commits do.
     if (madeIn !== null && kept === epoch)
       await tx.run(
         `WITH locked AS (SELECT shop_id FROM shop_changes ORDER BY shop_id FOR UPDATE)

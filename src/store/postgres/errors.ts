@@ -49,7 +49,7 @@ export function isConnectionLost(thrown: unknown): boolean {
   return state === "" ? NETWORK_CODES.test(codeOf(thrown)) : /^(08|57P0|25P03)/.test(state);
 }
 
-/** Whether the server refuses the login. A retry does not help. */
+/** Whether the server refuses the login, lacks the database, or has no TLS with a trusted certificate. */
 export function isRefused(thrown: unknown): boolean {
   const state = sqlState(thrown);
   if (state !== "") return /^(28|3D000)/.test(state);
@@ -64,7 +64,7 @@ export function isTlsRefusal(thrown: unknown): boolean {
 export function storeErrorOf(thrown: unknown): unknown {
   if (thrown instanceof SdsError || thrown instanceof StoreError) return thrown;
   const state = sqlState(thrown);
-  // These codes mean that a lock, a statement or a transaction took too long.
+  // These codes mean a conflict, or that a lock or a statement took too long.
   if (isRepeatable(thrown) || ["55P03", "57014"].includes(state)) return new StoreError("busy", thrown);
   if (state.startsWith("23")) return new StoreError("conflict", thrown);
   // These codes mean too few resources, a full disk, a system error, a damaged file or a revoked right.

@@ -2,8 +2,8 @@ import { dueAtOf, type Receipt } from "../port/inbox.ts";
 import { columnArrays, type Database } from "./database.ts";
 
 /**
- * Stores new platform webhooks, numbered in their order. Uses one statement, so it needs one round trip. `FOR KEY
- * SHARE` on the shops waits for a removal that is marking them.
+ * Stores new platform webhooks and numbers them in their order. Uses one statement, so it needs one round trip. While a
+ * removal marks a shop, `FOR KEY SHARE` waits.
  * @returns for each receipt whether it is new
  */
 export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {
@@ -46,7 +46,7 @@ export async function receiveWebhooks(db: Database, receipts: readonly Receipt[]
   return receipts.map((_, place) => places.has(place));
 }
 
-/** Removes repetitions. @returns the remaining receipts with their indexes */
+/** Removes receipts that repeat a webhook. @returns the remaining receipts with their indexes */
 function withoutRepetitions(receipts: readonly Receipt[]): { receipt: Receipt; place: number }[] {
   const seen = new Set<string>();
   return receipts

@@ -15,8 +15,8 @@ interface LeftOverBody {
 
 /**
  * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Removes bodies
- * that the earlier version did not store whole. The commit that applies a part also removes it. So several processes
- * may apply bodies at once, even a node of the earlier version. After a kill the next process applies the rest.
+ * that the earlier version did not store completely. The commit that applies a part also removes the part. So several
+ * processes may apply bodies at once, even a node of the earlier version. After a kill the next process continues.
  * @throws SdsError `failed` for a record that is refused
  */
 export async function applyLeftOverBodies(

@@ -8,7 +8,7 @@ import { isConnectionLost, sqlState } from "./errors.ts";
 export interface LongTransaction {
   all<T>(text: string, parameters?: readonly (Parameter | readonly unknown[])[]): Promise<T[]>;
   commit(): Promise<void>;
-  /** Closes the connection. Without `commit` this rolls back. */
+  /** Closes the connection. Rolls the transaction back if `commit` was not called. */
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ const SETTINGS = {
  */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  // With `isPooled` the connection has no limits. The transaction sets its own.
+  // With `isPooled` the connection has no limits. The transaction sets its own limits.
   const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 

@@ -12,9 +12,9 @@ const OWN_TABLES = new Set([...COPIED_TABLES.map((table) => table.name), ...NOT_
 const NEWER_VERSIONS = 1;
 
 /**
- * Reads the schema version; 0 without tables.
+ * Returns the schema version; 0 if there are no tables.
  * @param name the database's name in messages
- * @throws SdsError `failed` for another program's schema, or one that is too new
+ * @throws SdsError `failed` for another program's schema, a schema that is too new, or a missing right
  */
 export async function checkVersion(queries: Queries, name: string): Promise<number> {
   const tables = await queries.all<{ name: string; isUsable: boolean }>(
@@ -54,7 +54,7 @@ async function readApplication(queries: Queries): Promise<string | undefined> {
   }
 }
 
-/** @throws SdsError `unavailable` if a program that is too new has upgraded the schema since this one started */
+/** @throws SdsError `unavailable` if the schema was upgraded to a version that is too new for this program */
 export async function checkVersionStays(queries: Queries): Promise<void> {
   const version = Number(await readMeta(queries, "schema"));
   if (version <= MIGRATIONS.length + NEWER_VERSIONS) return;

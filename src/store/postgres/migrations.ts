@@ -12,9 +12,9 @@ import unsentEvents from "./migrations/0011_unsent_events.sql" with { type: "tex
 import shopMovesAndLoads from "./migrations/0012_shop_moves_and_loads.sql" with { type: "text" };
 
 /**
- * Append only, because databases have already run the first entries of this list. The row `schema` of the table `meta`
- * counts them. During an upgrade, a node may run beside an older program that lacks the last entry. So each entry
- * keeps what the program before it needs. The entry after it can remove that.
+ * Append only, because databases have already run the entries. The row `schema` of the table `meta` has the number of
+ * entries that a database has run. During an upgrade, a node may run beside an older program that lacks the last entry.
+ * So each entry keeps what the previous version needs. The next entry may remove that.
  */
 export const MIGRATIONS: readonly string[] = [
   tables,

@@ -7,11 +7,11 @@ type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
 /**
- * Locks shops for changes of their mirrors until the transaction ends. Locks first their counters, then their rows,
- * each by ascending id. So commits of a shop run one after the other, and change numbers follow the order of commits.
- * No removal of these shops can begin. A removal locks in the opposite order. This causes no deadlock, because shops in
- * removal are not locked here. All statements are sent at once.
- * @returns the states of existing shops, without those in removal
+ * Locks shops for changes of their mirrors until the transaction ends. Locks first the counters of the shops, then the
+ * rows of the shops, each in ascending order of ids. So commits of a shop run one after the other, and change numbers
+ * follow the order of commits. No removal of these shops can begin. A removal locks in the opposite order. This causes
+ * no deadlock, because this function does not lock shops in removal. All statements are sent at once.
+ * @returns the states of existing shops, without shops in removal
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
   const [counts, settings] = await pipeline([
@@ -66,7 +66,7 @@ export async function writeCounts(tx: Writes, changes: readonly ShopChanges[]): 
   );
 }
 
-/** Notes the number of changes before each new span. A lower number that `sds copy` brought stays (copy/tables.ts). */
+/** Stores the number of changes before each new span. Keeps a lower number that `sds copy` stored (copy/tables.ts). */
 export async function noteSpans(tx: Writes, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

@@ -31,7 +31,7 @@ interface CommitInput {
   reads: Map<number, Map<string, StoredRead>>;
 }
 
-/** How long a transaction that redacts may be idle. */
+/** Maximum idle time of a transaction that redacts people. */
 const REDACTING_MS = 4_000;
 
 /** @param node id of this process */
@@ -122,7 +122,7 @@ export async function applySubmissions(
   return results;
 }
 
-/** Locks the shops and plans a commit. The returned `write` sends the planned statements by `last`. */
+/** Locks the shops and plans a commit. The returned `write` sends the planned statements through `last`. */
 async function planSubmissions(
   tx: Queries,
   submissions: readonly Submission[],
@@ -139,9 +139,9 @@ async function allowIdle(tx: Queries): Promise<void> {
 }
 
 /**
- * Locks the shops of the submissions and loads their data. Sends all statements at once, except two: for customers of
- * loaded contracts, and for rows of redacted people. The result lacks shops whose removal began since the caller found
- * them.
+ * Locks the shops of the submissions and loads their data. Sends all statements at once, except the queries for
+ * customers of loaded contracts and for rows of redacted people. The result lacks shops whose removal began since the
+ * caller found them.
  */
 async function load(
   tx: Queries,
@@ -197,7 +197,7 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // Comes before `writeTexts`, which locks deliveries in any order: here they are locked in a fixed order.
+      // Must come before `writeTexts`: this locks deliveries in a fixed order, `writeTexts` locks them in any order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),
@@ -209,7 +209,7 @@ async function removeFromInbox(tx: Writes, shopId: number, numbers: readonly num
   await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
 }
 
-/** Inserts new deliveries of a shop, due now, in their order, in the caller's transaction. */
+/** Inserts a shop's new deliveries in their order, in the caller's transaction. They are due now. */
 async function insertDeliveries(
   tx: Writes,
   shopId: number,
@@ -242,7 +242,7 @@ async function insertDeliveries(
   );
 }
 
-/** Notes events of a shop without a delivery in the caller's transaction: the last one of each topic and renewal. */
+/** Stores why a shop's events have no delivery. Keeps a day's last event of each subject, topic and renewal. */
 async function insertUnsent(tx: Writes, shopId: number, events: readonly UnsentEvent[], now: number): Promise<void> {
   if (events.length === 0) return;
   // One statement cannot write a row twice.

@@ -9,7 +9,6 @@ import { readMeta } from "./migrate.ts";
 const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 5_000;
-/** A query for the live nodes. */
 const ALIVE_NODES = `SELECT id, url FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
 /** How long a dead node stays listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
@@ -24,7 +23,7 @@ export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<bo
 export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
   if (shopIds.length === 0) return;
   const partitions = [...new Set(shopIds.map(partitionOf))];
-  // Does not check whether a lease has ended: while it names this node, no other node has begun to work.
+  // A lease that has expired is accepted: while the lease names this node, no other node has begun to work.
   const leased = await tx.get<{ n: number }>(
     "SELECT count(*)::float8 AS n FROM work_leases WHERE partition = ANY($1::bigint[]) AND node = $2::text",
     [partitions, node],
@@ -83,7 +82,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id,
     },
 
     async beat() {
-      // A separate statement: locking both `meta` and `nodes` in one could deadlock with an upgrade.
+      // A separate statement: one statement that locks both `meta` and `nodes` could deadlock with an upgrade.
       await checkKeyStays(beats, fingerprint);
       const alive = await beats.all<LiveNode>(
         `WITH own AS (
@@ -138,10 +137,10 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id,
 }
 
 /**
- * Takes the partitions that are free: never leased, released, or leased by a node that has been silent for the time of
- * a lease. A beat renews all leases of its node. `until` is 0 for a released lease. Nodes of older versions renew
- * `until`, and take a partition after it.
- * @returns the partitions that this node has now
+ * Takes the partitions that are free: never leased, released, or leased by a node that sent no heartbeat for `leaseMs`.
+ * A heartbeat renews all leases of its node. `until` is 0 for a released lease. Nodes of older versions renew `until`,
+ * and take a partition when this time has passed.
+ * @returns the partitions that this node has taken
  */
 async function take(db: Database, id: string, partitions: readonly number[], leaseMs: number): Promise<number[]> {
   const taken = await db.all<{ partition: number }>(

@@ -26,8 +26,8 @@ const STATEMENTS = Object.fromEntries(ROW_FORMS.map((each) => [each, statementsO
 
 /**
  * Reads pages. The server joins a page's rows to one text, so no row becomes a JavaScript object. page-cut.ts removes
- * the extra rows. Nearly all pages have only small rows, and stay within MAX_PAGE_BYTES. If a row is large, a second
- * statement joins as many rows as fit.
+ * the extra rows before and after the page. Nearly all pages have only small rows, and stay within MAX_PAGE_BYTES. If a
+ * row is large, a second statement joins as many rows as fit.
  */
 export function pageStore(db: Database): PageStore {
   return {
@@ -104,8 +104,8 @@ function statementsOf(form: RowForm) {
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
-    // The page's first row always fits, whatever its size. The query reads later rows up to the first row that does not
-    // fit, and includes it. That row proves that more follow.
+    // The page's first row always fits, whatever its size. The query also returns the first row that does not fit,
+    // because this row proves that more rows follow.
     fitting: `SELECT ${joining}, (count(*) FILTER (
         WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})
       ))::int4 AS fitting

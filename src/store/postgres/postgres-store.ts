@@ -48,7 +48,7 @@ export interface PostgresOptions {
   serveProcess?: number;
   /** Called after an upgrade of the schema. */
   onUpgrade?: (upgrade: SchemaUpgrade) => void;
-  /** Called with the progress of an upgrade, here or in another program. */
+  /** Called with the progress of an upgrade by this program or another program. */
   onUpgradeStep?: ((text: string) => void) | undefined;
   /** How long to wait for another program that upgrades the database. Default: until it has ended. */
   upgradeWaitMs?: number | undefined;
@@ -136,7 +136,7 @@ export function noData(name: string): SdsError {
 
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const read = () => readMeta(db, "master_key");
-  // The data folder is needed only for a new key. A folder elsewhere is never made, because its path may be wrong.
+  // The data folder is needed only for a new key. Another folder is never made, because its path may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
   if (isWithin && !existsSync(file) && (await read()) === undefined) makeFolder(folder);
   const add = (fingerprint: string) =>
@@ -186,8 +186,8 @@ export async function figuresOf(queries: Queries): Promise<DatabaseFigures> {
 }
 
 /**
- * Fails on a full disk, because it writes. The update of the row alone would not fail, because it needs no new space.
- * So a function also makes more rows than fit into `work_mem`, and the server writes them to a temporary file.
+ * Checks that the server can write. On a full disk, an update of one row may succeed, because it needs no new space. So
+ * this also makes more rows than fit into `work_mem`, and the server writes these rows to a temporary file.
  */
 async function checkWrites(checks: Database): Promise<void> {
   await checks.transaction(async (tx) => {

@@ -17,7 +17,7 @@ export interface Queries {
   run(text: string, parameters?: readonly Parameter[]): Promise<number>;
 }
 
-/** Takes statements whose results nobody needs. */
+/** Accepts statements whose results nobody needs. */
 export interface Writes {
   run(text: string, parameters?: readonly Parameter[]): Promise<unknown>;
 }
@@ -65,8 +65,8 @@ export function queriesOf(ask: Ask): Queries {
 }
 
 /**
- * Waits for statements that were sent together. After one fails, the server refuses the later ones. So this throws the
- * error of the first failed statement.
+ * Waits for statements that were sent together. After a statement fails, the server refuses the later statements. This
+ * throws the error of the statement that failed first.
  */
 export async function pipeline<const T extends readonly Promise<unknown>[]>(
   statements: T,

@@ -14,7 +14,7 @@ import {
 import { MAX_PAGE_BYTES, type RowForm, resourceOf, type Snapshot } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 
-/** Returns SQL of the columns of a `Snapshot`, which a statement reads together with its rows. The shop is $1. */
+/** Returns SQL of the columns of a `Snapshot`. A statement reads them together with its rows. The shop is $1. */
 export function snapshotOf(resource: Resource): string {
   return `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8 AS "changeCount",
     (SELECT branch FROM shop_changes WHERE shop_id = $1::bigint) AS branch,
@@ -23,7 +23,7 @@ export function snapshotOf(resource: Resource): string {
     )::float8 AS "lastChange"`;
 }
 
-/** Takes these columns out of a row of the result. */
+/** Returns the `Snapshot` of a result row that has the columns of `snapshotOf`. */
 export function snapshotIn(row: Partial<Snapshot> | undefined): Snapshot {
   const { changeCount = 0, lastChange = 0, branch = "" } = row ?? {};
   return { changeCount, lastChange, branch };
@@ -34,7 +34,7 @@ interface ScanText {
   resource: Resource;
   rows: string;
   order: string;
-  /** Maximum of scanned rows. */
+  /** Maximum number of scanned rows. */
   scannedRows: number;
   /** SQL of the JSON to return for a matching row. The filter searches only the stored JSON. */
   shown: string;
@@ -58,7 +58,7 @@ const COLUMNS: Record<ScanPath, string> = {
   customerId: "customer_id",
 };
 
-/** Returns the scan of rows with the value $4 in a column, in the order of a list. */
+/** Returns the scan of the rows whose column for `path` has the value $4, in the order of a list. */
 export function listScan(form: RowForm, path: ScanPath): ScanText {
   const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];
@@ -130,9 +130,9 @@ export async function scan(
 }
 
 /**
- * Returns the statement of a scan. The server reads rows one by one until enough of them match, because LIMIT has the
- * window's ORDER BY. ORDER BY `place` is the same order, but with it the server would read all rows first. The result
- * includes the first row that does not fit, because it proves that more follow.
+ * Returns the statement of a scan. LIMIT has the same ORDER BY as the window. So the server reads rows one by one until
+ * enough of them match. ORDER BY `place` would give the same order, but the server would read all rows first. The
+ * result includes the first row that does not fit, because this row proves that more rows follow.
  */
 function scanText({ resource, rows, order, scannedRows, shown }: ScanText): string {
   const isWanted = wantedCondition((parameter) => `strpos(json, $${parameter}::text) > 0`);

@@ -19,7 +19,7 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/** Finds rows one by one, by their keys. For a join the server may scan a whole table if it has no statistics. */
+/** Finds rows one by one, by their keys. For a join, the server may scan a whole table that has no statistics. */
 const FOUND = { customers: lookUp("customers"), subscriptions: lookUp("subscriptions"), orders: lookUp("orders") };
 const FOUND_OCCURRENCES = `SELECT place::int4 AS place
   FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
@@ -169,7 +169,7 @@ function upsert(table: MirrorTable): string {
   const arrays = columns.map((column, index) =>
     column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
   );
-  // A unique index. The primary key also has the sort date, which never changes.
+  // The primary key.
   const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
   const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
   return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})
@@ -183,8 +183,8 @@ function typeOf(column: string): string {
 }
 
 /**
- * Joins JSON texts by line breaks to one parameter. The driver quotes an array character by character, which takes
- * three times as long. Our JSON contains no line break, because strings escape it.
+ * Joins JSON texts with newlines into one parameter. The driver would quote an array character by character, which
+ * takes three times as long. Our JSON contains no newline, because strings escape newlines.
  */
 export function joinedTexts(texts: readonly string[]): string {
   return texts.join("\n");

@@ -11,13 +11,12 @@ const MIN_VERSION = 150_000;
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
 /** The clock counts as wrong only after this many readings, because a single answer may be late. */
 const CLOCK_READINGS = 3;
-/** How often the server processes of two connections are compared. */
+/** Number of times that the server processes of two connections are compared. */
 const ROUNDS = 4;
 
 /** Reads the server's clock as `time`, epoch milliseconds. */
 export const READ_CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time";
 
-/** The result of the check. */
 export interface ServerKind {
   /** Whether a pooler is between sds and the server. */
   isPooled: boolean;
@@ -39,7 +38,7 @@ export async function checkServer(
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // After other errors the check runs again without settings: a pooler may have refused them.
+    // After any other error, the check runs again without settings, because a pooler may have refused the settings.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
   await sessionsAreShared({ ...options, isPooled: true }, now);
@@ -104,7 +103,7 @@ export function checkFacts({ version, versionNumber, encoding, readOnly }: Serve
     throw new SdsError("failed", `${name} can only be read, as a replica is: name the server that takes writes`);
 }
 
-/** Compares the clocks. A difference that the round trip alone can explain does not count. */
+/** Compares the clocks. Ignores a difference that the round trip alone can explain. */
 async function checkClock(connection: SQL, name: string, now: () => number): Promise<void> {
   let difference = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < CLOCK_READINGS; reading += 1) {
@@ -125,7 +124,7 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
 
 /**
  * Whether a pooler shares connections. Then one server process serves both of our connections, or several processes
- * serve one of them. Prepared statements would mix the answers of clients.
+ * serve one of them. Then prepared statements could give a client the answer for another client.
  */
 async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   const seen = connections.map(() => new Set<string>());

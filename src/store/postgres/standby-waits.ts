@@ -4,7 +4,7 @@ import type { Parameter } from "./queries.ts";
 /** If a write gets no answer for this long, the server is asked whether the write waits for a standby. */
 const SILENCE_MS = 1_000;
 
-/** Selects the named connections that wait for a standby, and cancels the wait of those that were given up. */
+/** Selects the named connections that wait for a standby, and cancels the waits of connections that were given up. */
 const VISIT = `SELECT application_name AS name,
     CASE WHEN application_name = ANY($2::text[]) THEN pg_cancel_backend(pid) END AS "isCancelled"
   FROM pg_stat_activity WHERE application_name = ANY($1::text[]) AND wait_event = 'SyncRep'`;
@@ -30,17 +30,17 @@ export interface StandbyWaits {
   close(): Promise<void>;
 }
 
-/** A failure of a write that waits for a standby. Its outcome is unknown. A write that was refused changed nothing. */
+/** Returns the error of a write while commits wait for a standby. A write that was sent may still be committed. */
 export function standbyMissing(): StoreError {
   const advice = "start a server of synchronous_standby_names, or change that setting";
   return new StoreError("lost", new Error(`commits wait for a synchronous standby: ${advice}`));
 }
 
 /**
- * Watches writes. While no synchronous standby answers, the server process of a commit waits for one, even after the
- * client has closed the connection. Such processes would pile up until nobody could connect. Only a cancel ends the
- * wait. Then the primary has the commit, but perhaps no standby has it. So a write is cancelled only after its caller
- * has given up.
+ * Watches writes. While no synchronous standby answers, the server process of a commit waits for one. It waits even
+ * after the client has closed the connection. Such processes would pile up until nobody could connect. Only a cancel
+ * ends the wait. Then the primary has the commit, but perhaps no standby has it. So a write is cancelled only after its
+ * caller has given up.
  * @param ask runs a statement on a connection of its own, in limited time
  * @param onStuck called when a write was found waiting
  */
@@ -60,7 +60,7 @@ export function createStandbyWaits(
     return [...watched].flatMap(([name, heardAt]) => (heardAt <= latest ? name : []));
   };
 
-  /** Asks about all writes without an answer. A planned visit also covers writes that are added before it begins. */
+  /** Asks about all writes that have no answer yet. A planned visit also covers writes added before it begins. */
   function visit(): Promise<void> {
     if (isPlanned) return visits;
     isPlanned = true;
@@ -73,7 +73,7 @@ export function createStandbyWaits(
     const left = [...givenUp];
     const all = [...silentNames(), ...left];
     if (all.length === 0) return;
-    // If the server cannot be asked, the cause stays unknown, and a later visit asks again.
+    // If the query fails, it stays unknown which writes wait. A later visit asks again.
     const found = await ask<{ name: string }>(VISIT, [all, left]).catch(() => undefined);
     if (found === undefined) return left.length > 0 ? void setTimeout(visit, SILENCE_MS).unref() : undefined;
     for (const name of left) givenUp.delete(name);

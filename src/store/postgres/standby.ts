@@ -43,12 +43,12 @@ const DEADLINE_MS = 2_000;
 const WAIT_MS = 500;
 /** The pauses in which a standby can catch up with the primary. */
 const PAUSES_MS = [2, 4, 8, 16, 32];
-/** How long all reads go to the primary after the standby did not catch up, or failed. */
+/** How long all reads go to the primary after the standby did not catch up (`LATE_MS`) or failed (`BROKEN_MS`). */
 const LATE_MS = 1_000;
 const BROKEN_MS = 5_000;
 
 /**
- * Opens a standby for reads. Uses a page only if the page shows the shop's state on the primary, so readers notice no
+ * Opens a standby for reads. Uses its page only if the page shows the shop's state on the primary, so readers notice no
  * difference. Otherwise the primary is asked. A standby that does not answer is tried again later.
  * @throws SdsError `failed` if the server is not a standby of the database
  */
@@ -103,7 +103,7 @@ export async function openStandby(options: StandbyOptions, dependencies: Depende
   };
 }
 
-/** Waits until the standby has a change of a shop. @returns whether it came in time */
+/** Waits until the standby has a change of a shop. @returns whether the change came in time */
 async function catchesUp(
   standby: Database,
   shopId: number,
@@ -178,7 +178,7 @@ async function openDatabase(
   const db = openConnections({ address, login, isPooled, sleep, ...limits });
   try {
     if ((await readMeta(db, "epoch")) !== epoch.toHex()) throw noStandby(nameOf(address));
-    // The archived fields are read from the primary, because they are read after the page.
+    // Keys of archived fields are read after the page, from the primary. So they are never older than the page.
     return { db, pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(primary))) };
   } catch (thrown) {
     await db.close();

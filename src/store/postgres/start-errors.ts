@@ -4,8 +4,8 @@ import { nameOf, type ServerAddress } from "./address.ts";
 import { isConnectionLost, isRefused, isTlsRefusal, sqlState } from "./errors.ts";
 
 /**
- * Describes an error of opening the database, with the remedy. For unknown problems it quotes the server, which never
- * repeats a password.
+ * Returns an error that describes why the database cannot be opened, with the remedy. For an unknown problem, the error
+ * quotes the server. The server never repeats a password.
  */
 export function startError(thrown: unknown, address: ServerAddress): unknown {
   if (thrown instanceof SdsError) return thrown;

@@ -21,12 +21,12 @@ interface TextHits extends SearchSnapshot {
   keys: Record<TextPlace, Set<TextKey>>;
 }
 
-/** Maximum of texts in a statement. It is lower for the inbox, because a platform webhook may have megabytes. */
+/** Maximum number of texts in a statement. It is lower for the inbox, because a webhook may have megabytes. */
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**
- * Searches texts about people before the transaction that redacts them. In that transaction the search would make other
- * commits of the shop wait. Redactions are rare, so this reads every text of the shop and needs no index.
+ * Searches texts about people before the transaction that redacts them. Inside that transaction, the search would make
+ * other commits of the shop wait. Redactions are rare, so this reads every text of the shop and needs no index.
  */
 export function textSearches(db: Database) {
   const founds = new WeakMap<TextSearch, TextHits>();
@@ -105,7 +105,7 @@ function unseen(place: TextPlace, found: readonly TextHits[]) {
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** Returns the keys that found texts may have now. A reward has two, because another redaction may have renamed it. */
+/** Returns the keys that found texts may have now. A reward has two, because a redaction may have renamed it. */
 function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;

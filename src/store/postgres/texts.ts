@@ -12,7 +12,7 @@ const STATEMENTS = {
   inbox: statementsOf(TEXT_COLUMNS.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** Texts with keys above `above`, up to and including `upTo`. With `changedAfter`, only those changed later. */
+/** Texts with keys above `above`, up to and including `upTo`. `changedAfter` limits them to higher change numbers. */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;
@@ -76,8 +76,8 @@ export async function writeTexts(tx: Writes, shopId: number, changes: readonly T
 }
 
 /**
- * Removes receivers' answers to these deliveries, and keeps no later answer, in the caller's transaction. Locks the
- * deliveries first. So it waits for attempts that are being recorded, and removes their answers too.
+ * Removes receivers' answers to these deliveries, and stops later answers from being stored. Locks the deliveries
+ * first. So this waits for attempts that are being recorded, and removes their answers too.
  */
 export async function removeAnswers(tx: Writes, shopId: number, deliveries: readonly number[]): Promise<void> {
   if (deliveries.length === 0) return;
@@ -103,8 +103,8 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
-  // The reward's new key may be in a range that a running search has read. The new change number makes the transaction
-  // of that search read the reward again.
+  // Another search may already have read the range that contains the reward's new key. The new change number makes the
+  // transaction of the other search read the reward again.
   const renumbered =
     keyType === "bigint"
       ? ""

@@ -20,7 +20,7 @@ const SENT_TYPES = new Set<string>(["string", "number", "boolean", "undefined"])
 
 /** One attempt to run a transaction. */
 export interface Transaction<T> {
-  /** Resolves to the result of the work after COMMIT. Then the connection is outside of any transaction. */
+  /** Runs the transaction. @returns the work's result, after COMMIT. Then the connection is in no transaction. */
   result(): Promise<T>;
   /** Whether COMMIT may have reached the server. */
   isCommitting(): boolean;
@@ -73,7 +73,7 @@ export function createTransaction<T>(
     commitWith: async (write) => commit(await statementsOf(write)),
   };
 
-  /** Sends COMMIT behind the last statements. If one of them fails, the server answers COMMIT with ROLLBACK. */
+  /** Sends COMMIT right after the last statements. If a statement fails, the server answers COMMIT with ROLLBACK. */
   async function commit(last: readonly Statement[]): Promise<void> {
     // After a failed statement the server cannot commit, even if the work ignored the error.
     if (failures.length > 0) throw failures[0];
@@ -123,8 +123,8 @@ function reasonOf(thrown: unknown, failures: readonly unknown[]): unknown {
 }
 
 /**
- * Collects the statements that `write` gives. Accepts only values that the driver sends: if the driver refused a value,
- * the server would never receive the statement, and would commit the others.
+ * Collects the statements that `write` gives. Accepts only values that the driver sends. If the driver refused a value,
+ * the server would commit the other statements without this one.
  * @throws Error for a value of another type than `Parameter` allows
  */
 async function statementsOf(write: (last: Writes) => Promise<void>): Promise<Statement[]> {

@@ -17,9 +17,9 @@ interface UpgradeProgress {
   schema: number;
   /** Number of finished steps. */
   done: number;
-  /** What the upgrade does, for people. */
+  /** Describes the current work for people. */
   text: string;
-  /** Last key of the backfill, and how many rows it has done. */
+  /** Key of the last row that the backfill has done, and number of rows done. */
   position: string[] | null;
   rows: number;
 }
@@ -81,7 +81,7 @@ export function createStepLog(
     },
 
     /**
-     * Locks the step, so that a program that lost the lock of upgrades does nothing twice.
+     * Locks the step. Otherwise a program that lost the lock of upgrades could repeat work.
      * @returns the progress of the step; undefined if the step is done
      */
     async lockUnlessDone(tx: Queries): Promise<Pick<UpgradeProgress, "position" | "rows"> | undefined> {

@@ -25,7 +25,7 @@ async function buildIndex(name: string, statement: string, log: StepLog): Promis
     return progress === undefined;
   });
   if (isDone) return;
-  // The server may go on with the build of a program that was killed.
+  // After a program was killed, the server may continue its build.
   while (await isBeingBuilt(db, name)) await sleep(POLL_MS);
   const found = await db.get<{ isValid: boolean }>(
     'SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass($1::text)',
@@ -60,7 +60,7 @@ async function backfill(table: string, statement: string, log: StepLog): Promise
       });
       return false;
     });
-    // Pauses for as long as the batch took, so that others get the server.
+    // Pauses for as long as the batch took, so that the server has time for other work.
     await log.sleep(performance.now() - began);
   }
 }
@@ -79,7 +79,7 @@ interface KeyColumn {
   type: string;
 }
 
-/** Reads the primary key of a table, and about how many rows it has. */
+/** Reads the primary key of a table, and the approximate number of its rows. */
 async function shapeOf(db: Queries, table: string): Promise<{ keys: KeyColumn[]; rowCount: number }> {
   const keys = await db.all<KeyColumn>(
     `SELECT attname::text AS name, format_type(atttypid, NULL) AS type

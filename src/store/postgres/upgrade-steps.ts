@@ -14,9 +14,9 @@ const INDEX = /^CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)[^;]*;/gm;
 const TABLE = /^CREATE TABLE (\w+)/gm;
 
 /**
- * Splits a migration into its steps. Lines begin steps: `-- step: transaction` and `-- step: backfill TABLE`. A file
- * begins with a transaction. Indexes of older tables are built after the transaction in which they stand. A transaction
- * should lock few tables: under load it hardly gets the locks of many tables at once.
+ * Splits a migration into its steps. A line `-- step: transaction` or `-- step: backfill TABLE` begins a step. A file
+ * begins with a transaction. If an index belongs to an older table, it is built after the transaction in which it
+ * stands. A transaction should lock few tables: under load it seldom gets the locks of many tables at once.
  */
 export function stepsOf(migration: string): UpgradeStep[] {
   const newTables = new Set(Array.from(migration.matchAll(TABLE), ([, table]) => table));

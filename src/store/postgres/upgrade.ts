@@ -8,7 +8,7 @@ import { stepsOf } from "./upgrade-steps.ts";
 
 /** Number of the advisory lock of upgrades. It is arbitrary, and must never change. */
 const UPGRADE_LOCK = 0x73647331;
-/** How often programs that wait for an upgrade check whether it has ended. */
+/** Interval at which a waiting program checks whether another program's upgrade has ended. */
 const POLL_MS = 200;
 
 interface MigrateOptions extends StepLogOptions {
@@ -41,7 +41,7 @@ export async function migrate(db: Database, name: string, options: MigrateOption
 }
 
 /**
- * Upgrades, unless another program upgrades now. Never waits for the lock: a waiting statement holds a snapshot, and
+ * Upgrades, unless another program upgrades now. Never waits for the lock. A waiting statement holds a snapshot, and
  * the other program's CREATE INDEX CONCURRENTLY would wait for the snapshot. The lock ends with its transaction, even
  * after a kill and behind a pooler.
  */
@@ -51,7 +51,7 @@ async function upgradeIfFirst(db: Database, name: string, options: MigrateOption
     const got = await lock.get<{ got: boolean }>("SELECT pg_try_advisory_xact_lock($1::bigint) AS got", [UPGRADE_LOCK]);
     if (got?.got !== true) return false;
     await lock.script("SET LOCAL idle_in_transaction_session_timeout = 0");
-    // Runs on the other connection: a step may need to lock a table, which a read in this transaction would prevent.
+    // Runs on the other connection: a read in this transaction would keep a table lock that could block a step.
     const version = await checkVersion(db, name);
     if (version === 0) {
       for (const script of migrations) await lock.script(script);

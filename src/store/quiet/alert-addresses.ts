@@ -18,7 +18,7 @@ const ADDRESS = sql`number, address, added_at AS "addedAt", confirmed_at AS "con
 /** @returns the purpose to seal the token of an address for (see `Vault`) */
 export const addressPurpose = (shopId: number) => `alert address ${shopId}`;
 
-/** All links to an address have the same random token: whoever reads the e-mails may confirm or end them. */
+/** All links in e-mails to an address have the same random token. Whoever reads the e-mails may confirm or end them. */
 export function alertAddresses(
   db: QuietDatabase,
   vault: Vault,
@@ -85,14 +85,14 @@ interface NewAddress {
 
 type AddressRefusal = "known" | "full" | "too many";
 
-/** Returns why an address is not added. Also forgets addresses that were removed. */
+/** Returns why an address may not be added. Also deletes removed addresses that were added a day ago or earlier. */
 function* refusalOf(
   db: QuietDatabase,
   shopId: number,
   address: string,
   now: number,
 ): TransactionWork<AddressRefusal | undefined> {
-  // With this lock, two posts at once cannot pass the limits together.
+  // Without this lock, two posts at once could together exceed the limits.
   yield* tx.get(sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} ${lockFor(db, "NO KEY UPDATE")}`);
   yield* tx.run(
     sql`DELETE FROM alert_addresses
@@ -111,7 +111,7 @@ function* refusalOf(
   return ofToday.length >= MAX_ADDED_IN_A_DAY || same.length >= MAX_SAME_IN_A_DAY ? "too many" : undefined;
 }
 
-/** Returns the hash of an address with the row's random bytes. It stays after a removal, to recognise the address. */
+/** Hashes an address with random bytes. The hash stays after a removal, so that a second addition is noticed. */
 function traceOf(address: string, random: Uint8Array): string {
   return new CryptoHasher("sha256").update(random).update(address.toLowerCase()).digest("hex");
 }

@@ -15,11 +15,11 @@ import { addressPurpose, alertAddresses } from "./alert-addresses.ts";
 import { insertDelivery } from "./delivery-log.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** SQL condition of alerts that people see. An endpoint may fail for a while before. */
+/** SQL condition of alerts that people see. Failures of an endpoint are shown only after some time. */
 const FAILING = sql`well_at IS NULL AND (told OR cause <> 'endpoint'
   OR (failures >= ${FAILING_ATTEMPTS} AND last_at - since >= ${FAILING_MS}))`;
 
-/** SQL condition: a retry by hand may still run. */
+/** SQL condition: the shop still has dead deliveries. While a retry by hand runs, it may have none. */
 const HAS_DEAD = sql`EXISTS (
   SELECT 1 FROM deliveries WHERE deliveries.shop_id = alerts.shop_id AND status = 'dead'
 )`;
@@ -85,7 +85,7 @@ export function alertStore(db: QuietDatabase, vault: Vault, random: (bytes: numb
   };
 }
 
-/** Returns SQL of the condition of alerts to tell. The clock may have been set back, so it compares distances. */
+/** Returns the SQL condition of alerts to tell. Compares absolute differences: the clock may have been set back. */
 function isDue(now: number) {
   return sql`((told AND well_at IS NOT NULL)
     OR (NOT told AND ${FAILING} AND (told_at IS NULL OR abs(${now} - told_at) >= ${DAY_MS})))`;
@@ -172,7 +172,7 @@ function* claimNotice(
   return claimed === 0 ? undefined : { ...due, attempts: due.attempts + 1 };
 }
 
-/** Keeps the alert of a shop's connection. @param trouble null if the platform accepts the connection */
+/** Begins or ends the alert of a connection. @param trouble null if the platform accepts the connection */
 export function* keepConnectionAlert(shopId: number, trouble: string | null, now: number): TransactionWork<void> {
   if (trouble === null) {
     yield* tx.run(

@@ -6,9 +6,9 @@ import { entryInsertion } from "./audit.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, hide, intakePurpose } from "./shops.ts";
 
-/** How many numbers of each table all shops of the source together may use up while a shop moves. */
+/** For each table: how many row numbers all shops of the source may use while one shop moves. */
 const NUMBERS_DURING_MOVE = 1_000_000_000;
-/** How many numbers of a table other connections can take while `reserveNumbers` runs. */
+/** For each table: how many row numbers other connections may take while `reserveNumbers` runs. */
 const NUMBERS_MEANWHILE = 1_000_000;
 
 export const givenUp = () =>
@@ -87,7 +87,7 @@ function* arrive(
   { move, row, spans }: Departure,
   now: number,
 ): TransactionWork<MovedShop> {
-  // Two shops that arrive at once would reserve the same numbers.
+  // Without this lock, two shops that arrive at once could reserve the same numbers.
   if (db.engine === "postgres") yield* tx.run(sql`LOCK TABLE shop_moves IN SHARE ROW EXCLUSIVE MODE`);
   const begun = yield* tx.get(sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'arriving'`);
   if (begun !== undefined) return yield* arriving(db, move);

@@ -5,7 +5,7 @@ import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-datab
 
 /** Rows in one transaction of `prune`: few, so that other transactions wait only briefly. */
 const ROWS_PER_STEP = 500;
-/** Maximum of entries scanned in one step. The scan takes milliseconds, during which SQLite blocks the program. */
+/** Maximum number of entries that one step scans. A scan takes milliseconds, during which SQLite blocks the program. */
 const SCANNED = 5_000;
 
 interface StoredEntry extends Omit<NumberedEntry, "before" | "after"> {
@@ -92,8 +92,8 @@ function newestFirst(entries: NumberedEntry[]): NumberedEntry[] {
 }
 
 /**
- * Returns a database whose changes also write an entry, in the transaction of the change. A change that throws, changes
- * no row or returns false writes no entry. Each operation of a store must be one statement or one transaction.
+ * Returns a database that adds an entry to the audit list, in the transaction of each change. It adds no entry if the
+ * change throws, changes no row or returns false. Each operation of a store must be one statement or one transaction.
  */
 export function withEntry(db: QuietDatabase, shopId: number, entry: AuditEntry): QuietDatabase {
   const audited = <T>(work: () => TransactionWork<T>, isChange: (result: T) => boolean) =>

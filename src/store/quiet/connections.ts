@@ -19,10 +19,10 @@ interface StoredConnection {
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
-/** A warning that stays is logged once in this time. */
+/** Minimum time between two log lines about a warning that stays. */
 const LOGGED_EVERY_MS = 86_400_000;
 
-/** The clock that ends mirrored contracts, and the platform's clock, differ by less. */
+/** Maximum difference between the clock that ends mirrored contracts and the platform's clock. */
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
 /** @returns the purpose to seal a shop's tokens for (see `Vault`) */
@@ -98,8 +98,8 @@ interface SealedConnection {
 }
 
 /**
- * Stores a connection. After an uninstallation, the former connection's `events_since` is kept. If the mirror may have
- * marked contracts as ended, the shop is loaded again: on the platform they may still be active.
+ * Stores a connection. After an uninstallation, the previous connection's `events_since` is kept. If the mirror may
+ * have marked contracts as ended, the shop is loaded again. The contracts may still be active on the platform.
  */
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;
@@ -123,7 +123,7 @@ function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
 }
 
-/** Makes a shop count as not loaded. What its load has read counts as reconciled, so no change since is lost. */
+/** Marks a shop as not loaded. Stores its last load as a reconciliation if it had none, so no change is missed. */
 function* forgetLoad(shopId: number): TransactionWork<void> {
   yield* tx.run(
     sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)
@@ -151,7 +151,7 @@ function exchanges(
   return {
     async beginExchange(domain, process, now, until) {
       return db.transaction(function* () {
-        // Also removes reservations of processes that were killed, for any shop.
+        // Removes expired reservations of all shops. Processes that were killed may have left them.
         yield* tx.run(sql`DELETE FROM token_exchanges WHERE ends_at < ${now}`);
         const begun = yield* tx.run(
           sql`INSERT INTO token_exchanges (domain, process, ends_at) VALUES (${domain}, ${process}, ${until})

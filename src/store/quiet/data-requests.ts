@@ -4,7 +4,7 @@ import { type QuietDatabase, sql } from "./quiet-database.ts";
 
 const COLUMNS = sql`data_requests.id, customer, requested_at AS "requestedAt", due_at AS "dueAt"`;
 
-/** Makes the store. Data requests are few, so one query reads all due ones. */
+/** Makes the store. Data requests are few, so one query reads all due requests. */
 export function dataRequestStore(db: QuietDatabase): DataRequestStore {
   return {
     async open(shopId) {

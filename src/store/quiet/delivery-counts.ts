@@ -4,7 +4,7 @@ import type { AttemptFigures, DayCount, DeliveryCounts } from "../port/deliverie
 import { KINDS } from "./delivery-search.ts";
 import { type QuietDatabase, sql } from "./quiet-database.ts";
 
-/** How many of the newest deliveries `recentAttempts` reads. This takes some milliseconds. */
+/** Maximum number of deliveries that `recentAttempts` reads, newest first. This takes some milliseconds. */
 const RECENT = 1_000;
 
 interface TimedAttempt {

@@ -122,7 +122,7 @@ function deliveryReads(db: QuietDatabase): DeliveryReads {
   };
 }
 
-/** Reads a delivery with its attempts, in one statement: so the attempts match the delivery's count of them. */
+/** Reads a delivery and its attempts in one statement, so that the attempts match the delivery's number of attempts. */
 async function showDelivery(db: QuietDatabase, shopId: number, id: string): Promise<DeliveryDetails> {
   const history = either(db, {
     sqlite: sql`json_group_array(json_object(${ATTEMPT}) ORDER BY number)`,
@@ -199,7 +199,7 @@ function* queueDelivery(
   yield* insertDelivery(shopId, deliveryWith(newest?.version ?? 0), now);
 }
 
-/** Queues a delivery of a shop that is not being removed, due now. */
+/** Queues a delivery that is due now. The caller must have checked that the shop is not being removed. */
 export function* insertDelivery(shopId: number, delivery: NewDelivery, now: number): TransactionWork<void> {
   const { id, kind, topic, isTest, body, secretVersion } = delivery;
   yield* tx.run(

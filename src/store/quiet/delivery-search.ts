@@ -4,9 +4,9 @@ import { SUBJECT_CHARACTERS, type SubjectSearch, subjectOf } from "../../domain/
 import { type Delivery, type DeliveryFilter, type DeliveryPage, kindsOf } from "../port/deliveries.ts";
 import { either, type QuietDatabase, sql, tableOf } from "./quiet-database.ts";
 
-/** Maximum of deliveries scanned in each range of a page. A scan takes milliseconds, and SQLite blocks the program. */
+/** Maximum number of deliveries that a page scans in a range. In SQLite, a scan blocks the program for milliseconds. */
 const SCANNED = 5_000;
-/** Numbers follow the time of queueing, but the clocks of nodes differ, and a clock may be set back. */
+/** Margin when a time is converted to a number: the clocks of nodes differ, and a clock may be set back. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
 export const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
@@ -14,13 +14,13 @@ export const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_
     SELECT duration FROM attempts WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number
     ORDER BY attempts.number DESC LIMIT 1
   ) AS "lastDuration"`;
-/** A literal: PostgreSQL has no such function with a bigint. */
+/** A literal, not a parameter: PostgreSQL has no `substr` with a bigint. */
 const BODY_START = template.raw(String(SUBJECT_CHARACTERS));
-/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
+/** Literals, not parameters: an engine uses a partial index only if the statement's text has the index's condition. */
 export const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
 const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
 
-/** The expression of SQLite's index `deliveries_of_subject`. PostgreSQL has the table `delivery_subjects` for it. */
+/** The expression of SQLite's index `deliveries_of_subject`. PostgreSQL has the table `delivery_subjects` instead. */
 const SUBJECT = sql`CASE
     WHEN topic = 'loyalty.reward_earned' THEN substr(body, instr(body, '"customer_id":"') + 15, 28)
     WHEN topic = 'streak-milestone-reached' THEN 'customer/' || substr(
@@ -33,7 +33,7 @@ const SUBJECT = sql`CASE
     )
   END`;
 
-/** Higher than half of the number of any delivery. */
+/** First step of the binary search for a number. It is more than half of the number of any delivery. */
 const HIGHEST_STEP = 2 ** 40;
 
 interface LogPlace {
@@ -52,7 +52,7 @@ interface LogRange {
   filter: SQL | undefined;
 }
 
-/** A range of delivery numbers, without both ends. With `isNewer`, the lowest numbers come first. */
+/** A range of delivery numbers that excludes `low` and `high`. With `isNewer`, the lowest numbers come first. */
 interface Between {
   low: number;
   high: number;
@@ -81,7 +81,7 @@ export async function searchDeliveries(
       return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
     }),
   );
-  // Each scan of a range may have stopped before the end of the range. So the page stops where the first scan stopped.
+  // A scan may have stopped before the end of its range. So the page ends at the nearest place where a scan stopped.
   const end = parts
     .flat()
     .flatMap((part) => part.end ?? [])
@@ -117,13 +117,13 @@ function shownDelivery({ number: _, bodyStart, ...row }: LogRow): Delivery {
   return { ...row, test: Boolean(row.test), subject: subjectOf(row.topic, bodyStart) };
 }
 
-/** @returns undefined for an unknown id, as after the removal of an old delivery */
+/** @returns undefined for an unknown id, such as the id of an old delivery that was removed */
 async function placeOf(db: QuietDatabase, shopId: number, id: string | undefined): Promise<LogPlace | undefined> {
   if (id === undefined) return undefined;
   return db.get<LogPlace>(sql`SELECT number, id FROM deliveries WHERE shop_id = ${shopId} AND id = ${id}`);
 }
 
-/** Narrows the numbers to those of deliveries that were queued between the times of a filter, with a margin. */
+/** Narrows a range to the deliveries that were queued between the times of a filter, with a margin. */
 async function betweenTimes(
   db: QuietDatabase,
   shopId: number,
@@ -136,7 +136,7 @@ async function betweenTimes(
   return { low: Math.max(low, first - 1), high: Math.min(high, end), isNewer };
 }
 
-/** Returns the first number after the deliveries queued before a time, by binary search. */
+/** Finds the deliveries that were queued before a time, by binary search. @returns the number after the last of them */
 async function numberAt(db: QuietDatabase, shopId: number, kind: DeliveryKind, time: number): Promise<number> {
   const found = await db.get<{ number: number }>(
     sql`WITH RECURSIVE halves (number, step) AS (
@@ -154,7 +154,7 @@ async function numberAt(db: QuietDatabase, shopId: number, kind: DeliveryKind, t
   return found?.number ?? 0;
 }
 
-/** Chooses the index with the fewest deliveries for a filter. */
+/** Chooses the index that finds the fewest deliveries for a filter. @returns the ranges to read */
 async function rangesOf(
   db: QuietDatabase,
   shopId: number,
@@ -193,7 +193,7 @@ function all(conditions: readonly SQL[]): SQL | undefined {
   return conditions.length === 0 ? undefined : conditions.reduce((first, second) => sql`${first} AND ${second}`);
 }
 
-/** Quotes in strings are escaped, so these texts can only be fields. */
+/** Returns conditions on the body's text. Quotes in strings are escaped, so the conditions can only match fields. */
 function orderConditions(db: QuietDatabase, { order }: SubjectSearch): SQL[] {
   if (order === undefined) return [];
   const has = (text: string) => sql`${either(db, { sqlite: sql`instr`, postgres: sql`strpos` })}(body, ${text}) > 0`;
@@ -211,7 +211,7 @@ async function hasFewWaiting(db: QuietDatabase, shopId: number, kind: DeliveryKi
   return (counted?.n ?? 0) <= SCANNED;
 }
 
-/** Reads one more delivery than the page has. @returns also where the scan ended, if it reached its limit */
+/** Reads up to one delivery more than the page has. @returns also where the scan stopped at its limit */
 async function readRange(
   db: QuietDatabase,
   shopId: number,
@@ -220,7 +220,7 @@ async function readRange(
   limit: number,
 ): Promise<{ rows: LogRow[]; end: LogPlace | undefined }> {
   const order = isNewer ? sql`ORDER BY number` : sql`ORDER BY number DESC`;
-  // Without the hint SQLite would read all deliveries of a shop that has no dead deliveries.
+  // Without the index hint, SQLite would read all deliveries of a shop that has no dead deliveries.
   const table = either(db, { sqlite: INDEXED[index], postgres: index === "deliveries_of_subject" ? OF_SUBJECT : ALL });
   const ofRange = sql`FROM ${table} WHERE shop_id = ${shopId} AND kind = ${KINDS[kind]} AND ${condition}`;
   const scanned =

@@ -69,7 +69,7 @@ function* update(
 }
 
 /**
- * Raises the shop's change count, although no row changes. Otherwise cached answers would go on showing the former
+ * Raises the shop's change count, although no row changes. Otherwise cached answers would keep showing the previous
  * fields.
  */
 function countChange(db: QuietDatabase, shopId: number) {

@@ -16,7 +16,7 @@ import { servedShopIds } from "./shops.ts";
 /** Ids in one transaction of `forgetReceipts`: few, so that other transactions wait only briefly. */
 const IDS_PER_STEP = 1_000;
 
-/** Literals, not parameters: an engine uses a partial index only if the text has the index's condition. */
+/** Literals, not parameters: an engine uses a partial index only if the statement's text has the index's condition. */
 const STATUSES = { waiting: sql`'waiting'`, failed: sql`'failed'` };
 
 /** Makes all operations on stored items, except the search for due items. */

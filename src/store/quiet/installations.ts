@@ -4,8 +4,8 @@ import { entryInsertion } from "./audit.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
 /**
- * Writes an installation into the audit list, before its connection is stored. New tokens of a connected shop are not
- * an installation.
+ * Writes an installation into the audit list. Ignores a shop that is connected already, because new tokens are not an
+ * installation. Call this before the connection is stored.
  */
 export function* noteInstallation(shopId: number, scopes: readonly string[], at: number): TransactionWork<void> {
   const connected = yield* tx.get(sql`SELECT 1 AS one FROM connections WHERE shop_id = ${shopId}`);
@@ -14,7 +14,7 @@ export function* noteInstallation(shopId: number, scopes: readonly string[], at:
   yield* tx.run(entryInsertion(shopId, auditEntry(PLATFORM, at, "app.installed", { after })));
 }
 
-/** Removes a connection and its warnings. Webhooks may still name the shop's new domain, so this warning stays. */
+/** Removes a connection and its warnings. Keeps the warning about a new domain: webhooks may still name it. */
 export function* removeConnection(shopId: number, before: number): TransactionWork<boolean> {
   const removed = yield* tx.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`);
   if (removed === 0) return false;

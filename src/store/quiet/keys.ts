@@ -58,7 +58,7 @@ function* revoke(
   idOrFingerprint: string,
   now: number,
 ): TransactionWork<ApiKey & { revokedAt: number }> {
-  // A key that is revoked while its shop moves would stay valid in the other database.
+  // Refuses to revoke a key while its shop moves, because the key would stay valid in the other database.
   const shop = yield* tx.get(
     sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "KEY SHARE")}`,
   );

@@ -14,7 +14,7 @@ type StoredValue = string | number | boolean | Uint8Array | null;
 /** A row as the database returns it, with sealed secrets. */
 type SealedRow = Record<string, StoredValue>;
 
-/** The column with the secret of a table, and what the secret is sealed for. */
+/** For each table with a secret: the secret's column, and the purpose that the secret is sealed for. */
 const SECRETS: Readonly<Record<string, { column: string; purpose: (shopId: number, row: SealedRow) => string }>> = {
   shops: {
     column: "intake_secret",
@@ -85,7 +85,7 @@ function ofDeliveries(db: QuietDatabase, { offsets }: MovedShop, deliveries: rea
   return sql`delivery IN (SELECT number FROM ${tableOf(db, "numbers", { number: "bigint" }, rows)})`;
 }
 
-/** Converts a value of a moved row to the number that this database gives. */
+/** Converts a number of a moved row to the number in this database. Returns other values unchanged. */
 function storedNumber(moved: MovedTable, { id, offsets }: MovedShop, column: string, value: MovedValue): MovedValue {
   if (column === moved.shopColumn) return id;
   const numbers = moved.numbersOf(column);

@@ -28,8 +28,8 @@ interface PersonText {
 
 /**
  * Makes the store. Exports are rare, so an export reads all deliveries, and in PostgreSQL all rows of the shop. In
- * SQLite an export blocks the program. So it finds the rows by the lists of each customer, and other work runs before
- * the next export.
+ * SQLite an export blocks the program. So it finds the rows through the customer's lists, and other work runs between
+ * two exports.
  */
 export function personStore(db: QuietDatabase): PersonStore {
   const mutex = createKeyedMutex();
@@ -45,9 +45,9 @@ export function personStore(db: QuietDatabase): PersonStore {
 }
 
 /**
- * Returns a query for all texts that may be about a person. Without the customer's row it finds nothing. One statement
- * reads all texts from the same moment. Searching the JSON of rows for a field with its value is safe, because quotes
- * inside strings are escaped.
+ * Returns a query for all texts that may be about a person. If the customer's row is missing, the query finds nothing.
+ * One statement reads all texts from the same moment. Searching the JSON of rows for a field with its value is safe,
+ * because quotes inside strings are escaped.
  */
 function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
   const number = gid.slice(gid.lastIndexOf("/") + 1);
@@ -95,8 +95,8 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
 }
 
 /**
- * Makes the export, without texts about others. @param texts rows sorted by id, deliveries and inbox items sorted by
- * number
+ * Makes the export, without texts about other people.
+ * @param texts rows sorted by id, deliveries and inbox items sorted by number
  */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);

@@ -4,12 +4,12 @@ import type { Awaitable } from "../../lib/waits.ts";
 /** A value in a statement. In PostgreSQL null has no type: use null only where a column decides the type. */
 export type StatementValue = string | number | boolean | null | Uint8Array;
 
-/** drizzle's template, which leaves out undefined and writes an array as a list. This type refuses both. */
+/** drizzle's template. It omits undefined and writes an array as a list, so this type refuses undefined and arrays. */
 export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL | Placeholder)[]) => SQL = template;
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";
 
-/** Marks where a prepared statement takes a value of a PostgreSQL type. */
+/** Marks a parameter of a prepared statement. @param type of the value in PostgreSQL */
 export function parameter(type: ValueType): Placeholder {
   return template.placeholder(type);
 }
@@ -67,14 +67,14 @@ export function either(db: QuietDatabase, texts: Record<QuietDatabase["engine"],
   return texts[db.engine];
 }
 
-/** Returns SQL that locks the rows of a SELECT. SQLite needs none: one transaction writes at a time. */
+/** Returns SQL that locks the rows of a SELECT. SQLite needs no locks: one transaction writes at a time. */
 export function lockFor(db: QuietDatabase, strength: "KEY SHARE" | "NO KEY UPDATE" | "UPDATE"): SQL {
   return either(db, { sqlite: sql``, postgres: template.raw(`FOR ${strength}`) });
 }
 
 /**
  * Returns SQL of a table with these rows. All rows are one parameter, so the text is the same for any number of rows.
- * @param columns type of each column by its name, which is also its key in each row
+ * @param columns types of the columns, by name. Each row has its values by the same names
  */
 export function tableOf<C extends string>(
   db: QuietDatabase,

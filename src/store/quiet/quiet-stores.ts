@@ -23,7 +23,6 @@ import { syncStore } from "./syncs.ts";
 import { totalsStore } from "./totals.ts";
 import { webhookStore } from "./webhooks.ts";
 
-/** What the quiet stores need. */
 export interface QuietResources {
   db: QuietDatabase;
   /** The same database with a longer timeout, for reads of all rows of a shop. */

@@ -64,7 +64,7 @@ const NOTICES: SealedTable<NoticeRow> = {
   store: ({ number }, sealed) => sql`UPDATE admin_notices SET sealed = ${sealed} WHERE number = ${number}`,
 };
 
-/** Seals every secret with another master key, in one transaction with its fingerprint. */
+/** Seals every secret with another master key. The same transaction stores the fingerprint of that key. */
 export async function resealSecrets(db: QuietDatabase, from: Vault, to: Vault): Promise<void> {
   await db.transaction(function* () {
     yield* reseal(INTAKE, from, to);
@@ -87,7 +87,7 @@ function* reseal<Row extends { sealed: Uint8Array }>(
   }
 }
 
-/** What a shop loses with the master key. */
+/** What a shop loses if the master key is lost. */
 export interface LostSecrets {
   domain: string;
   hasSigningSecret: boolean;
@@ -109,8 +109,8 @@ export async function lostSecrets(db: QuietDatabase): Promise<LostSecrets[]> {
 }
 
 /**
- * Makes new secrets in place of those whose master key is lost, in one transaction with the new key's fingerprint. The
- * platform's tokens cannot be made, so the shops count as not connected.
+ * Replaces all secrets after their master key was lost. The same transaction stores the new key's fingerprint. Tokens
+ * of the platform cannot be replaced, so this removes the connections of all shops.
  * @param entry goes into the audit list of each shop
  */
 export async function replaceSecrets(
@@ -122,7 +122,7 @@ export async function replaceSecrets(
   await db.transaction(function* () {
     for (const row of yield* tx.all<IntakeRow>(INTAKE.rows))
       yield* tx.run(INTAKE.store(row, newIntakeSecret(to, random, row.domain)));
-    // Queued deliveries name the version of their secret, so each version gets a new secret.
+    // Replaces the secret of every version, because queued deliveries name the versions of their secrets.
     for (const row of yield* tx.all<VersionedRow>(SIGNING.rows))
       yield* tx.run(SIGNING.store(row, to.sealNow(newSigningSecret(random), SIGNING.purpose(row))));
     for (const row of yield* tx.all<VersionedRow>(ADDRESSES.rows)) {

@@ -58,8 +58,8 @@ export function sessionStore(db: QuietDatabase): SessionStore {
 
     endAll: (shopId, now) =>
       db.transaction(function* () {
-        // Links are removed first. This waits for a sign-in that is using a link, so the next statement also removes
-        // its session.
+        // Removes links first. This waits for a sign-in that is using a link. So the next statement also removes the
+        // session of that sign-in.
         yield* tx.run(sql`DELETE FROM admin_links WHERE shop_id = ${shopId}`);
         const ended = yield* tx.all<{ expiresAt: number }>(
           sql`DELETE FROM admin_sessions WHERE shop_id = ${shopId} RETURNING expires_at AS "expiresAt"`,

@@ -11,7 +11,7 @@ import { hide } from "./shops.ts";
 
 type Move = ShopRef & { move: string };
 
-/** Makes the operations of moves. A hidden shop is marked as in removal, and `shopRemoval` leaves it alone. */
+/** Makes the operations of moves. A hidden shop has the mark of a removal, but `shopRemoval` does not remove it. */
 export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
   const { read, write } = movedRows(db, vault);
   return {
@@ -160,7 +160,7 @@ async function numberSpans(db: QuietDatabase, shopId: number): Promise<NumberSpa
   return spans;
 }
 
-/** Returns the highest number that a table ever gave. */
+/** Returns the highest number that a row of a table ever had. */
 async function lastNumber(db: QuietDatabase, table: string): Promise<number> {
   const last = await db.get<{ last: number }>(
     either(db, {

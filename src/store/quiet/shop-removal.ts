@@ -36,7 +36,7 @@ interface LargeTable {
 const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
-/** Maximum of rows and bytes in one step, because writers wait for a step. */
+/** Maximum number of rows and bytes in one step. They are few, because writers wait while a step runs. */
 const STEP = { rows: sql`100`, bytes: sql`524288` };
 
 /** Removes shops. First marks the shop, then empties large tables in steps, then removes the shop's row. */
@@ -78,7 +78,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
       name: "platform_webhooks",
       key: "id",
       text: "id",
-      // The id has no topic, but it has the same time as its inbox item: one transaction stored both.
+      // This table has no topic. A row has the same time as its inbox item, because one transaction stored both.
       isKept: (shopId) =>
         sql`received_at IN (SELECT received_at FROM inbox WHERE shop_id = ${shopId} AND topic = ${REMOVAL_TOPIC})`,
     },
@@ -122,8 +122,8 @@ function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: n
 /** Returns a statement that removes some rows of a shop. */
 function removeStep(db: QuietDatabase, { name, key, text, isKept }: LargeTable, shopId: number): SQL {
   const [table, columns] = [template.raw(name), template.raw(key)];
-  // With the plus, SQLite finds the rows by `number`, which is unique without the shop. Otherwise it would scan all
-  // rows of the shop in each step.
+  // With the plus, SQLite finds the rows by `number`, which is unique among all shops. Otherwise it would scan all rows
+  // of the shop in each step.
   const shopColumn = either(db, {
     sqlite: template.raw(key === "number" ? "+shop_id" : "shop_id"),
     postgres: sql`shop_id`,

@@ -15,8 +15,8 @@ const COLUMNS = sql`id, domain, coalesce(first_domain, domain) AS "firstDomain",
 const IS_SERVED = sql`removal_started_at IS NULL`;
 
 /**
- * The id of the shop with a domain, or with a first domain. So the former name of a renamed shop still works for
- * senders that have it. Takes the domain twice.
+ * SQL of the id of the shop with this domain or this first domain. So senders may still use the first domain of a
+ * renamed shop. The domain is passed twice.
  */
 export const idByDomain: SQL = sql`(SELECT id FROM shops WHERE domain = ${parameter("text")}
   UNION ALL SELECT id FROM shops WHERE first_domain = ${parameter("text")} LIMIT 1)`;
@@ -67,7 +67,7 @@ export function shopStore(
     sql`SELECT ${COLUMNS}, intake_secret AS sealed FROM shops WHERE id = ${idByDomain} AND ${IS_SERVED}`,
   );
 
-  /** Why a domain cannot be given to a shop. */
+  /** Returns the error for a domain that cannot be given to a shop. */
   async function taken(domain: string): Promise<SdsError> {
     const shop = await byDomain(domain, domain);
     if (shop === undefined) return beingRemoved(domain);
@@ -127,7 +127,7 @@ export function shopStore(
   };
 }
 
-/** Hides a shop from now on as if it was in removal; null shows it again. @param at epoch milliseconds */
+/** Hides a shop as if it were being removed. @param at epoch milliseconds; null shows the shop again */
 export function* hide(shopId: number, at: number | null): TransactionWork<void> {
   yield* tx.run(sql`UPDATE shops SET removal_started_at = ${at} WHERE id = ${shopId}`);
 }
@@ -200,7 +200,7 @@ export function* addShop(
   );
   if (added === undefined) return undefined;
   if (db.engine === "postgres") yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
-  // The shop moved away from here, and is back.
+  // The shop may have moved away from here. Now it is back.
   yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id IS NULL AND ${domain} IN (domain, first_domain)`);
   return added;
 }

@@ -11,7 +11,7 @@ interface LastSync {
   changed: number;
 }
 
-/** A claim that ends later than this was made before the clock was set back, so it does not count. */
+/** Maximum duration of a claim. A later end was stored before the clock was set back, so the claim is ignored. */
 const LONGEST_CLAIM_MS = 60_000;
 
 /** SQL that is true if a process has claimed the load. */
@@ -43,7 +43,7 @@ export function syncStore(db: QuietDatabase): SyncStore {
 
     async complete(shopId, kind, startedAt, changed, now) {
       await db.transaction(function* () {
-        // First the connection, as where a connection is stored: the other order could end in a deadlock.
+        // Updates the connection first, as `storeConnection` does. The opposite order could cause a deadlock.
         if (kind === "full")
           yield* tx.run(sql`UPDATE connections SET load_pending = false WHERE shop_id = ${shopId} AND load_pending`);
         yield* tx.run(
@@ -69,7 +69,7 @@ export const JOIN_SYNCS = sql`
 
 /**
  * SQL of the time up to which a mirror is complete; 0 if unknown. The query must contain JOIN_SYNCS. A future time was
- * noted before the clock was set back, so it does not count.
+ * noted before the clock was set back, so it is ignored.
  */
 export function coveredUntil(now: number): SQL {
   return sql`CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at

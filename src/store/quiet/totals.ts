@@ -4,14 +4,14 @@ import type { Totals, TotalsStore } from "../port/totals.ts";
 import { either, type QuietDatabase, type StatementValue, sql } from "./quiet-database.ts";
 import { coveredUntil, JOIN_SYNCS } from "./syncs.ts";
 
-/** Rows of a slice. On SQLite, a slice blocks the program. */
+/** Maximum number of rows in a slice. On SQLite, a slice blocks the program. */
 const SLICE = 500;
 
-/** Rows in the order of an index that leads with the shop. */
+/** Rows to read in the order of an index whose first column is the shop. */
 interface IndexWalk {
   from: SQL;
   condition: SQL;
-  /** The columns of the index, which the rows have too. The first one is the id of the shop. */
+  /** The columns of the index, by which the rows are read. The first is the id of the shop. */
   columns: readonly string[];
   selected?: SQL;
 }
@@ -88,7 +88,7 @@ async function readConnections(db: QuietDatabase, now: number): Promise<Pick<Tot
   return totals;
 }
 
-/** Divides the connections: PostgreSQL reads all at once, because each range would read whole tables for its joins. */
+/** Divides the connections into ranges. PostgreSQL has one range, because the joins of each range read whole tables. */
 async function* rangesOfShops(db: QuietDatabase): AsyncGenerator<SQL> {
   if (db.engine === "postgres") return yield sql``;
   const last = (await db.get<{ id: number | null }>(sql`SELECT max(shop_id) AS id FROM connections`))?.id ?? 0;
@@ -105,9 +105,10 @@ async function countRows(slices: AsyncIterable<readonly unknown[]>): Promise<num
 }
 
 /**
- * Reads rows in the order of an index, slice by slice, each in its own turn of the event loop. SQLite uses only the
- * first columns of a row comparison. So this finds the rows after a position in steps: first rows that share all
- * columns but the last with the position, then rows that share fewer columns.
+ * Reads rows in the order of an index, slice by slice, each in its own turn of the event loop. In a comparison of row
+ * values, SQLite uses the index only for the first columns. So this finds the rows after a position in steps. First
+ * come rows that differ from the position only in the last column. Then come rows that share fewer columns with the
+ * position.
  */
 async function* walk<R extends object>(db: QuietDatabase, { from, condition, columns, selected }: IndexWalk) {
   const names = columns.map((name) => template.raw(name));

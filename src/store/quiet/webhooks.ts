@@ -16,7 +16,7 @@ interface StoredEndpoint {
 
 interface NewSecret {
   isFirst: boolean;
-  /** How long the former secret also signs, after the new one exists. */
+  /** How long the previous secret also signs after the new secret exists. */
   overlapMs: number;
 }
 
@@ -143,8 +143,8 @@ function* addSecret(
   now: number,
   { isFirst, overlapMs }: NewSecret,
 ): TransactionWork<void> {
-  // With this lock, processes make secrets one after another, so no two get the same version. Processes that only add
-  // rows of the shop to other tables do not wait for the lock.
+  // With this lock, processes make secrets one after another, so no two secrets get the same version. Processes that
+  // only add rows of the shop to other tables do not wait for the lock.
   const shop = yield* tx.get(
     sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "NO KEY UPDATE")}`,
   );

@@ -25,8 +25,8 @@ export interface CopyRequest {
 }
 
 /**
- * Copies the database into a new file while it is in use. The file is either missing, or whole, checked and synced.
- * Needs no master key, and upgrades nothing.
+ * Copies the database into a new file while the database is in use. Afterwards the file is either missing, or complete,
+ * checked and synced. Needs no master key, and upgrades nothing.
  * @returns the size in bytes
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
@@ -77,8 +77,8 @@ function copyInto(draft: string, database: string): void {
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     if (checkVersion(db, database) === 0) throw noData(dirname(database));
-    // Everybody could read a file that SQLite makes. SQLite accepts an empty file, so this makes one that only its
-    // owner can read.
+    // If SQLite made the file, everybody could read it. So this first makes an empty file that only its owner can read.
+    // SQLite accepts an empty file.
     closeSync(openSync(draft, "wx", 0o600));
     db.query("VACUUM INTO ?").run(draft);
   } finally {
@@ -98,7 +98,7 @@ function publish(draft: string, target: string): void {
 
 const NOTE_WAIT_MS = 2_000;
 
-/** Notes when the last backup began, for `sds status`. This may fail, because the backup is good without the note. */
+/** Notes when the last backup began, for `sds status`. Ignores a failure: the backup is valid without the note. */
 function noteBackup(database: string, now: number): void {
   let db: Database | undefined;
   try {

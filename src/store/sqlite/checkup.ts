@@ -40,7 +40,7 @@ function problemOf(thrown: unknown): StoreProblem {
 
 /**
  * Searches the whole database for damage. Blocks this process meanwhile.
- * @returns the first damage; undefined for a whole database
+ * @returns the first damage; undefined for an undamaged database
  */
 export function findDamage(folder: string): string | undefined {
   let db: Database | undefined;
@@ -61,7 +61,7 @@ export function findDamage(folder: string): string | undefined {
  */
 function openForReading(path: string): Database {
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false });
-  // As root, SQLite would give the log to the owner of the database.
+  // If this process runs as root, SQLite would give the log to the owner of the database.
   if (log !== undefined && log.uid !== statSync(path).uid)
     throw new SdsError("failed", `the log of ${path} belongs to another user than the database`);
   const hasIndex = existsSync(`${path}-shm`);

@@ -24,7 +24,7 @@ export function checkHeader(file: string): void {
   if (header !== HEADER) throw invalid(`${file} is not a database`);
 }
 
-/** Whether a file may be from an interrupted copy. SQLite writes the header last, so it may be missing. */
+/** Whether a file may be from an interrupted copy. SQLite writes the header last, so the header may be missing. */
 export function mayBeCopy(file: string): boolean {
   try {
     return [HEADER, NO_HEADER].includes(headerOf(file));
@@ -51,7 +51,7 @@ interface CheckedCopy {
 }
 
 interface CheckOptions {
-  /** Whether to compare the schema: triggers of a strange file would run in this program. */
+  /** Whether to compare the schema. Otherwise triggers of a strange file would run in this program. */
   compareSchema?: boolean;
 }
 
@@ -123,7 +123,7 @@ interface SchemaEntry {
   sql: string | null;
 }
 
-/** Tables that SQLite and Litestream add. A restore accepts them: a table without triggers runs nothing. */
+/** Tables that SQLite and Litestream add. A restore accepts them, because a table without triggers runs no code. */
 const ADDED_TABLES = /^(sqlite_|_litestream_)/;
 
 /** Compares a database with the schema of its version. @returns the first difference, for messages */
@@ -155,7 +155,7 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Syncs a file that no connection of this process has open: closing it here would release the connection's locks. */
+/** Syncs a file that no connection of this process has open. Otherwise closing it would release SQLite's locks. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

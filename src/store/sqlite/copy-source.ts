@@ -16,7 +16,7 @@ const BUSY_TIMEOUT_MS = 30_000;
 /**
  * Opens the database of a data folder as the source of a copy. Locks the folder until `close`. Upgrades an older
  * database first.
- * @throws SdsError `not_found` without data, `failed` if another process uses it
+ * @throws SdsError `not_found` if the folder has no data, `failed` if another process uses it
  */
 export async function openSqliteSource(folder: string, upgrade: UpgradeOptions): Promise<CopySide> {
   const { db, close } = openFolderAlone(folder, upgrade);
@@ -57,8 +57,8 @@ function openFolderAlone(folder: string, upgrade: UpgradeOptions): { db: Databas
 export function openAlone(path: string, folder: string): Database {
   const db = new Database(path, { readwrite: true, create: false, strict: true });
   try {
-    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
-    // all open WAL connections share that lock.
+    // In this mode the first read takes an exclusive lock. This read fails if another process has the database open,
+    // because each open WAL connection has a shared lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("SELECT count(*) FROM sqlite_schema").get();
     return db;

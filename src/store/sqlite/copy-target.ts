@@ -25,9 +25,9 @@ const BUSY_TIMEOUT_MS = 30_000;
 const CACHE_KIB = 128 * 1024;
 
 /**
- * Begins a copy in a data folder. Locks the folder until `close`. Makes a missing folder. `finish` renames the copy to
- * the database's name.
- * @param sealedWith fingerprint of the master key of the source's secrets
+ * Begins a copy in a data folder. Locks the folder until `close`. Makes the folder if it is missing. `finish` renames
+ * the copy to the database's name.
+ * @param sealedWith fingerprint of the master key that sealed the source's secrets
  * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with another master key
  */
 export async function openSqliteTarget(
@@ -79,7 +79,7 @@ function checkEmpty(database: string, folder: string): void {
     if (version !== MIGRATIONS.length) throw otherSchema(database, version, MIGRATIONS.length);
     const filled = db.query<{ name: string }, []>(`${filledTablesText("sqlite")} LIMIT 1`).get();
     if (filled !== null) throw notEmpty(folder, filled.name);
-    // This moves the log into the file: a file with a log beside it must not be replaced.
+    // Moves the log into the file, because a database with a log beside it must not be replaced.
     db.run("PRAGMA journal_mode = DELETE");
   } finally {
     db.close(true);

@@ -23,7 +23,6 @@ export function customFields(db: Database) {
   const writeFields = db.prepare("UPDATE custom_fields SET definitions = ? WHERE shop_id = ?");
 
   return {
-    /** Loads definitions and values. */
     load({ shop, customFields }: CommitKeys, { rows, fields, fieldValues }: LoadedRows): void {
       const stored = definitions.get(shop.id);
       if (stored !== null) fields.push(...(JSON.parse(stored.definitions) as FieldDefinition[]));
@@ -35,7 +34,7 @@ export function customFields(db: Database) {
       }
     },
 
-    /** Writes values. Also writes the definitions, if a field has its first value now. */
+    /** Writes values. Also writes the definitions if a field gets its first value. */
     write(shopId: number, { customFields, fields }: Pick<ShopChanges, "customFields" | "fields">): void {
       for (const { subscriptionId, startedAt, values } of customFields) {
         if (Object.keys(values).length === 0) removeValues.run(shopId, startedAt, subscriptionId);

@@ -41,7 +41,7 @@ export function databasePath(folder: string): string {
   }
 }
 
-/** Returns the target of a broken link, if a restored database waits there for its rename; else undefined. */
+/** Returns the target of a broken link; undefined if no restored database waits there for its rename. */
 function restoredTarget(path: string): string | undefined {
   try {
     const target = followLinks(path);
@@ -62,30 +62,30 @@ function followLinks(path: string): string {
 }
 
 /**
- * Returns the name of a restored database before its last rename. The database is whole and synced then. If a file has
- * this name, the next process that opens the folder finishes the restore.
+ * Returns the name of a restored database before its last rename. A database with this name is complete and synced. The
+ * next process that opens the folder finishes the restore.
  */
 export function restoredPath(database: string): string {
   return `${database}.restored`;
 }
 
-/** Returns the beginning of the names of databases that restores replaced. A time follows. */
+/** Returns the prefix of the names of databases that restores replaced. A time follows the prefix. */
 function replacedPath(database: string): string {
   return `${database}.before-restore`;
 }
 
-/** Returns the beginning of the names of copies that upgrades keep. The version that upgraded follows. */
+/** Returns the prefix of the names of copies that upgrades keep. The upgrading version follows the prefix. */
 export function upgradeCopyPath(database: string): string {
   return `${database}.before-upgrade-`;
 }
 
 export interface KeptDatabase {
   file: string;
-  /** Includes its log. */
+  /** Includes the bytes of its log. */
   bytes: number;
 }
 
-/** Lists the databases that restores replaced, in the order of their names. Only the operator deletes them. */
+/** Lists the databases that restores replaced and the copies that upgrades keep, sorted by name. */
 export function keptDatabases(folder: string): KeptDatabase[] {
   const database = databasePath(folder);
   const beside = dirname(database);
@@ -99,7 +99,7 @@ export function keptDatabases(folder: string): KeptDatabase[] {
     .map((file) => ({ file, bytes: ["", ...LOGS].reduce((sum, end) => sum + sizeOf(`${file}${end}`), 0) }));
 }
 
-/** Returns the name of an unfinished copy. While that file exists, only the next `sds copy` uses the folder. */
+/** Returns the name of an unfinished copy. While a file has this name, only the next `sds copy` may use the folder. */
 export function unfinishedPath(database: string): string {
   return `${database}.unfinished-copy`;
 }
@@ -112,7 +112,7 @@ export function isOwnName(database: string, path: string): boolean {
   return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
 
-/** Whether the folder has a database. An interrupted first start leaves an empty file, which does not count. */
+/** Whether the folder has a database. An empty file, which an interrupted first start leaves, is not a database. */
 export function hasDatabase(folder: string): boolean {
   const database = databasePath(folder);
   if (existsSync(restoredPath(database)) || existsSync(unfinishedPath(database))) return true;
@@ -121,7 +121,7 @@ export function hasDatabase(folder: string): boolean {
 
 /**
  * Shares the lock of a data folder. Finishes an interrupted restore first.
- * @param isServe whether to share the lock as the folder's only `serve`
+ * @param isServe whether this process is `serve`. A folder has only one `serve` at a time.
  * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, a copy is unfinished, or
  *   another `serve` runs
  */
@@ -173,8 +173,8 @@ export function inUse(folder: string): SdsError {
 }
 
 /**
- * Renames the old database, then the restored one. Does nothing without a restored database. Can run again after a kill
- * at any step. Call this only while this process has the folder's lock exclusively.
+ * Renames the old database, then the restored database. Does nothing if there is no restored database. Can run again
+ * after a kill at any step. Call this only while this process has the folder's lock exclusively.
  */
 export function finishRestore(database: string): void {
   const [folder, restored] = [dirname(database), restoredPath(database)];
@@ -198,7 +198,7 @@ export function finishRestore(database: string): void {
 
 /**
  * Returns the name for the old database, with the time of the restored file. So a process that finishes an interrupted
- * restore finds the same name for the log. If another database has the name, the file gets a later time.
+ * restore finds the same name for the log. If another database has this name, the restored file gets a later time.
  */
 function replacedNow(database: string): string {
   const restored = restoredPath(database);

@@ -5,12 +5,12 @@ import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
- * The lock of a data folder. Every process with an open database shares it. A restore or `sds copy` takes it
+ * The lock of a data folder. Every process that has the database open shares the lock. A restore or `sds copy` takes it
  * exclusively. Otherwise a process could write the old file's log beside the new file.
  *
- * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive one takes it.
- * SQLite allows one write transaction beside read transactions. `serve` shares the lock by this write transaction, so a
- * folder has only one `serve`. All these locks end with their process, even if the process is killed.
+ * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive transaction
+ * takes it. SQLite allows one write transaction beside read transactions. `serve` shares the lock by this write
+ * transaction, so a folder has only one `serve`. All these locks end with their process, even if the process is killed.
  */
 export interface DataLock {
   release(): void;
@@ -26,7 +26,7 @@ export function shareDataFolder(folder: string, waitMs: number): DataLock {
 /** Shares the lock as the folder's `serve`. @returns undefined if another `serve` has it for longer than the wait */
 export function shareAsServe(folder: string, waitMs: number): DataLock | undefined {
   const lock = lockWith(folder, waitMs, "BEGIN IMMEDIATE");
-  // Throws if a restore or a copy has the lock. Another `serve` only shares the lock, so then this does not throw.
+  // Throws if a restore or a copy has the lock. Does not throw because of another `serve`, which only shares it.
   if (lock === undefined) shareDataFolder(folder, waitMs).release();
   return lock;
 }

@@ -11,8 +11,8 @@ import { MIGRATIONS } from "./migrations.ts";
 import { keepUpgradeCopy, removeUpgradeCopies } from "./upgrade-copy.ts";
 
 /**
- * How long an operation waits for another process's lock, in milliseconds. It is short in the server, because clients
- * wait there; a command has time. The wait blocks the event loop only while the store is opened.
+ * How long an operation waits for another process's lock, in milliseconds. The server waits briefly, because its
+ * clients wait too. A command may wait longer. The wait blocks the event loop only while the store is opened.
  */
 export type BusyTimeoutMs = 2_000 | 25_000 | 30_000;
 
@@ -23,8 +23,8 @@ export type BusyTimeoutMs = 2_000 | 25_000 | 30_000;
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
 /**
- * With this many pages in the write-ahead log, 4 MiB, a commit moves them into the database. SQLite's default of 1,000
- * pages would be 16 MiB here. On a small disk such a log took all the space, and no space was left to empty the log.
+ * When the write-ahead log has this many pages (4 MiB), a commit moves the pages into the database. SQLite's default of
+ * 1,000 pages would be 16 MiB here. Such a log filled a small disk, and no space was left to empty the log.
  */
 const LOG_PAGES = 256;
 
@@ -101,8 +101,8 @@ function checkSize(path: string): void {
 
 function connect(path: string, busyTimeoutMs: BusyTimeoutMs | 0): Database {
   const db = new Database(path, { create: false, readwrite: true, strict: true });
-  // This must be the first statement. Recovery after a crash needs the lock, and by default SQLite does not wait for
-  // it.
+  // This must be the first statement. Recovery after a crash needs a lock, and by default SQLite does not wait for
+  // locks.
   db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
   return db;
 }
@@ -159,8 +159,8 @@ function isUpgraded(path: string): boolean {
 function tryMigration(path: string, { upgradeCopy = true, ...options }: OpenOptions): void {
   const db = connect(path, 0);
   try {
-    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
-    // all open WAL connections share that lock.
+    // In this mode the first read takes an exclusive lock. This read fails if another process has the database open,
+    // because each open WAL connection has a shared lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
     configured(db);
@@ -186,8 +186,8 @@ function inUse(path: string, cause: unknown): SdsError {
 
 /**
  * Moves the write-ahead log into the database file and empties the log. Does nothing while another process uses the
- * database, such as a backup that reads it. The connection must have a busy_timeout of 0, or this would wait for that
- * process.
+ * database, such as a backup that reads it. The connection must have a busy_timeout of 0. Otherwise this would wait for
+ * the other process.
  * @returns whether the log is empty now
  */
 export function checkpoint(db: Database): boolean {

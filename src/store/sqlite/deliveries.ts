@@ -9,7 +9,7 @@ import { alertKeeper } from "./alert-keeper.ts";
 /** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
 const ROWS_PER_STEP = 200;
 
-/** How many due deliveries a search reads in the order of their times. */
+/** Maximum number of due deliveries that a search by time reads. */
 const MAX_READ = 1_000;
 
 /** A queue, and when its first delivery is due. Epoch milliseconds. */
@@ -72,8 +72,8 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
 
 /** Makes searches for the queues with planned deliveries, and for the queues with due deliveries. */
 function queueFinder(db: Database) {
-  // Each of these queries finds a queue with one index seek, whatever the number of due deliveries. With `(shop_id,
-  // kind) > (?, ?)`, SQLite would read all deliveries of a queue.
+  // Each of the next two queries finds a queue with one index seek, whatever the number of due deliveries. With
+  // `(shop_id, kind) > (?, ?)`, SQLite would read all deliveries of a queue.
   const queueOfLaterShop = db.prepare<PlannedQueue, [number]>(
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, kind, claimable_at LIMIT 1`,
@@ -89,7 +89,7 @@ function queueFinder(db: Database) {
       next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
     }
   }
-  // The cost depends on the due deliveries, and not on deliveries that are planned for later.
+  // The cost of this query depends only on the due deliveries, and not on deliveries that are planned for later.
   const queuesByTime = db.prepare<SendQueue & { read: number }, [number]>(
     `SELECT shop_id AS shopId, kind, count(*) AS read FROM (
        SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned
@@ -100,7 +100,7 @@ function queueFinder(db: Database) {
   function dueQueues(now: number): SendQueue[] {
     const found = queuesByTime.all(now);
     const read = found.reduce((sum, each) => sum + each.read, 0);
-    // If more deliveries are due than were read, a shop with many of them must not hide others.
+    // If more deliveries may be due, checks each queue. Otherwise a shop with many of them would hide other shops.
     return read < MAX_READ ? found : [...plannedQueues()].filter(({ at }) => at <= now);
   }
   return { plannedQueues, dueQueues };
@@ -167,7 +167,7 @@ function deliveryClaimer(
   };
 }
 
-/** Attempts that one transaction records: those of one queue, one day and one outcome. */
+/** Number of attempts of one queue, day and outcome that one transaction records. */
 interface OutcomeCount extends SendQueue {
   day: number;
   outcome: CountedOutcome;

@@ -67,7 +67,7 @@ export function inboxQueues(db: Database): InboxQueues {
   };
 }
 
-/** @returns a function that finds the queues with waiting items, with the due time of each queue's first item */
+/** @returns a function that finds the queues with waiting items, and the due time of each queue's first item */
 function queueFinder(db: Database): () => (InboxQueue & { at: number })[] {
   // Finds the next queue with one index seek, whatever the number of due items.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(

@@ -13,8 +13,8 @@ export interface UpgradeOptions {
 
 /**
  * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Then drops their
- * tables. This also drops bodies that were not stored whole: their senders got no answer. All this is part of the
- * upgrade's transaction, so after a kill the next start upgrades again.
+ * tables. This also drops bodies that were not stored completely. The senders of these bodies got no answer. All this
+ * is part of the upgrade's transaction, so after a kill the next start upgrades again.
  * @throws SdsError `failed` for a record that is refused
  */
 export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {

@@ -8,7 +8,7 @@ const PROBE_INTERVAL_MS = 4;
 export interface LockWait {
   /**
    * Repeats an operation until the lock is free.
-   * @param operation an operation that failed with `busy`. It can be repeated, because a failed transaction leaves
+   * @param operation an operation that failed with `busy`. It can be repeated, because a failed transaction changes
    *   nothing.
    * @param busy the operation's error
    * @throws the operation's error; `busy` if the lock is held for too long. After that, calls throw `busy` at once
@@ -18,9 +18,9 @@ export interface LockWait {
 }
 
 /**
- * Makes the wait for locks. SQLite's own wait would block the program, for each operation in turn. So it is set to 0.
- * Instead one timer checks the lock for all waiting operations, and reads continue.
- * @param timeoutMs how long a lock may make operations wait, counted from when the first operation met the lock.
+ * Makes the wait for locks. SQLite's own wait would block the program for each operation in turn, so it is switched
+ * off. Instead one timer checks the lock for all waiting operations, and reads continue.
+ * @param timeoutMs maximum time that operations wait for a lock. It begins when the first operation meets the lock.
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
   /** Resolves to whether the lock became free in time. Undefined until an operation meets a lock. */

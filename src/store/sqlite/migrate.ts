@@ -78,7 +78,7 @@ interface RowText {
  */
 function renderRows(db: Database, table: Resource, renderRow: (row: SqliteRow) => SqliteRow): void {
   const { sort } = PAGE_SORT[table];
-  // This is the order of the primary key. For another order, each batch would sort the whole table.
+  // This is the order of the primary key. In any other order, each batch would sort the whole table.
   const next = db.prepare<RowText, [number, number, string]>(
     `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table}
      WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,

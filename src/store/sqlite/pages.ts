@@ -32,10 +32,10 @@ function snapshotOf(resource: Resource): string {
 
 /**
  * Reads pages. SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. page-cut.ts removes
- * the extra rows.
+ * the extra rows before and after the page.
  *
  * Nearly every page has only small rows, so it stays within MAX_PAGE_BYTES. If a row is large, a second statement reads
- * the sizes. Then a third statement joins as many rows as fit.
+ * the sizes of the rows. Then a third statement joins as many rows as fit.
  */
 function joinedPages(db: Database, form: RowForm) {
   const texts = form === "subscriptionsWithFields" ? textsWithFields() : textsOf(form);
@@ -85,8 +85,8 @@ function textsOf(resource: Resource): PageTexts {
 
 /**
  * Returns the statements for subscriptions with their custom fields. A join reads the fields, and `group_concat` builds
- * the rows. If a subquery looked up the fields and built the rows, SQLite would evaluate it for each aggregate. These
- * statements take 0.65 of that time.
+ * the rows. If a subquery looked up the fields and built the rows, SQLite would evaluate the subquery for each
+ * aggregate. These statements take 0.65 of the time of such a subquery.
  */
 function textsWithFields(): PageTexts {
   const range = `FROM (
@@ -193,7 +193,7 @@ function perForm<T>(make: (form: RowForm) => T): Record<RowForm, T> {
   return Object.fromEntries(ROW_FORMS.map((form) => [form, make(form)])) as Record<RowForm, T>;
 }
 
-/** Returns how many rows fit into a page, counted from the first row, each with a comma. Returns at least one. */
+/** Returns how many of the first rows fit into a page, each with a comma. The first row always fits. */
 function countFitting(sizes: readonly { bytes: number }[]): number {
   let total = 0;
   const over = sizes.findIndex(({ bytes }) => {

@@ -76,8 +76,8 @@ function statOf(path: string): Stats | undefined {
 /**
  * Replaces the database by a copy, and keeps the old database. The copy is written, checked and synced beside the
  * database. Then a rename replaces the database. So an interruption leaves either the old or the new database.
- * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; else as
- *   checkRestorable
+ * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; also the errors of
+ *   `checkRestorable`
  */
 export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   const { folder, file, masterKeyFile, random } = request;
@@ -187,24 +187,24 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
 }
 
 /**
- * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Any other error may
- * be temporary, such as one of the disk or of permissions. It makes the restore fail, because the log must first be
- * moved into the database.
+ * SQLite's error codes for a damaged file. A damaged database is kept with its log beside it. Any other error may be
+ * temporary, such as a disk error or a missing permission. Such an error makes the restore fail, because the log must
+ * first be moved into the database.
  */
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
- * Moves the old database's log into it, so that a single file has everything.
- * @returns its epochs; empty for a damaged database
- * @throws SdsError `failed` if an older program uses the database: it does not know the lock
+ * Moves the log of the old database into the database's file, so that a single file has everything.
+ * @returns the epochs of the old database; empty if it is damaged
+ * @throws SdsError `failed` if an older program, which does not know the folder's lock, uses the database
  */
 function finishLog(database: string, folder: string): string {
   let db: Database | undefined;
   try {
     db = new Database(database, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-    // In this mode the first read takes an exclusive lock. It fails if another process has the database open, because
-    // all open WAL connections share that lock.
+    // In this mode the first read takes an exclusive lock. This read fails if another process has the database open,
+    // because each open WAL connection has a shared lock.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
     return epochsIn(db);

@@ -21,10 +21,7 @@ const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<R
   contractId: { column: "contract_id", tables: { orders: "contract_orders" } },
 };
 
-/**
- * Parameters of a scan: the shop, the row after which the scan begins, the value to find, and the texts that rows must
- * contain.
- */
+/** Parameters of a scan: the shop, the row before the scan, the value to find, and the texts that rows must contain. */
 type ScanParameters = [shopId: number, at: number, id: string, value: string, ...wanted: (string | null)[]];
 
 /** Reads rows in the order of the scan, in the caller's transaction. The row `after` need not exist. */
@@ -135,8 +132,8 @@ export function withFields(fields: string): string {
  * Makes a scan.
  * @param rows the rows to scan: SQL after SELECT, without a limit
  * @param positions like `rows`, but without the JSON
- * @param shown SQL of the JSON to return for a matching row. The filter searches only the stored JSON: a custom field
- *   may have the name of a filter.
+ * @param shown SQL of the JSON to return for a matching row. The filter searches only the stored JSON, because a custom
+ *   field may have the name of a filter.
  */
 function scanOf(
   db: Database,
@@ -145,7 +142,7 @@ function scanOf(
 ): Scan {
   const wanted = wantedCondition((parameter) => `instr(json, ?${parameter}) > 0`);
   const bindAll = WANTED_PARAMETERS.map((parameter) => `?${parameter}`).join(", ");
-  // The inner LIMIT keeps SQLite from merging both queries. So it examines the rows one after the other, in their
+  // The inner LIMIT keeps SQLite from merging both queries. So SQLite examines the rows one after the other, in their
   // order.
   const matching = db.prepare<Position & { json: string }, ScanParameters>(
     `SELECT at, id, ${shown} AS json FROM (SELECT ${rows} LIMIT ${scannedRows}) AS scanned WHERE ${wanted}`,

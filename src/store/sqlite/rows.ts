@@ -82,8 +82,8 @@ export function mirrorRows(db: Database) {
         const statement = (isNew ? inserts : updates)[table];
         statement.run(shopId, ...values, changeNumber);
       }
-      // New rows are listed after all rows are written. If writing and listing took turns, their pages would exceed
-      // SQLite's cache. Then an import would read a quarter more.
+      // New rows are listed after all rows are written. If writing and listing took turns, the pages of both would
+      // exceed SQLite's cache. Then an import would read a quarter more.
       for (const { row, isNew, changeNumber } of rows) if (isNew) list(shopId, row, changeNumber);
     },
   };

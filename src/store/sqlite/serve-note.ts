@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 
 /**
- * Notes the process id of this `serve`, which the refusal of a second `serve` names. Removes the address of a killed
- * `serve`. Call this only while `serve` has the folder's lock. On a full disk `serve` goes on without the note.
+ * Stores the process id of this `serve`. The error of a second `serve` names this id. Removes the address of a killed
+ * `serve`. Call this only while `serve` has the folder's lock. On a full disk, `serve` continues without the note.
  */
 export function noteServe(db: Database, processId: number): void {
   try {

@@ -33,7 +33,7 @@ export interface SqliteOptions extends OpenOptions {
   folder: string;
   masterKeyFile: string;
   busyTimeoutMs: BusyTimeoutMs;
-  /** The process id of `serve`, which a folder has once. Undefined for a command. */
+  /** The process id of `serve`; undefined for a command. A folder has only one `serve` at a time. */
   serveProcess?: number;
 }
 

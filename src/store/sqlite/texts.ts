@@ -15,16 +15,16 @@ interface OpenSearch {
 }
 
 /**
- * Maximum of texts in a slice: about a millisecond if they are short. The inbox has a lower maximum, because a platform
- * webhook may have megabytes.
+ * Maximum number of texts in a slice. A slice of short texts takes about a millisecond. The inbox has a lower maximum,
+ * because a platform webhook may have megabytes.
  */
 const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
 const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10 };
 /** A slice that takes longer than this halves the size of the next slice. A shorter slice doubles it. */
 const TARGET_MS = 2;
 /**
- * Number of rounds of a search. Each round reads the texts that were stored during the round before, so few are left
- * for the transaction. The number is limited, because another process may store rewards all the time.
+ * Number of rounds of a search. Each round reads the texts that were stored during the previous round, so few texts are
+ * left for the transaction. The number is limited, because another process may store rewards all the time.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
@@ -82,7 +82,7 @@ export function mentioningTexts(db: Database) {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
 
-    /** Removes receivers' answers to a delivery, and keeps no later answer, in the caller's transaction. */
+    /** Removes receivers' answers to a delivery, and stops later answers from being stored. */
     removeAnswers(shopId: number, number: number): void {
       markRedacted.run(shopId, number);
       emptyAnswers.run(shopId, number);
