@@ -46,7 +46,7 @@ async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
 }
 
 /**
- * Checks an endpoint before it is saved. If its name does not resolve, that is only a warning: it may resolve later.
+ * Checks an endpoint before it is saved. A name that does not resolve is only a warning, because it can resolve later.
  * @returns a warning or undefined
  * @throws SdsError `invalid` for a URL that must not be saved; and the errors of `checkEndpoint`
  */

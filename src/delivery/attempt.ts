@@ -23,7 +23,7 @@ export interface AttemptSettings {
 
 interface WebhookRequest {
   url: string;
-  /** The webhook's own headers. `requestBytes` adds the other headers. */
+  /** The webhook's own headers. `requestBytes` adds HTTP's headers, such as Host. */
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
 }

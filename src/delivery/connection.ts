@@ -24,7 +24,7 @@ type HttpAnswer = Pick<AnswerReader, "status" | "body">;
 
 /** One connection for one request. Always close it, also after an error. */
 export interface HttpConnection {
-  /** Whether the TCP handshake is not finished. `close` takes effect only after the handshake. */
+  /** Whether the TCP handshake is still in progress. `close` takes effect only after the handshake. */
   readonly isPending: boolean;
   /**
    * Waits for the connection and TLS. Then sends the request and reads the answer.
@@ -51,7 +51,7 @@ export function openConnection(
   reserve: SocketReserve = NO_RESERVE,
 ): HttpConnection {
   const { promise: answered, resolve, reject } = Promise.withResolvers<HttpAnswer>();
-  // Before a request is sent, nothing awaits the answer: its error must not become an unhandled rejection.
+  // Before a request is sent, nothing awaits this promise. Its error must not become an unhandled rejection.
   answered.catch(() => undefined);
   const state: ConnectionState = {
     reader: createAnswerReader(),
@@ -93,7 +93,7 @@ interface ConnectionState {
   socket?: Socket<ConnectionState> | undefined;
   isPending: boolean;
   isClosed: boolean;
-  /** Without TLS. */
+  /** Whether the connection uses no TLS. */
   isPlain: boolean;
   mayWrite: boolean;
   hasWritten: boolean;

@@ -27,7 +27,7 @@ const MAX_ADDRESSES = 4;
 /** After this time without a connection, the next address is tried too. RFC 8305 recommends this delay. */
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
- * Limit for abandoned connections: they are closed, but their TCP handshake still waits for the address. At the limit,
+ * Limit for abandoned connections: closed connections whose TCP handshake still waits for the address. At the limit,
  * each address is checked first with a connection that can be canceled. So each attempt adds at most one abandoned
  * connection above this limit.
  */
@@ -111,7 +111,7 @@ function openFirst({ open }: Opener, target: Target): Try {
 
 /**
  * Checks with a cancelable connection whether the address accepts connections. Then opens the real connection. If no
- * descriptor is free for the check, skips the check: the reserve has a descriptor for the real connection only.
+ * descriptor is free for the check, skips the check, because the reserve only serves the real connection.
  */
 function reachAndOpen(opener: Opener, target: Target): Try {
   const reaching = reach(target);

@@ -73,7 +73,7 @@ async function importKeys(secret: string): Promise<Keys> {
   return { own: await importSecret(secret), standard: standardKey(secret) };
 }
 
-/** The headers that are the same in all attempts of a webhook, except HTTP's own headers, such as Host. */
+/** Returns the headers that all attempts of a webhook share, without HTTP's own headers, such as Host. */
 export function webhookHeaders(
   { id, topic, test }: Pick<Claim, "id" | "topic" | "test">,
   signature: string,
@@ -89,7 +89,7 @@ export function webhookHeaders(
 }
 
 /**
- * The headers that differ between attempts: the attempt's time, and one signature for each key. A signature covers id,
+ * Returns the headers that differ between attempts: the time, and one signature for each key. A signature covers id,
  * time and body. Receivers verify it with the libraries of Standard Webhooks (docs/webhooks.md, "Standard Webhooks").
  * @param at epoch milliseconds
  */
@@ -106,8 +106,8 @@ function attemptHeaders(id: string, body: Uint8Array, keys: readonly Uint8Array[
 }
 
 /**
- * The key of `webhook-signature`: the bytes whose base64 follows `whsec_`. Characters that are not base64 are skipped.
- * @returns undefined for a secret without such bytes, because anybody could forge a signature with an empty key
+ * Decodes the key of `webhook-signature`: the base64 after `whsec_`. Skips characters that are not base64.
+ * @returns undefined instead of an empty key, because anybody could forge a signature with an empty key
  */
 function standardKey(secret: string): Uint8Array | undefined {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");

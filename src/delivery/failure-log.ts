@@ -23,7 +23,7 @@ interface DeadSum {
 /** Logs failing endpoints and dead deliveries. */
 export interface FailureLog {
   note(result: AttemptResult): void;
-  /** Logs the sum of each shop whose last log entry is a minute old. Called in each turn. */
+  /** Logs the sum of each shop whose last log entry is at least a minute old. Called in each turn. */
   report(): void;
   /** Logs all sums of dead deliveries. */
   reportAll(): void;

@@ -29,7 +29,7 @@ export async function findUnreachable(
     const { host, isAddress, port, url: parsed } = checked.endpoint;
     const tls = parsed.protocol === "https:" ? { tlsHost: host } : {};
     const connection = await connect({ host, isAddress, port, addresses: checked.addresses, ...tls }, signal);
-    // The connection calls this before it sends the first byte of a request. After `true` it sends nothing.
+    // The connection calls this before it sends the first byte of a request. If this returns true, nothing is sent.
     const cancel = () => {
       isConnected = true;
       return true;

@@ -30,7 +30,7 @@ export function createMailer(readServer: () => SmtpServer, baseOf: () => Promise
       ...{ to: recipient.address, subject, text: `${text}\n\n${ending}\n` },
       // A repeated e-mail has the same id, so many mail programs show it once.
       messageId: `<alert.${number}.${createdAt}@${shop.domain}>`,
-      // Mail programs show a button that ends the e-mails (RFC 8058).
+      // Mail programs show a button to unsubscribe (RFC 8058).
       headers: { "List-Unsubscribe": `<${end}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" },
     };
     let timer: Timer | undefined;
@@ -58,7 +58,7 @@ function transportOf({ host, port, isSecure, isLocal, login }: SmtpServer) {
   });
 }
 
-/** Says why an e-mail was not sent. Texts of the mail server are left out: they repeat addresses. */
+/** Says why an e-mail was not sent. Leaves out texts of the mail server, because they can contain addresses. */
 function mailError(thrown: unknown): string {
   if (thrown instanceof SdsError) return `the e-mail was not sent: ${thrown.message}`;
   const status = (thrown as { responseCode?: unknown }).responseCode;

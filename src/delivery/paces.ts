@@ -33,8 +33,8 @@ export function queueKey({ shopId, kind }: SendQueue): number {
 
 /**
  * Learns from attempts how many slots each queue has, by additive increase and multiplicative decrease. A queue begins
- * with one slot. A quick attempt adds one slot. An attempt that runs for a second removes half of the slots, and a
- * timeout removes all. Times come from a clock that only goes forward.
+ * with one slot. A quick attempt adds one slot. An attempt that runs for a second removes half of the queue's slots. A
+ * timeout removes all slots of the queue. Times come from a clock that only goes forward.
  * @param perQueue maximum number of slots of a queue
  */
 export function createPaces(perQueue: number) {

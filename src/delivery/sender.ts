@@ -59,10 +59,10 @@ const CLOCK_SLACK_MS = 4_000;
 /** A turn waits for this many results, but at most for `GATHER_ROUNDS` rounds of the event loop. */
 const GATHERED_RESULTS = 200;
 const GATHER_ROUNDS = 20;
-/** A turn also stops waiting after this many rounds in which no attempt ended. */
+/** A turn also stops waiting after this many consecutive rounds in which no attempt ended. */
 const QUIET_ROUNDS = 3;
 
-/** An attempt that ended. `startedAt` is computed at the recording, because the wall clock may be set before that. */
+/** An attempt that ended. `startedAt` is computed only at the recording: until then, the wall clock can be changed. */
 type EndedAttempt = Pick<AttemptResult, "claim" | "outcome" | "duration"> & {
   /** The start, by the clock that only goes forward. */
   beganMs: number;
@@ -95,7 +95,7 @@ interface SenderState extends Dependencies {
  * attempt also requests a turn.
  *
  * If a result cannot be recorded, the sender keeps it and records it in the next turn. If the process ends before that,
- * the delivery is attempted again after its lease. The lost attempt does not count.
+ * the delivery is attempted again after its lease. The lost attempt is not counted.
  */
 export function createSender(dependencies: Dependencies, settings: SenderSettings): Sender {
   const { sleep, log } = dependencies;
@@ -149,8 +149,8 @@ async function makeTurn(state: SenderState): Promise<void> {
     }
     failureLog.report();
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // After a late claim, no attempt begins. Attempts under way take the new claim, because their results need the new
-    // lease.
+    // After a late claim, no attempt begins. Running attempts take over the new claim, because their results must have
+    // the new lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;
@@ -164,7 +164,7 @@ async function makeTurn(state: SenderState): Promise<void> {
 
 /**
  * Waits for more results, so that one transaction records them and writes each page of the database once. Without load,
- * the wait takes microseconds. A requested turn does not wait.
+ * the wait takes microseconds. A turn that `wake` requested does not wait.
  */
 async function gather(state: SenderState): Promise<void> {
   let quietRounds = 0;
@@ -202,7 +202,7 @@ function resultOf({ beganMs, timedOut, pace, ...ended }: EndedAttempt, aheadMs: 
 /** Restores the stored paces before the first turn. */
 async function restorePaces(state: SenderState, at: number): Promise<void> {
   for (const { shopId, url, pace, timedOutAt } of await state.deliveries.listPaces()) {
-    // A future timeout was noted before the clock was set back. It is treated as a timeout that happened now.
+    // A stored timeout is in the future if the clock was ahead. Such a timeout is treated as one that happened now.
     const ageMs = timedOutAt === null ? Number.POSITIVE_INFINITY : Math.max(0, at - timedOutAt);
     state.limiter.restore(shopId, url, pace, ageMs);
   }

@@ -50,7 +50,7 @@ export interface Platform {
   installer: Installer;
   /** Whether the shop has a contract that this app made. An app sees only its own contracts. @throws PlatformError */
   hasContracts(shop: ShopAddress): Promise<boolean>;
-  /** Returns a text for each level of protected customer data that the app may not read. @throws PlatformError */
+  /** Describes each level of protected customer data that the app is not allowed to read. @throws PlatformError */
   missingLevels(shop: ShopAddress): Promise<string[]>;
   /** Makes all requests fail from now on. Resolves when running token renewals are stored. */
   stop(): Promise<void>;
@@ -69,7 +69,7 @@ interface Dependencies {
 
 /** Maximum time that a stop waits for renewals. If new tokens are not stored, they must be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** Only one retry: a request keeps its slot of the inbox during retries, and the inbox retries anyway. */
+/** Maximum number of retries. A request keeps its slot of the inbox during retries, and the inbox retries anyway. */
 const WEBHOOK_MAX_RETRIES = 1;
 
 /** Creates all clients and services that access the platform, for `serve` and for commands. */
@@ -194,7 +194,7 @@ function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synch
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
   const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient, sizes), orderStages);
-  /** A stop also ends waits for bulk operations, because such a wait can last for days. */
+  /** Waits, and throws after a stop. A wait for a bulk operation can last for days, so a stop must end it. */
   const sleep: Sleep = async (waitMs) => {
     await services.sleep(waitMs, stopping.signal);
     if (stopping.signal.aborted) throw new SdsError("failed", "the wait for the platform was stopped");

@@ -26,7 +26,7 @@ export { findDamage, readShopDomains };
 
 /** Options of the PostgreSQL engine. */
 interface ServerOptions {
-  /** Address of the database. May hold a password. */
+  /** Address of the database. Can contain a password. */
   url: string;
   /** The file that has the address; null, the default, if the address is not in a file. */
   file?: string | null;
@@ -112,13 +112,13 @@ export function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): Ba
 
 /**
  * Replaces the SQLite database with a backup, and keeps the old database.
- * @throws SdsError `failed` if the folder is in use or the backup needs another master key; also as checkBackup does
+ * @throws SdsError `failed` if the folder is in use or the backup needs another master key; errors of `checkBackup`
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);
 }
 
-/** Lists the SQLite databases that restores and an upgrade kept. */
+/** Lists old SQLite databases that were kept by a restore or an upgrade. */
 export async function keptStores(folder: string): Promise<KeptDatabase[]> {
   return keptDatabases(folder);
 }
@@ -136,7 +136,7 @@ export interface LoneOptions {
   sleep: (ms: number) => Promise<void>;
 }
 
-/** Opens a database that no other process uses, to change its master key. @throws SdsError `not_found`, `failed` */
+/** Opens a database for this process alone, to change its master key. @throws SdsError `not_found`, `failed` */
 export function openAlone({ location, ...dependencies }: LoneOptions): Promise<LoneDatabase> {
   const at = locationOf(location);
   return "folder" in at
@@ -157,8 +157,8 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a whole database into an empty database of the other engine, and locks both. After an interruption programs
- * refuse to open the target, and the next copy starts again.
+ * Copies a whole database into an empty database of the other engine. Locks both databases. After an
+ * interruption programs refuse to open the target, and the next copy starts again.
  * @returns the number of copied rows, and the target
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database in use or a copy that differs

@@ -3,7 +3,7 @@ import type { Shop } from "../../domain/shop.ts";
 /** The version of the platform's API that all requests use. The platform supports each version for a year. */
 export const API_VERSION = "2026-07";
 
-/** The part of a shop that a request needs. */
+/** The id and domain of a shop, which a request needs. */
 export type ShopAddress = Pick<Shop, "id" | "domain">;
 
 /** Returns the addresses of a shop's API. @param baseUrl a URL in which `{shop}` stands for the domain */

@@ -79,9 +79,9 @@ function isAlgorithm(alg: unknown): alg is Algorithm {
 }
 
 /**
- * Returns the algorithms and audiences to try for an assertion, the likeliest first. We do not know which of them the
- * platform accepts [?], so the caller tries one after another. The platform's page says that the assertion is "for a
- * store", and shows an RSA key. If the key names an algorithm, only this algorithm is returned.
+ * Returns the combinations of algorithm and audience to try for an assertion, the most likely first. We do not know
+ * which one the platform accepts [?], so the caller tries one after another. The platform's page says that the
+ * assertion is "for a store", and shows an RSA key. If the key names an algorithm, only this algorithm is returned.
  * @param tokenUrl the address that the assertion is posted to
  */
 export function assertionForms(appKey: string, tokenUrl: string): AssertionForm[] {

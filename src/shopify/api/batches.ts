@@ -3,9 +3,9 @@ import { mayBeOneObject, type PlatformError } from "./platform-error.ts";
 
 /** Query sizes that the platform accepts, by shop and operation. They are kept until the program ends. */
 export interface BatchSizes {
-  /** Returns the size for the next query. @param most the size until the platform refuses a query */
+  /** Returns the size for the next query. @param most the size to use if no query was refused yet */
   of(shop: ShopAddress, operation: string, most: number): number;
-  /** Halves a size that the platform refused because of its cost. */
+  /** Sets the size for the next query to half of `refused`, a size that was too costly. */
   halve(shop: ShopAddress, operation: string, refused: number): void;
 }
 
@@ -21,8 +21,8 @@ export function createBatchSizes(): BatchSizes {
 }
 
 /**
- * Maximum number of consecutive objects that may fail when each is queried alone. More failures have another cause.
- * Without this limit, an outage of the platform would put all objects of a shop into the inbox.
+ * Maximum number of consecutive objects that may fail when each is queried alone. More failures are not caused by
+ * single objects. Without this limit, an outage of the platform would put all objects of a shop into the inbox.
  */
 export const MAX_FAILURES_IN_A_ROW = 10;
 
@@ -31,7 +31,7 @@ interface Batch<I, O> {
   shop: ShopAddress;
   operation: string;
   most: number;
-  /** Gives a result or an error for each item. */
+  /** Returns a result or an error for each item. */
   query(items: readonly I[]): Promise<PromiseSettledResult<O>[]>;
 }
 
@@ -72,7 +72,7 @@ export async function queryInBatches<I, O>(
 }
 
 /**
- * Returns a result for each item of a list in an incomplete answer: the item, or the error of its failed part.
+ * Returns a result for each item of a list in an incomplete answer. The result is the item, or the item's error.
  * @returns undefined if the answer does not have the list, or an error is outside the list
  */
 export function settledItems<T>(thrown: PlatformError, ...listPath: string[]): PromiseSettledResult<T>[] | undefined {

@@ -12,12 +12,12 @@ import type { ConnectionWarnings } from "./warnings.ts";
 
 /** Runs typed operations of the platform's Admin API. */
 export interface GraphqlClient {
-  /** @throws PlatformError */
+  /** Runs an operation. @throws PlatformError */
   query<V, D>(shop: ShopAddress, operation: Operation<V, D>, variables: V): Promise<D>;
 }
 
 interface QueryOptions {
-  /** Maximum number of retries after temporary failures. A wait for points is not a retry. */
+  /** Maximum number of retries after temporary failures. Waits for points are not included. */
   maxRetries?: number;
   /** Requests of a more urgent priority get points first. The default is `attempt`, the most urgent. */
   priority?: Priority;
@@ -38,7 +38,7 @@ export interface AdminGraphqlClient extends GraphqlClient {
   urlOf(shop: ShopAddress): string;
   /** Returns the same client with other options. Callers that retry on their own use fewer retries. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
-  /** Whether the platform was slow to answer the last request about the shop. Waits for points do not count. */
+  /** Whether the platform was slow to answer the last request about the shop. Waits for points are not included. */
   isSlow(shopId: number): boolean;
   /** Returns the lowest number of points that any shop has now; undefined before the platform's first answer. */
   fewestPoints(): number | undefined;
@@ -73,7 +73,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, warnings, clock });
   const logDenied = createDeniedLog(log);
 
-  /** Stores the trouble of a shop's connection; null if the platform accepts the connection. Logs each change. */
+  /** Stores why the platform refuses a shop's connection, or null if it is accepted. Logs each change. */
   async function setTrouble({ id, domain }: ShopAddress, trouble: string | null): Promise<void> {
     if (!(await connections.setTrouble(id, trouble, now()))) return;
     if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });
@@ -126,7 +126,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   };
 }
 
-/** Returns a function that logs a field that the app may not read, once for each shop and field. */
+/** Returns a function that logs each field that the app is not allowed to read, once for each shop. */
 function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => void {
   const logged = new Set<string>();
   return ({ id, domain }, { name, message: error }) => {
@@ -142,7 +142,7 @@ function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => v
 function retryLimit({ reason, isTooCostly, partial }: PlatformError, isDivisible: boolean, maxRetries: number): number {
   if (reason !== "unavailable" && reason !== "incomplete") return 0;
   if (isTooCostly || (reason === "incomplete" && isDivisible)) return 0;
-  // If a part failed, one retry is enough: an object can fail for ever, and the inbox retries it after longer waits.
+  // If single objects failed, one retry is enough: they can fail for ever, and the inbox retries them later.
   return partial === undefined ? maxRetries : Math.min(1, maxRetries);
 }
 

@@ -16,7 +16,7 @@ export interface QueryCost {
   throttleStatus?: ThrottleStatus;
 }
 
-/** A field that the app may not read, and the platform's message. */
+/** A field that the app is not allowed to read, and the platform's message. */
 export interface DeniedField {
   name: string;
   message: string;
@@ -26,7 +26,7 @@ export interface DeniedField {
 
 export interface GraphqlData {
   data: object;
-  /** The first field that the app may not read; undefined if it may read all fields. */
+  /** The first field that the app is not allowed to read; undefined if the app is allowed to read all fields. */
   denied: DeniedField | undefined;
 }
 
@@ -37,7 +37,7 @@ const OPTIONAL_FIELDS = new Set([
   "contract",
 ]);
 
-/** Objects that can be protected data, level 1. A contract is mirrored without them. */
+/** Objects that can be protected customer data of level 1. A contract is mirrored without them. */
 const PROTECTED_FIELDS = new Set(["customer", "originOrder", "order"]);
 
 /** The wait after THROTTLED if the response does not tell how long to wait for points. */
@@ -45,9 +45,9 @@ const THROTTLED_WAIT_MS = 1_000;
 const NO_STATUS: ThrottleStatus = { maximumAvailable: Number.POSITIVE_INFINITY, currentlyAvailable: 0, restoreRate: 0 };
 
 /**
- * Returns the data. Optional fields that the app may not read are removed, because their null would look like an empty
- * value.
- * @throws PlatformError for any other error. It contains the other parts of the data that the platform sent
+ * Returns the data, without optional fields that the app is not allowed to read. The platform sends null for such a
+ * field, which would look like an empty value.
+ * @throws PlatformError for any other error, with all other data that the platform sent
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {
   const body = readBody(response);
@@ -124,7 +124,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse, d
 function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
   const codes = errors.map(codeOf);
   const denied = errors.filter(isDenied);
-  // A path of one step names a whole list or object. If it is denied, the platform refuses every query for it.
+  // A path of one step names a whole list or object. The platform then refuses every query for this list or object.
   const isAllDenied = denied.some(({ path }) => path.length <= 1);
   if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT")) return "incomplete";
   if (isAllDenied) return "unauthorized";
@@ -132,8 +132,8 @@ function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
 }
 
 /**
- * Makes the error for missing points. If the points tell how long to wait, `retryAfterMs` is 0. Then the rate limiter
- * waits, and serves urgent requests first.
+ * Makes the error for missing points. If the wait for points can be computed, `retryAfterMs` is 0. Then the rate
+ * limiter waits, and serves urgent requests first.
  */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
@@ -165,7 +165,7 @@ function levelOf({ message }: GraphqlError): DataLevel | undefined {
   return /not approved to use the \w+ field/.test(message) ? 2 : undefined;
 }
 
-/** Whether the query names a field that the platform's version of the API does not have. */
+/** Whether the query names a field that does not exist in the platform's version of the API. */
 function isObsolete(error: GraphqlError): boolean {
   return codeOf(error) === "undefinedField" || /^Field '\w+' doesn't exist on type/.test(error.message);
 }

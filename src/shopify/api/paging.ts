@@ -22,7 +22,7 @@ export function nextCursor(
 /** Maximum number of nodes, and of pages. Without this limit, an endless connection would fill the memory. */
 const MAX_NODES = 2_000;
 
-/** @param fetchPage gives undefined if the object is gone @throws PlatformError for too many nodes or pages */
+/** Returns the nodes of all pages. @param fetchPage returns undefined if the object is gone @throws PlatformError */
 export async function allNodes<T>(
   first: NodePage<T>,
   fetchPage: (after: string) => Promise<NodePage<T> | undefined>,

@@ -2,18 +2,18 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time. A reading that began after a change includes the change. If our clock is ahead, a reading seems
- * to begin later than it does, and a change is missed. So the platform's answers correct a clock that is ahead. A clock
- * that is behind is harmless: a change is only read once more.
+ * The platform's time. A reading includes all changes before its start. If our clock is ahead, the noted start is too
+ * late, and a change can be missed. So the platform's responses correct a clock that is ahead. A clock that is behind
+ * is harmless: some changes are only read twice.
  */
 export interface PlatformClock {
-  /** The platform's time as known from its answers, in epoch milliseconds. It is never later than our clock. */
+  /** The platform's time, estimated from its responses, in epoch milliseconds. It is never later than our clock. */
   now(): number;
-  /** Like `now`, but not before the platform's last answer, even if our clock is behind. */
+  /** Like `now`, but never earlier than the time in the platform's last response, even if our clock is behind. */
   sinceAnswer(): number;
-  /** Notes the current time. Call the result after the next answer: it estimates the platform's time at this mark. */
+  /** Returns a function that estimates the platform's time at this moment. Call it after the next response. */
   mark(): () => number;
-  /** A fetch that reads the platform's time from each answer. */
+  /** A fetch that reads the platform's time from each response. */
   fetch: typeof globalThis.fetch;
 }
 
@@ -21,7 +21,7 @@ export interface PlatformClock {
 export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => number): PlatformClock {
   /** Upper bound of how far our clock is ahead. */
   let aheadMs = 0;
-  /** The time in the last answer. */
+  /** The time in the last response. */
   let answeredAt = 0;
 
   function noteAnswer({ headers }: Response, sentAt: number): void {
@@ -30,7 +30,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     answeredAt = date;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // A slow answer gives wide bounds. So the known value is kept if it is within the bounds.
+    // A slow response gives wide bounds. So the known value is kept if it is within the bounds.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 
@@ -47,7 +47,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     mark() {
       const at = now();
       const believed = at - aheadMs;
-      // If our clock was set back after the mark, `at` is in the future. So the result is limited to `now()`.
+      // If our clock was set back after `mark` was called, `at` is in the future. So the result is limited to `now()`.
       return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),

@@ -2,7 +2,7 @@
  * A failed request to the platform. The reason says what may help:
  * - `unavailable`: the same request may work later.
  * - `incomplete`: a part of the answer failed. Requests about other objects work; the same request may work later.
- * - `outdated`: the answer is older than a change that we know. A later answer shows it.
+ * - `outdated`: the answer is older than a change that we know. A later answer shows the change.
  * - `unauthorized`: the operator has to act, because the connection is refused or an access scope is missing.
  * - `refused`: the request itself is wrong, and the same request gets the same answer.
  */
@@ -13,7 +13,7 @@ export class PlatformError extends Error {
   readonly status: number | null = null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
-  /** Whether the request only lacks points. Points refill, so the client waits and repeats the request. */
+  /** Whether too few points are the only cause. Points refill, so the client waits and repeats the request. */
   readonly isThrottled: boolean = false;
   /** Whether the platform refuses all requests about the shop until somebody acts. The message says what to do. */
   readonly needsMerchant: boolean = false;
@@ -23,7 +23,7 @@ export class PlatformError extends Error {
   readonly isTooCostly: boolean = false;
   /** Whether the platform no longer has a field that the query reads. Only a newer version of this program helps. */
   readonly isObsolete: boolean = false;
-  /** Whether the app may not read a part of the answer. */
+  /** Whether the app is not allowed to read a part of the answer. */
   readonly isDenied: boolean = false;
   /** The level of protected customer data that the app has no approval for. */
   readonly missingLevel: DataLevel | undefined;
@@ -49,8 +49,8 @@ export interface PartialAnswer {
 }
 
 /**
- * Whether individual objects may be the cause. Then a query for fewer objects may work. A failed connection or an HTTP
- * error has another cause.
+ * Whether individual objects may have caused the error. Then a query for fewer objects may work. Failed connections and
+ * HTTP errors have other causes.
  */
 export function mayBeOneObject(thrown: unknown): thrown is PlatformError {
   if (!(thrown instanceof PlatformError) || thrown.isObsolete) return false;
@@ -62,7 +62,7 @@ export function lacksApproval(thrown: unknown): boolean {
   return isPlatformError(thrown, "unauthorized") && thrown.missingLevel !== undefined;
 }
 
-/** Whether the failure lasts until a person acts. Then retries are slow, and no single object is the cause. */
+/** Whether the failure lasts until a person acts. Then retries wait longer, and no single object is the cause. */
 export function needsAction(thrown: unknown): boolean {
   return thrown instanceof PlatformError && (thrown.needsMerchant || thrown.isObsolete);
 }

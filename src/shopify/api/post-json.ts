@@ -4,7 +4,7 @@ import { connectReason } from "../../lib/networks.ts";
 import { PlatformError } from "./platform-error.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
-/** Limit for a response. All responses to our queries are shorter. */
+/** Maximum size of a response. All responses to our queries are shorter. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 export interface PostRequest {
@@ -18,7 +18,7 @@ export interface PostRequest {
 
 export interface JsonResponse {
   status: number;
-  /** From the header Retry-After. */
+  /** The wait that the header Retry-After asks for. */
   retryAfterMs: number | undefined;
   /** The version of the platform's API that answered; null if the response does not name it. */
   apiVersion: string | null;
@@ -72,14 +72,14 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** @returns the domain of an address; undefined if it is the requested domain */
+/** Returns the domain of an address; undefined if that domain was requested. */
 function readDomain(location: string | null, asked: string): string | undefined {
   const { hostname } = URL.parse(location ?? "", asked) ?? {};
   const isOther = hostname !== undefined && hostname !== new URL(asked).hostname;
   return isOther && isDomain(hostname) ? hostname : undefined;
 }
 
-/** The platform writes seconds, never a date. @returns milliseconds */
+/** Reads the header Retry-After. The platform writes seconds, never a date. @returns milliseconds */
 function readRetryAfter(header: string | null): number | undefined {
   return header !== null && /^\d{1,5}(\.\d+)?$/.test(header) ? Number(header) * 1000 : undefined;
 }

@@ -1,7 +1,7 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
-/** The purposes of requests, most urgent first: a failed payment may need an e-mail now, but a load takes hours. */
+/** Purposes of requests, most urgent first. Somebody may be waiting for the e-mail about a failed payment. */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -14,7 +14,7 @@ export interface QueryShape {
 
 /**
  * The fraction of a shop's maximum points that a load leaves to other programs. `sds sync` and `serve` share points,
- * but cannot see each other's waiting requests. So `serve` always finds points.
+ * but cannot see each other's waiting requests. The unused points ensure that `serve` can always send requests.
  */
 const LOAD_SPARE_PART = 0.5;
 
@@ -30,7 +30,7 @@ export type RateLimits = ReturnType<typeof createRateLimits>;
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
-  /** By shop and operation: the running first request, while the operation's cost is unknown. */
+  /** For each shop and operation of unknown cost: the first request, which is running. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -39,7 +39,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Waits until the cost is known. The first request does not wait. @returns a function to call after the response */
+  /** Waits until the cost is known. Lets the first request pass. @returns a function to call after the response */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);
@@ -76,7 +76,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
 
 /** The costs of queries in points, learned from responses. */
 function createQueryCosts() {
-  /** By operation, then by size. */
+  /** The costs by operation and size. */
   const known = new Map<string, Map<number, number>>();
 
   return {

@@ -57,14 +57,14 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
   }
 
   return {
-    /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
+    /** Waits for points of the shop, then sends one request with an access token. @throws PlatformError */
     async send(shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal): Promise<GraphqlData> {
       const token = await tokens.get(shop, { signal });
       try {
         return await sendOnce(shop, request, token, signal);
       } catch (thrown) {
         if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
-        // The token may have expired early: repeat once with another token.
+        // The token may have expired early. So the request is repeated once with another token.
         return await sendOnce(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
       }
     },
@@ -73,7 +73,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
   };
 }
 
-/** Waits for points until the signal aborts. Points that arrive later are released. @throws the signal's reason */
+/** Waits for points until the signal aborts. Points that are granted later are released. @throws the signal's reason */
 async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
   try {
     return await untilAborted(reservation, signal);

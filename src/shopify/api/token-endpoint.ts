@@ -18,15 +18,15 @@ export interface TokenEndpoint {
    */
   byAppKey(domain: string, appKey: string): Promise<Tokens>;
   /**
-   * Requests the next pair of tokens. May be repeated, because the platform accepts the old refresh token until the new
-   * one is used.
-   * @param credential what is known about the refresh token, for the message if the platform refuses it
+   * Requests the next pair of tokens. This request can be repeated: the platform accepts the old refresh token until
+   * the new refresh token is used.
+   * @param credential describes the refresh token in the message of an error
    * @throws PlatformError
    */
   byRefreshToken(domain: string, refreshToken: string, credential?: RefreshCredential): Promise<Tokens>;
   /**
    * Exchanges an ID token of the shop's staff for a pair of tokens.
-   * @returns the platform's error if it refuses the ID token
+   * @returns the tokens, or the platform's error if the ID token is refused
    * @throws PlatformError
    */
   byIdToken(domain: string, idToken: string): Promise<Granted | { refused: string }>;
@@ -44,7 +44,7 @@ interface Dependencies {
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   clientId: string | null;
-  /** The newest secret of the app. @throws if the app has no secret */
+  /** Returns the newest secret of the app. @throws if the app has no secret */
   clientSecret: () => string;
   now: () => number;
   /** The platform's time. Default: our time. */
@@ -158,7 +158,7 @@ export function createTokenEndpoint(dependencies: Dependencies): TokenEndpoint {
   };
 }
 
-/** @throws PlatformError if the platform gives no token */
+/** Reads the tokens from an answer. @throws PlatformError if the platform gives no token */
 function readTokens(response: JsonResponse, credential: Credential, now: () => number): Tokens {
   const { access_token, refresh_token, expires_in } = response.body ?? {};
   if (response.status !== 200 || !isToken(access_token)) throw refusal(response, credential);
@@ -175,7 +175,7 @@ function readGranted(response: JsonResponse, now: () => number): Granted {
   const { scope, expires_in } = response.body ?? {};
   const scopes = typeof scope === "string" ? scope.split(",").filter(isScope) : [];
   if (tokens.refreshToken !== null) return { kind: "refresh", tokens, scopes };
-  // A token that cannot be refreshed is used until the platform refuses it. The next page view gets a new token.
+  // If a token cannot be refreshed, we use it until the platform refuses it. Then the next page view gets a new token.
   return { kind: "token", tokens: expires_in === undefined ? { ...tokens, expiresAt: null } : tokens, scopes };
 }
 
@@ -188,7 +188,7 @@ function readSecret(read: () => string): string {
   }
 }
 
-/** @returns seconds */
+/** Reads a token's lifetime. @returns seconds */
 function readLife(expiresIn: unknown): number {
   const isLife = typeof expiresIn === "number" && expiresIn > 0;
   return isLife ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : DEFAULT_LIFE_S;

@@ -9,13 +9,13 @@ import { troubleOfStatus } from "./trouble.ts";
 interface TokenOptions {
   /** A token that the platform has just refused. `get` then returns another token. */
   refused?: string;
-  /** Ends the wait. A running renewal goes on, because its tokens must be stored. */
+  /** Ends the wait for a token. A running renewal goes on, because its tokens must be stored. */
   signal?: AbortSignal;
 }
 
 /** The access tokens of connected shops. They are renewed before they expire. */
 export interface AccessTokens {
-  /** A valid access token. @throws PlatformError, or the reason of the signal */
+  /** Returns a valid access token. @throws PlatformError, or the reason of the signal */
   get(shop: ShopAddress, options?: TokenOptions): Promise<string>;
   /** Waits for renewals that are under way. */
   drain(): Promise<void>;
@@ -42,7 +42,7 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
   const renewer = createRenewer(dependencies);
   const renewals = new Map<number, Promise<Tokens>>();
 
-  /** Callers that need the same shop's tokens share a renewal. */
+  /** Renews the shop's tokens. All callers that wait for tokens of the same shop share one renewal. */
   function renew(shop: ShopAddress, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
     const underWay = renewals.get(shop.id);
     if (underWay !== undefined) return underWay;
@@ -79,14 +79,14 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
 function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   /** Identifies this process in the database while it renews tokens. */
   const processId = crypto.randomUUID();
-  /** By shop: new tokens that could not be stored yet, and the tokens that they replace. */
+  /** For each shop: new tokens that could not be stored yet, and the tokens that they replace. */
   const unsaved = new Map<number, { old: Tokens; tokens: Tokens }>();
 
   async function saveUnsaved(shopId: number): Promise<void> {
     const pair = unsaved.get(shopId);
     if (pair === undefined) return;
-    // Stored tokens stay if they are newer: another process may have renewed them, or the operator may have connected
-    // the shop again. `renew` checks this again.
+    // If the stored tokens are newer, they are kept. Another process may have renewed them, or the operator may have
+    // connected the shop again. `renew` checks this again.
     const current = await connections.tokens(shopId);
     if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens, pair.old);
     unsaved.delete(shopId);
@@ -127,7 +127,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   return { saveUnsaved, renew };
 }
 
-/** Whether the refresh token cannot have expired yet. It lives much longer than its access token. */
+/** Whether the refresh token cannot have expired yet. A refresh token lives much longer than its access token. */
 function isUnended({ expiresAt }: Tokens, now: number): boolean {
   return expiresAt !== null && now < expiresAt + LEAST_REFRESH_LIFE_MS;
 }

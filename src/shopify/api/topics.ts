@@ -91,10 +91,10 @@ const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   order: 30 * SECOND_MS,
 };
 export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
-/** Somebody may wait for the e-mail about a payment that failed. */
+/** Topics of failed payments. They are urgent, because somebody may wait for the e-mail about the failure. */
 const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_billing_attempts/challenged"];
 
-/** @returns undefined for a topic that is not used */
+/** Returns the kind of a topic's webhooks; undefined if the topic is not used. */
 export function useOf(topic: string): TopicUse | undefined {
   return USES.get(topic);
 }

@@ -60,7 +60,7 @@ const CHECKS: Record<"client secret" | "app key", string> = {
     "and whether the app is installed in the shop",
 };
 
-/** Whether the platform will probably serve the shop again: false if the shop was closed, or refuses the app. */
+/** Whether the platform will probably serve the shop again: false if the shop was closed or the app is not allowed. */
 export function mayPass(status: number | null): boolean {
   return status !== null && [301, 402, 423, 430].includes(status);
 }

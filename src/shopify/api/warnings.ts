@@ -43,7 +43,7 @@ const VERSION_ENDS_AFTER_MS = 3_600_000;
 
 export function createConnectionWarnings({ connections, now, log }: Dependencies): ConnectionWarnings {
   const byShop = new Map<number, KnownWarnings>();
-  /** By shop and source: when an unexpected version was last seen. */
+  /** For each shop and source: when an unexpected version was last seen. */
   const otherVersionAt = new Map<string, number>();
 
   async function knownOf({ id }: ShopAddress): Promise<KnownWarnings> {

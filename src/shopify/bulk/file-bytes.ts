@@ -1,7 +1,7 @@
 import { connectReason } from "../../lib/networks.ts";
 import type { Sleep } from "../../lib/waits.ts";
 
-/** A bulk operation gave no complete file. The load then reads the same data page by page. */
+/** Thrown if a bulk operation gives no complete file. The load then reads the same data page by page. */
 export class BulkFailure extends Error {
   override readonly name = "BulkFailure";
 }
@@ -15,7 +15,7 @@ export interface FileServices {
   idleTimeoutMs?: number;
 }
 
-/** The address of a file. It expires, so the reader asks for a new address when the host refuses it. */
+/** The address of a file. The address expires, so the reader asks for a new one when the host refuses it. */
 export interface FileAddress {
   url: string;
   /** undefined if the platform does not name the size. */
@@ -66,7 +66,7 @@ export async function* readFileBytes(
   }
 }
 
-/** @throws DownloadError; BulkFailure if a retry does not help */
+/** Downloads a file from byte `offset`. @throws DownloadError; BulkFailure if a retry does not help */
 async function* download(
   { fetch, allowHttp, idleTimeoutMs = IDLE_TIMEOUT_MS }: FileServices,
   { url, byteCount }: FileAddress,

@@ -40,7 +40,7 @@ export async function beginBulkOperation({ client }: BulkServices, shop: ShopAdd
   const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
   if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
   // After a lost answer, the client repeats the request. The platform refuses the second request while the operation of
-  // the first one runs. So we look for that operation.
+  // the first request runs. So we look for that operation.
   const repeated = await findStarted(client, shop, query);
   if (repeated !== undefined) return repeated;
   throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
@@ -90,7 +90,7 @@ export async function waitForBulkOperation(
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const askedAt = clock();
     const operation = await findBulkOperation(services, shop, id);
-    // Time without an answer does not count as a standstill, because the operation may have made progress.
+    // The platform's time to respond is not counted as a standstill, because the operation may have made progress.
     seenAt += clock() - askedAt;
     if (operation === undefined) throw new BulkFailure("the platform no longer has the result");
     const { status, errorCode, rootObjectCount } = operation;

@@ -13,7 +13,7 @@ export interface ObjectBatch {
 
 /** Limit for a line. A customer or an order line has a few kilobytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** A batch ends when it reaches either limit, because other work waits for the batch's transaction. */
+/** Maximum number of lines and bytes of a batch. Both are low, because other work waits for the batch's transaction. */
 const LINES_PER_BATCH = 500;
 const BYTES_PER_BATCH = 1024 * 1024;
 const NEWLINE = 10;

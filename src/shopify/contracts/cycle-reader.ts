@@ -21,17 +21,17 @@ import {
 import { requireShape } from "./shapes.ts";
 import { dateFrom, platformRecordError } from "./values.ts";
 
-/** Number of cycles in the first query for a known contract: the first that can have changed, and the next two. */
+/** Size of the first query for a known contract: the first cycle that can have changed, and the next two. */
 const FIRST_COUNT = 3;
 /** Number of cycles in each further query. */
 const FURTHER_COUNT = 12;
-/** Number of further cycles in which an order is searched. The mirror accepts no gap of more than `MAX_GAP`. */
+/** Number of further cycles in which we look for an order. The mirror accepts no gap of more than `MAX_GAP`. */
 const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Maximum number of cycles in a first query. More cycles would cost too many points. */
 const MAX_COUNT = 50;
 /** More cycles than this are a fault of the platform: even a contract with daily cycles has only 3,653 in ten years. */
 const MAX_CYCLES = 4_000;
-/** Cycles further in the future are not read. Merchants do not skip all cycles for longer than this. */
+/** Cycles further in the future than this are not read. Merchants do not skip all cycles for longer. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
 export interface CycleSource {
@@ -59,7 +59,7 @@ export interface CycleReading {
 }
 
 /**
- * Reads the first cycles that can have changed. Needs only the mirror's contract, not the platform's.
+ * Reads the first cycles that can have changed. The contract in the mirror is enough for this.
  * @throws PlatformError
  */
 export function readOpenCycles(
@@ -73,7 +73,7 @@ export function readOpenCycles(
   return isIdle ? readAroundNow(source, reading, settledBefore, min) : readCycles(source, reading, first, FIRST_COUNT);
 }
 
-/** Reads cycles up to now, and a few later ones. Starts at the first that can have changed. @throws PlatformError */
+/** Reads cycles from the first cycle that can have changed, up to now and a few later cycles. @throws PlatformError */
 export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
   const { mirrored, settledBefore, readsSettled = false } = reading;
   const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
@@ -182,7 +182,7 @@ async function readAroundNow(
   return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
-/** Checks that cycles have numbers and dates. Without them, a search would not end. @throws SdsError `bad_record` */
+/** Checks that cycles have numbers and dates. Without both, a search would not end. @throws SdsError `bad_record` */
 function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
   const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
@@ -220,7 +220,7 @@ export async function readEditedLines(
   return first && allNodes(first, readPage);
 }
 
-/** Estimates the latest time at which a cycle is due, from the last mirrored order before this cycle. */
+/** Estimates the latest due time of a cycle, from the last mirrored order before this cycle. */
 function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
   const before = [...mirrored].filter(([cycleNumber]) => cycleNumber > 0 && cycleNumber < cycle);
   const [last, order] = before.toSorted(([a], [b]) => a - b).at(-1) ?? [0, undefined];
@@ -269,7 +269,7 @@ function isEnough(
   return next !== undefined && last.cycleIndex > next.cycleIndex;
 }
 
-/** Counts the attempts of these cycles. A cycle with more than a page of attempts counts as infinitely many. */
+/** Returns the number of attempts of these cycles; infinity if a cycle has more than a page of attempts. */
 function attemptsIn(cycles: readonly CycleNode[]): number {
   return cycles.reduce((sum, { billingAttempts: { nodes, pageInfo } }) => {
     return sum + (pageInfo.hasNextPage ? Number.POSITIVE_INFINITY : nodes.length);

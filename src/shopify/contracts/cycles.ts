@@ -67,7 +67,7 @@ export function nextCycle<T extends CycleState>(
 
 /**
  * Returns the date of the next billing. If the app has written a date after the start of the next cycle, returns that
- * date. Without a next cycle, the written date counts only if the contract has no end.
+ * date. If there is no next cycle, returns the written date, but only for a contract without an end.
  */
 export function nextBillingDate(
   { nextBillingDate: written, billingPolicy }: Pick<ContractNode, "nextBillingDate" | "billingPolicy">,
@@ -87,7 +87,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
 
 /**
  * Returns the number of a contract's last cycle; infinity for a contract without an end.
- * @param mirrored the orders so far, by cycle. If an app has set an earlier end, the last of these cycles counts
+ * @param mirrored the orders so far, by cycle. Their last cycle is returned if an app has set an earlier end
  */
 export function lastCycle(
   { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,

@@ -8,7 +8,7 @@ import type { ContractRecords } from "./reader.ts";
 
 /**
  * Facts about a contract that a webhook or a list has shown. The platform answers from replicas, which can lag by
- * seconds. A reading that does not show all these facts is older than the change.
+ * seconds. If a reading does not show all these facts, the reading is older than the change.
  */
 export interface Evidence {
   revision?: string;
@@ -30,12 +30,12 @@ interface CycleEvidence {
   expectedAt: number;
 }
 
-/** Replicas lag by seconds. An object that the platform does not show after this time counts as gone. */
+/** Maximum lag of replicas. After this time, an object that the platform does not show is treated as gone. */
 export const MAX_LAG_MS = 5 * 60_000;
-/** Few replicas lag by more than this. */
+/** Usual lag of replicas. Few replicas lag by more than this. */
 const USUAL_LAG_MS = 60_000;
 
-/** Adds evidence of a later webhook. */
+/** Merges earlier evidence with the evidence of a later webhook. */
 export function joinEvidence(before: Evidence, after: Evidence): Evidence {
   const { revision = before.revision } = after;
   const isRevisionOlder = isOlder(revision, before.revision);
@@ -81,8 +81,8 @@ export function isShown(
 }
 
 /**
- * Whether the reading has the new orders that the contract and its attempts name. Another replica may have answered the
- * query for these orders.
+ * Whether the reading has the new orders that the contract and its attempts name. An order can be missing if an older
+ * replica answered the query for orders.
  */
 function hasNamedOrders({ cycles, orders, mirrored }: ContractRecords, node: ContractNode, now: number): boolean {
   const isNew = (at: string) => now - Date.parse(at) < MAX_LAG_MS;
@@ -93,7 +93,7 @@ function hasNamedOrders({ cycles, orders, mirrored }: ContractRecords, node: Con
   return named.every((gid) => orders.has(gid) || charged.has(gid));
 }
 
-/** Whether a reading shows the change of an order. An old order, such as an imported one, may have no cycle. */
+/** Whether a reading shows the change of an order. Old orders, such as imported ones, can be without a cycle. */
 function isOrderShown(order: OrderNode | undefined, at: number, isOfCycle: boolean, now: number): boolean {
   if (order === undefined || Date.parse(order.updatedAt ?? "") < at) return false;
   return isOfCycle || now - Date.parse(order.createdAt) > MAX_LAG_MS;

@@ -15,7 +15,7 @@ export interface ForeignContract {
   stored: ContractCurrency | undefined;
 }
 
-/** @returns undefined for a contract in the shop's currency */
+/** Returns the currency and stored rate of a contract; undefined for a contract in the shop's currency. */
 export async function foreignContract(
   mirror: Pick<MirrorStore, "contractReads">,
   shop: Shop,

@@ -37,9 +37,9 @@ export async function readHistory(
 ): Promise<History> {
   const near = await readAll(source, node, reading, first);
   if (!hasUnseenOrder(reading, node, near.cycles)) return near;
-  // A changed order was not found. The order may belong to no cycle, so the search has limits. First, some cycles ahead
-  // are read, because a cycle may have been charged early. Then all cycles up to now are read, because the order may be
-  // of a settled cycle.
+  // A changed order was not found. Maybe the order belongs to no cycle, so the search has limits. First, some cycles
+  // ahead are read, because a cycle may have been charged early. Then all cycles up to now are read, because the order
+  // may belong to a settled cycle.
   const ahead = await readCyclesAhead(source, node, reading, near.open);
   const far = await readAll(source, node, reading, [...near.open, ...ahead]);
   const hasAll = !hasUnseenOrder(reading, node, far.cycles);

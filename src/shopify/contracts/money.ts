@@ -16,7 +16,7 @@ export type NoteRounding = (money: Money) => void;
 
 const noteNothing: NoteRounding = () => {};
 
-/** Logs only the first rounded amount of each shop and currency: the amounts of a single order could fill the log. */
+/** Logs the first rounded amount of each shop and currency. Logging all amounts of an order could fill the log. */
 export type RoundingReport = (shop: ShopAddress, money: Money) => void;
 
 export function createRoundingReport(log: Log): RoundingReport {
@@ -31,8 +31,8 @@ export function createRoundingReport(log: Log): RoundingReport {
 }
 
 /**
- * The rate to the shop's currency. `own` for amounts that are in the shop's currency. null while the rate is not known:
- * then all amounts are 0.
+ * The rate to the shop's currency. `own` means that the amounts are in the shop's currency. null means that the rate is
+ * not known; then all amounts are 0.
  */
 export type Rate = ExchangeRate | "own" | null;
 
@@ -48,7 +48,7 @@ interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
   productId: string | null;
 }
 
-/** Leaves out lines without a product (tips, deleted products): such lines count only in the sums. */
+/** Returns the lines that have a product. Other lines (tips, deleted products) are included in the sums only. */
 function productLines(lines: readonly LineParts[]): LineItem[] {
   const items = lines.flatMap(({ variantId, productId, title, quantity, unitPriceCents }): LineItem[] => {
     if (variantId === null || productId === null || quantity < 1) return [];
@@ -79,7 +79,7 @@ function isDiscounted({ quantity, currentPrice, lineDiscountedPrice }: ContractL
   return quantity * readAmount(currentPrice) !== readAmount(lineDiscountedPrice);
 }
 
-/** A line of an order. Its discounts are for the whole `quantity`, so only the part for `chargedQuantity` counts. */
+/** A line of an order. Its discounts are for the whole `quantity`; only the share of `chargedQuantity` is used. */
 export interface ChargedLine extends OrderLineNode {
   chargedQuantity: number;
 }

@@ -12,9 +12,9 @@ import { platformRecordError } from "./values.ts";
 
 /** Reads contracts and orders by gid. Calls at the same time share a query. More gids cost no extra points. */
 export interface NodeLoader {
-  /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
+  /** Returns a contract; undefined if the platform does not have it. @throws PlatformError; SdsError `bad_record` */
   contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;
-  /** @returns undefined for an order that the platform does not have, or does not show @throws PlatformError */
+  /** Returns an order; undefined if the platform does not have or show it. @throws PlatformError */
   order(shop: ShopAddress, gid: string): Promise<OrderNode | undefined>;
 }
 
@@ -61,7 +61,7 @@ export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): Node
     },
     async order(shop, gid) {
       const result = await groupOf(shop).submit(gid);
-      // If the platform refuses a part of an order, the order counts as not shown.
+      // If the platform refuses a part of an order, the whole order is treated as not shown.
       const isDenied = result.status === "rejected" && (result.reason as PlatformError).isDenied;
       const node = isDenied ? null : fulfilled(result);
       return isObject(node) && "lineItems" in node ? node : undefined;
@@ -69,7 +69,7 @@ export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): Node
   };
 }
 
-/** @throws PlatformError if no object can be read */
+/** Queries contracts and orders by gid. @throws PlatformError if no object can be read */
 async function queryNodes(client: GraphqlClient, shop: ShopAddress, ids: readonly string[]): Promise<NodeResult[]> {
   try {
     const { nodes } = await client.query(shop, NODES, { ids: [...ids] });
@@ -94,7 +94,7 @@ function isObject(node: LoadedNode | null): node is LoadedNode {
 /** An order without its lines. */
 type OrderHead = Omit<OrderNode, "id" | "lineItems">;
 
-/** Creates a loader that takes orders from the stage of the shop's load. `loader` reads everything else. */
+/** Creates a loader that takes orders from the stage of the shop's load. All other objects are read with `loader`. */
 export function createStagedNodeLoader(loader: NodeLoader, orderStages: Pick<OrderStageStore, "find">): NodeLoader {
   return {
     contract: loader.contract,

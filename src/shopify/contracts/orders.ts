@@ -18,7 +18,7 @@ export interface ReadOrder {
   lines: OrderLineNode[];
 }
 
-/** @returns undefined for an order that the platform does not show */
+/** Returns an order; undefined if the platform does not show the order. */
 export type OrderReader = (gid: string) => Promise<OrderNode | undefined>;
 
 interface OrderRequest {
@@ -61,7 +61,7 @@ export function chargedOrders(mirrored: MirroredOrders): Map<string, Order> {
 }
 
 export interface ContractOrders {
-  /** undefined without a checkout, or for an unchanged checkout. */
+  /** The checkout and its cost; undefined if there is no checkout, or if the checkout has not changed. */
   checkout: { node: OrderNode; money: OrderMoney } | undefined;
   /** The cost of an order; undefined for an order that cannot be read. */
   moneyOf(gid: string): OrderMoney | undefined;
@@ -72,12 +72,12 @@ interface Costing {
   mirrored: MirroredOrders;
   /** A discount with this title is store credit. */
   creditTitle: string;
-  /** The contract's expected cost. Its lines replace an order's lines if the app may not see the products. */
+  /** The contract's expected cost. Its lines replace order lines whose products the app is not allowed to see. */
   expected: OrderMoney;
   noteRounding: NoteRounding;
 }
 
-/** Computes the costs of a contract's orders. For orders that were not read, the costs in the mirror count. */
+/** Computes the costs of a contract's orders. For orders that were not read, uses the costs in the mirror. */
 export function orderCosts(
   orders: ReadonlyMap<string, ReadOrder>,
   { node: contract, mirrored, creditTitle, expected, noteRounding }: Costing,
@@ -87,7 +87,7 @@ export function orderCosts(
     [...orders].map(([gid, order]) => {
       const lines = ownLines(chargedLines(order), contract.id);
       const money = orderMoney(lines, creditTitle, noteRounding);
-      // The contract's lines replace lines whose products the app may not see.
+      // The contract's lines replace order lines whose products the app is not allowed to see.
       const isHidden = lines.every(({ variant, product }) => variant == null || product == null);
       return [gid, isHidden ? { ...money, lines: expected.lines } : money];
     }),
@@ -134,7 +134,7 @@ async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderN
   });
 }
 
-/** @returns undefined for an order that the platform does not show @throws PlatformError */
+/** Returns the contracts of an order; undefined if the platform does not show the order. @throws PlatformError */
 export async function readContractsOf(
   { client, loader }: { client: GraphqlClient; loader: Pick<NodeLoader, "order"> },
   shop: ShopAddress,

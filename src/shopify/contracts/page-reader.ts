@@ -10,7 +10,7 @@ import { type ContractRecords, type ContractSource, readContractFrom, readContra
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
-/** By contract gid: the two cycles after the billed cycles. There are fewer at the end of a contract. */
+/** For each contract gid: the two cycles after the billed cycles. At the end of a contract, there are fewer cycles. */
 export type PageCycles = ReadonlyMap<string, readonly CycleState[]>;
 
 /**
@@ -98,7 +98,7 @@ async function lookUp(
   return addresses.map((_, index) => ({ status: "fulfilled", value: cycles[`c${index}`] ?? null }));
 }
 
-/** @throws SdsError `bad_record` */
+/** Checks a contract of a page. @throws SdsError `bad_record` */
 function checkedContract(node: ContractWithAttempts): ContractWithAttempts {
   const { createdAt, updatedAt } = requireShape("a contract of a page", node);
   dateFrom(createdAt);
@@ -144,9 +144,7 @@ function regularHistory(
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
 }
 
-/**
- * Whether each time comes about one interval after the previous time. If not, a cycle was left out or charged twice.
- */
+/** Whether each time is roughly one interval after the previous time. If not, a cycle was left out or charged twice. */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);
   const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));

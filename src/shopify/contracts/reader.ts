@@ -43,7 +43,7 @@ export interface ContractRecords extends Required<Pick<ContractRead, ReadColumns
   cycles: readonly CycleHistory[];
   /** The orders that were read, by gid. */
   orders: ReadonlyMap<string, OrderNode>;
-  /** The orders that the mirror had before. */
+  /** The orders that the mirror had before this reading. */
   mirrored: MirroredOrders;
 }
 
@@ -57,6 +57,7 @@ interface ContractReading extends HistoryReading {
 }
 
 /**
+ * Reads a contract and makes its records.
  * @param changedOrders gids of orders to read again even if the mirror has them as charged
  * @returns no records for a contract that the platform does not have
  * @throws PlatformError; SdsError `bad_record` for data that cannot be mirrored
@@ -81,7 +82,7 @@ export async function readContract(
   return { ...rest, orders: new Map([...orders, ...rest.orders]) };
 }
 
-/** Reads the rest of a contract that came with a page. @param attemptCount undefined if not known */
+/** Completes a contract that was read with a page. @param attemptCount undefined if not known */
 export async function readContractFrom(
   source: ContractSource,
   shop: Shop,
@@ -91,7 +92,7 @@ export async function readContractFrom(
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
-/** Reads the rest of a contract that came with a page. Its cycles are known. */
+/** Completes a contract that was read with a page, and whose cycles are known. */
 export async function readContractWith(
   source: ContractSource,
   shop: Shop,
@@ -131,8 +132,8 @@ async function begin(
 }
 
 /**
- * @returns undefined if the mirror does not have the contract, or if the platform refuses the cycles because the
- *   contract is gone or has ended
+ * Reads the first cycles that can have changed.
+ * @returns undefined if the mirror does not have the contract, or if the platform refuses the query for the cycles
  */
 async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
   const { before } = reading;
@@ -153,7 +154,7 @@ function newOrders({ mirrored, changedOrders }: ContractReading, cycles: readonl
   return [...new Set([...changedOrders, ...ofAttempts.filter((gid) => !charged.has(gid))])];
 }
 
-/** Reads each order once, however often it is asked for. */
+/** Returns a reader that reads each order only once. */
 function onceEach(read: OrderReader): OrderReader {
   const started = new Map<string, Promise<OrderNode | undefined>>();
   return (gid) => {

@@ -47,8 +47,8 @@ export function contractRecords(parts: ContractParts): MirrorRecord[] {
   const subscription = subscriptionRecord(dated, lines, customer, rate);
   const person = node.customer ? [customerRecord(node.customer)] : [];
   const orders = [...checkoutRecords(parts), ...cycleRecords(parts)];
-  // The last order decides whether a cancellation is involuntary, so a known contract goes after its orders. A new
-  // contract goes before its orders, because no order is accepted without its contract.
+  // The last order decides whether a cancellation is involuntary, so a known contract is applied after its orders. A
+  // new contract is applied before its orders, because no order is accepted without its contract.
   return isNew ? [...person, subscription, ...orders] : [...person, ...orders, subscription];
 }
 
@@ -74,7 +74,7 @@ export function orderCycles(
   mirrored: MirroredOrders,
   next: CycleState | undefined,
 ): CycleHistory[] {
-  // Readings look no further than the cycle after the next billing, so later skips do not count.
+  // Readings look no further than the cycle after the next billing, so skips of later cycles are ignored.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.filter(
     ({ cycleIndex, skipped, attempts }) =>

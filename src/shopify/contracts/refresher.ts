@@ -39,7 +39,7 @@ export interface ChangeHint {
   orders: readonly string[];
   /** When the newest webhook was triggered, epoch milliseconds. */
   triggeredAt: number;
-  /** What a reading must show. */
+  /** The facts that a reading must show. */
   evidence?: Evidence;
   /** When we learned of the change, epoch milliseconds. By default, `triggeredAt`. */
   learnedAt?: number;
@@ -66,9 +66,9 @@ export interface ContractRefresher {
     hint: ChangeHint,
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
-  /** Reads the cycles of a page in advance. @throws PlatformError */
+  /** Reads the cycles of a page of contracts before `loadPage` needs them. @throws PlatformError */
   pageCycles(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<PageCycles>;
-  /** @returns for each contract its changes and number of orders, or why it cannot be mirrored @throws PlatformError */
+  /** Loads a page into the mirror. @returns each contract's changes and orders, or its error @throws PlatformError */
   loadPage(
     shop: Shop,
     page: ContractPage,
@@ -79,7 +79,7 @@ export interface ContractRefresher {
   /** See `MirrorStore`. */
   contractsWithoutRate: MirrorStore["contractsWithoutRate"];
   newestRate: MirrorStore["newestRate"];
-  /** @throws SdsError `bad_record` for records that are not valid */
+  /** Submits records to the mirror. @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
 }
 
@@ -144,7 +144,7 @@ async function refresh(
     const updatedAt = Date.parse(dateFrom(read.node.updatedAt));
     const orders = new Map(hint.orders.map((gid): [string, number | null] => [gid, null]));
     for (const [gid, order] of read.orders) orders.set(gid, Date.parse(order.updatedAt ?? "") || null);
-    // An outdated reading shows the contract's changes up to `updatedAt`. It may lack changes of orders.
+    // An outdated reading shows the contract's changes up to `updatedAt`, but may lack changes of its orders.
     const shown = isNew ? { beganAt: mark(), orders } : { beganAt: updatedAt, orders: new Map<string, null>() };
     const { renewals, renewalsBefore, currency } = read;
     reads.push({ contract: contractGid, updatedAt, ...shown, renewals, renewalsBefore, currency });
@@ -154,7 +154,7 @@ async function refresh(
   throw outdated("a contract");
 }
 
-/** Whether a replica may still lag. After that time, an object that the platform does not show counts as gone. */
+/** Whether a replica may still lag. After its maximum lag, an object that is not shown is treated as gone. */
 function mayBeLate({ platformClock }: Dependencies, { triggeredAt, learnedAt = triggeredAt }: ChangeHint): boolean {
   return platformClock.now() - learnedAt < MAX_LAG_MS;
 }
@@ -201,7 +201,7 @@ async function loadPage(
       if (result?.status !== "fulfilled") throw result?.reason;
       const { records, renewals, renewalsBefore, currency } = result.value;
       const orders = records.filter(({ type }) => type === "billing_cycle").length;
-      // The page's time is valid only for the contract. Its orders may come from the stage, so they may be older.
+      // The page's time is valid only for the contract. The stage may supply older orders of the contract.
       const updatedAt = Date.parse(node.updatedAt);
       const read = { contract: node.id, beganAt: requestedAt, updatedAt, orders: new Map() };
       const reads = [{ ...read, renewals, renewalsBefore, currency }];

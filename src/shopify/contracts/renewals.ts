@@ -8,7 +8,7 @@ import type { CycleHistory } from "./records.ts";
 /** An app that bills the due cycle does so within a day. */
 const DAY_MS = 86_400_000;
 
-/** Returns the platform's cycle of a renewal. Without runs, the renewal has the number of its cycle. */
+/** Returns the platform's cycle of a renewal. Without runs, the cycle and the renewal have the same number. */
 export function cycleOf(renewal: number, runs: readonly RenewalRun[]): number {
   const [first, cycle] = runs.findLast(([start]) => start <= renewal) ?? [0, 0];
   return cycle + renewal - first;

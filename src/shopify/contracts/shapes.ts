@@ -12,7 +12,7 @@ function page(each: Shape): Shape {
   return object({ pageInfo: object(), nodes: { each } });
 }
 
-/** A further page of a list. The page is absent if the object with the list was deleted in the meantime. */
+/** Returns the shape of a further page of a list. The page is absent if the list's object was deleted meanwhile. */
 function furtherPage(each: Shape): Shape {
   return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
 }
@@ -60,7 +60,7 @@ export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
   throw platformRecordError(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
 }
 
-/** @returns the path of the first part that does not fit, like `.lines.nodes[0]`; undefined if every part fits */
+/** Returns the path of the first part that does not fit, like `.lines.nodes[0]`; undefined if every part fits. */
 function gapIn(value: unknown, shape: Shape, path: string): string | undefined {
   if (shape === "text") return typeof value === "string" ? undefined : path;
   if ("each" in shape) {

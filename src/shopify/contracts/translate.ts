@@ -17,7 +17,7 @@ function checked<T extends CustomerRecord | SubscriptionRecord>(candidate: T): T
   throw platformRecordError(`the platform's ${candidate.type} is not valid: ${field} ${reason}`);
 }
 
-/** @throws SdsError `bad_record` */
+/** Makes a customer's record. @throws SdsError `bad_record` */
 export function customerRecord(node: CustomerNode): CustomerRecord {
   const { defaultEmailAddress: address, firstName, lastName } = requireShape("a customer", node);
   const record = checked<CustomerRecord>({
@@ -74,7 +74,7 @@ const PAID_STATUSES = new Set(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "
 /** Statuses of an order whose payment was cancelled, or was authorized and not captured in time. */
 const VOIDED_STATUSES = new Set(["VOIDED", "EXPIRED"]);
 
-/** The checkout as the only attempt of cycle 0. @throws SdsError `bad_record` */
+/** Returns the checkout as the only attempt of cycle 0. @throws SdsError `bad_record` */
 export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: OrderMoney): BillingAttempt {
   const at = dateFrom(order.processedAt ?? order.createdAt);
   const status = order.displayFinancialStatus ?? "";
@@ -84,12 +84,12 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
 }
 
 /**
- * How long a successful attempt waits for its order. If the order is still missing then, it was deleted or is too old.
- * The attempt then counts as charged.
+ * How long a successful attempt waits for its order. Orders that are still missing then were deleted, or are too old
+ * for the app to read. The attempt is then treated as charged.
  */
 const ORDER_TIMEOUT_MS = 3_600_000;
 
-/** @param moneyOf see `ContractOrders` @param expected the cost of an unreadable order @throws SdsError `bad_record` */
+/** Makes a billing attempt. @param expected the cost of an unreadable order @throws SdsError `bad_record` */
 export function billingAttempt(
   { createdAt, completedAt, state }: AttemptNode,
   moneyOf: (order: string) => OrderMoney | undefined,

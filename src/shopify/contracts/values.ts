@@ -8,7 +8,7 @@ export function platformRecordError(message: string): SdsError {
   return new SdsError("bad_record", message);
 }
 
-/** Whether bad data of one object is the cause, such as a missing part. If not, the request or the database failed. */
+/** Whether bad data of one object caused the error. Otherwise, the request or the database failed. */
 export function isBadData(thrown: unknown): boolean {
   if (needsAction(thrown)) return false;
   if (thrown instanceof SdsError) return thrown.code === "bad_record";
@@ -19,7 +19,7 @@ export function isBadData(thrown: unknown): boolean {
 /** The last second whose year has four digits in ISO 8601. */
 const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59);
 
-/** @throws SdsError `bad_record` */
+/** Reads a date. @throws SdsError `bad_record` */
 export function dateFrom(text: string): string {
   const ms = Date.parse(text);
   if (ms >= 0 && ms <= MAX_DATE) return isoUtc(ms);

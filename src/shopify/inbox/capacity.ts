@@ -3,14 +3,14 @@ import type { InboxQueue } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
- * Limits for subjects that need the platform: for all shops together, and for one shop. If contracts of a shop are read
- * at the same time, they share queries. This costs fewer points than reading them one by one.
+ * Maximum number of subjects that need the platform: for all shops together, and for one shop. Contracts of a shop that
+ * are read at the same time share queries. This costs fewer points than reading them one by one.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
-/** Limit for a shop whose platform is slow, or has failed and not answered since. */
+/** Maximum for a shop whose platform is slow, or has failed and not answered since. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
-/** Limits for subjects that do not need the platform. A redaction, for example, takes seconds in a large shop. */
+/** Maximum number of subjects that do not need the platform. Redactions, for example, take seconds in large shops. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /**
@@ -28,9 +28,9 @@ export type InboxCapacity = ReturnType<typeof createInboxCapacity>;
 export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number) {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();
-  /** Shops whose platform failed and has not answered since. */
+  /** The rests of shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
-  /** By shop: the number of consecutive subjects for which the platform's answer was incomplete. */
+  /** For each shop: the number of consecutive subjects for which the platform's answer was incomplete. */
   const incomplete = new Map<number, number>();
 
   function noteFailure(shopId: number, isRefused = false): void {
@@ -84,7 +84,7 @@ function createCounter() {
   return {
     total: () => total,
     of: (shopId: number) => byShop.get(shopId) ?? 0,
-    /** @returns a function that decrements the count */
+    /** Counts a subject. @returns a function that decrements the count */
     add(shopId: number): () => void {
       count(shopId, 1);
       return () => count(shopId, -1);

@@ -35,7 +35,7 @@ export type Intent =
   | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
-/** Webhooks with the same subject are processed one after another, and must agree on `needsPlatform`. */
+/** Webhooks with the same subject are processed one after another. All must have the same `needsPlatform`. */
 export function orderingOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
     case "apply": {
@@ -48,7 +48,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
       return { subject: intent.contract, needsPlatform: true };
     case "read_order":
       return { subject: intent.order, needsPlatform: true };
-    // Differs from the subject of the customer's other webhooks, because those webhooks do not need the platform.
+    // This subject is not the customer's gid, because webhooks about the gid do not need the platform.
     case "read_customer":
       return { subject: `reading of ${intent.customer}`, needsPlatform: true };
     case "merge_customers":
@@ -56,7 +56,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
     case "read_plan":
     case "read_scopes":
       return { subject: "installation", needsPlatform: true };
-    // The processing asks the platform whether the app is installed again, but only for a connected shop.
+    // Before a removal, we ask the platform whether a connected shop has installed the app again.
     case "remove_shop":
       return { subject: "removal", needsPlatform: true };
     default:
@@ -64,11 +64,11 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** A field in webhooks that we make. It means that the payload has no data, so the object must be read. */
+/** A field that `sds` adds to its own webhooks. It says that the payload has no data, so the object must be read. */
 const MUST_READ = "sds_must_read";
-/** A field in webhooks that we make: gids of the orders that other webhooks named. */
+/** A field that `sds` adds to its own webhooks: the gids of orders to read with the contract. */
 const ORDERS = "sds_orders";
-/** A field in webhooks that we make: what the reading must show. */
+/** A field that `sds` adds to its own webhooks: the facts that a reading must show. */
 const EVIDENCE = "sds_evidence";
 const CHANGE_TOPICS = {
   contract: "subscription_contracts/update",
@@ -115,7 +115,7 @@ export function mergedWebhook(
 
 /** Reads a platform webhook, with any topic and any payload. A pure function. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  // `hasOwn`, because a sender may name any topic, `constructor` for example.
+  // The check uses `hasOwn`, because a sender can name any topic, for example `constructor`.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
   const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
@@ -215,7 +215,7 @@ function readContract(id: unknown, orders: string[], evidence: Evidence): Intent
   return withGid("SubscriptionContract", id, (contract) => ({ do: "read_contract", contract, orders, evidence }));
 }
 
-/** @returns the evidence in a webhook that we made */
+/** Returns the evidence in a webhook that `sds` made. */
 function ownEvidence(payload: JsonObject): Evidence {
   return (asObject(payload[EVIDENCE]) ?? {}) as Evidence;
 }
@@ -224,7 +224,7 @@ function isNumeral(value: unknown): value is string {
   return typeof value === "string" && /^\d{1,30}$/.test(value);
 }
 
-/** @param customer the payload's customer, whose contacts may differ from the contacts in the mirror */
+/** Makes the intent to redact a customer. The contacts in the payload may differ from the contacts in the mirror. */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
   const contacts = { ...(typeof email === "string" && { email }), ...(typeof phone === "string" && { phone }) };
@@ -234,7 +234,7 @@ function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent
   }));
 }
 
-/** @param id a gid or its number; a number that a float may have rounded is refused */
+/** Makes an intent for a gid, or for a gid's number. Refuses a number that a float may have rounded. */
 function withGid(object: string, id: unknown, intent: (gid: string) => Intent): Intent {
   const isNumber = Number.isSafeInteger(id) || (typeof id === "string" && !id.startsWith("gid:"));
   const gid = isNumber ? `gid://shopify/${object}/${id}` : id;
@@ -273,7 +273,7 @@ function removal(domain: unknown): Intent {
   return ignore("the payload names no shop");
 }
 
-/** A time further in the future is not valid, because no clock is this far ahead of ours. */
+/** How far the time of a change can be in the future at most. No clock is this far ahead of ours. */
 const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
 /** Returns the time of a change. A far future time becomes `atLatest`: it must not win over all later changes. */

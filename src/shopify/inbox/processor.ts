@@ -20,15 +20,15 @@ const MINUTE_MS = 60_000;
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 /**
- * The longest wait while the platform refuses the shop's connection. It is shorter than other waits: once the platform
- * accepts the connection, all webhooks can be processed.
+ * Maximum wait while the platform refuses the shop's connection. It is shorter than `LONGEST_WAIT_MS`: once the
+ * platform accepts the connection, all webhooks can be processed.
  */
 const LONGEST_REFUSED_WAIT_MS = 60 * MINUTE_MS;
 /** Maximum number of webhooks about one subject that are processed together. All their bodies are in memory. */
 const MAX_TOGETHER = 500;
 /** Number of due items in the first read of a queue. */
 const FIRST_READ_LIMIT = 500;
-/** Maximum limit of a read. The limit grows if a read finds only items about subjects that are under way. */
+/** Maximum number of items in a read. A read is enlarged if all subjects that it finds are under way. */
 const LAST_READ_LIMIT = 100_000;
 
 interface Dependencies {
@@ -48,7 +48,7 @@ interface Dependencies {
 export interface InboxProcessor {
   /** Whether the processor reads or processes platform webhooks now. */
   readonly working: boolean;
-  /** Requests a turn. Called once a second, and when something was received. */
+  /** Makes the processor look for due subjects. Called once a second, and when something was received. */
   wake(): void;
   /** Starts no more subjects, and waits for the subjects under way. May be called twice. */
   stop(): Promise<void>;
@@ -122,7 +122,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   };
 }
 
-/** Reads due subjects of a queue in advance. One read for each subject would cost more than the processing. */
+/** Reads many due subjects of a queue at once. One read for each subject would take longer than the processing. */
 function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: number, subject: string) => boolean) {
   /** The subjects that were read in advance, by queue. */
   const waiting = new Map<string, Set<string>>();
@@ -138,7 +138,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   }
 
   return {
-    /** Takes the queue's next subject that is due and not under way; undefined without such a subject. */
+    /** Removes and returns the queue's next due subject that is not under way; undefined without such a subject. */
     async take(queue: InboxQueue): Promise<string | undefined> {
       const name = `${queue.shopId} ${queue.needsPlatform}`;
       const known = waiting.get(name) ?? (await read(queue));
@@ -151,7 +151,7 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes items due if their due time is too far ahead. Runs at the first turn, and after the clock was set back. */
+/** Makes items due now if they are planned too far ahead, at the first turn and after the clock was set back. */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {
@@ -186,7 +186,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
-  /** Merges items about an object that may never be readable. Failed items about the object are retried, too. */
+  /** Merges items about an object that may never be readable. Failed items about the same object are retried, too. */
   async function merge(shop: Shop, items: InboxItem[]): Promise<InboxItem[]> {
     const [first] = items.toSorted((a, b) => a.attempts - b.attempts);
     if (first === undefined) return items;
@@ -209,7 +209,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       await handle(shop, items);
       if (needsPlatform) capacity.noteSuccess(shopId);
     } catch (thrown) {
-      // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
+      // A stop may have caused the error, or a node that takes over the shop. Then the attempt is not counted.
       if (isStopping() || !membership.mayBegin(shopId)) return;
       if (isPlatformError(thrown, "outdated")) capacity.noteSuccess(shopId);
       else if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);
@@ -221,7 +221,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
 }
 
 /**
- * The wait after an item's final attempt. Undefined means that the item is given up. A request to remove a shop is
+ * Returns the wait after an item's final attempt; undefined if the item is given up. A request to remove a shop is
  * never given up.
  */
 function lastWaitOf(items: readonly InboxItem[]): number | undefined {

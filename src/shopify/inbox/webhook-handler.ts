@@ -127,7 +127,7 @@ async function asksForRemoval(
 ): Promise<boolean> {
   if (intent.do !== "remove_shop") return false;
   if (intent.domain === null || [domain, firstDomain].includes(intent.domain)) return true;
-  // The shop may have this domain at the platform already, and was not renamed here yet.
+  // At the platform, the shop may already have this domain. Here, the shop is not renamed yet.
   return (await shops.find(intent.domain)) === undefined && (await connections.shopMovedTo(intent.domain)) === id;
 }
 
@@ -162,7 +162,7 @@ async function isConnected({ connections }: Dependencies, shop: Shop): Promise<b
   return (await connections.find(shop.id)) !== undefined;
 }
 
-/** @param hasFailed whether an earlier attempt, or a run, could not read the object */
+/** Carries out an intent. @param hasFailed whether an earlier attempt, or a run, could not read the object */
 async function carryOut(services: HandlerServices, shop: Shop, intent: OpenIntent, hasFailed: boolean): Promise<void> {
   const { shops, connections, contracts, installations, log } = services;
   const fields = { shop: shop.domain, topic: intent.topic };
@@ -172,9 +172,9 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_customer":
     case "merge_customers":
       if (!(await isConnected(services, shop))) {
-        // A reconciliation may have left the object to this item. Later runs do not find it, so the item must stay.
+        // A reconciliation may have left the object to this item. Later runs miss the object, so the item must stay.
         if (hasFailed) throw new PlatformError("unauthorized", NOT_CONNECTED, { needsMerchant: true });
-        // The load or the reconciliation after the next connection finds the change.
+        // When the shop is connected again, a load or a reconciliation finds the change.
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
       if (intent.do === "read_contract") await contracts.refreshUnlessKnown(shop, intent.contract, hintOf(intent));
@@ -205,7 +205,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
         fields,
       );
     case "note_data_request": {
-      // A warning, because the operator must answer the customer's request.
+      // This is a warning, because the operator must answer the customer's request.
       const message =
         "a customer's data was requested: send it with `sds customer export`, then run `sds customer answered`";
       const { customer, dueAt } = dataRequest(intent.request, intent.customer, intent.triggeredAt);
@@ -243,7 +243,7 @@ async function readOrder(
   }
 }
 
-/** @returns no records for a customer that the platform does not have @throws PlatformError */
+/** Reads a customer. @returns no records for a customer that the platform does not have @throws PlatformError */
 async function readCustomer({ client }: HandlerServices, shop: Shop, gid: string): Promise<MirrorRecord[]> {
   const { customer } = await client.query(shop, CUSTOMER_BY_ID, { id: gid });
   return customer === null ? [] : [customerRecord(customer)];

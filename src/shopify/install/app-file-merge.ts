@@ -10,7 +10,7 @@ import {
   webhookSubscriptions,
 } from "./app-files.ts";
 
-/** What the app's file must ask for, so that `sds` works. */
+/** The settings that the app's file must have for `sds` to work. */
 interface Needs {
   address: string;
   /** null if the operator named no app. */
@@ -20,15 +20,15 @@ interface Needs {
 
 interface MergedAppFile {
   text: string;
-  /** What was added, for the operator. */
+  /** Descriptions of the additions, for the operator. */
   added: string[];
-  /** What the operator has to do where `sds` must not change the file. */
+  /** Instructions for the operator, where `sds` must not change the file. */
   notes: string[];
   /** The folder of the app's extensions. */
   extensions: string;
 }
 
-/** Maximum characters of all texts that a change tries. A file of a thousand lines needs less, and takes seconds. */
+/** Maximum number of characters that a change tries. A file of a thousand lines needs fewer, and takes seconds. */
 const MAX_GUESSED_LENGTH = 20_000_000;
 
 type Report = Pick<MergedAppFile, "added" | "notes">;
@@ -53,7 +53,7 @@ export function mergeAppFile(text: string, { address, clientId, scopes }: Needs)
   return { text: appFile.text, ...report, extensions: extensionsFolder(appFile.content) };
 }
 
-/** Notes that an app file of an earlier version opens no page of `sds` in the platform's admin. */
+/** Adds a note if an earlier version wrote the file. Such an app opens no page of `sds` in the platform's admin. */
 function noteOlderFile({ content }: AppFile, text: string, address: string, { notes }: Report): void {
   const isOpened = content["application_url"] === pageUrl(address) && content["embedded"] === true;
   if (!text.startsWith(OWN_FILE) || isOpened) return;
@@ -63,7 +63,7 @@ function noteOlderFile({ content }: AppFile, text: string, address: string, { no
   );
 }
 
-/** An app's file. A change keeps all other bytes. */
+/** An app's file. A change of the file keeps all other bytes. */
 class AppFile {
   text: string;
   content: JsonObject;
@@ -87,7 +87,7 @@ class AppFile {
     return stored.map((each) => asObject(each) ?? {});
   }
 
-  /** Takes the first text whose parsed content is `wanted`. Each text has the addition at a different guessed place. */
+  /** Uses the first text whose content is `wanted`. In each text, the addition is at a different possible position. */
   change(wanted: JsonObject, texts: Iterable<string>): void {
     let guessedLength = 0;
     for (const text of texts) {
@@ -141,7 +141,7 @@ function joinScopes(appFile: AppFile, scopes: readonly string[], { added, notes 
   added.push(`scopes: ${missing.join(", ")}`);
 }
 
-/** @returns the compliance topics that the file lacks. The platform's tool accepts each of them only once in a file. */
+/** Returns the compliance topics that the file lacks. The platform's tool accepts each topic only once in a file. */
 function missingCompliance(
   appFile: AppFile,
   { compliance_topics = [], uri }: WebhookSubscription,
@@ -191,7 +191,7 @@ function missingTopics(appFile: AppFile, wanted: WebhookSubscription, { added }:
   return [{ ...wanted, topics: missing }];
 }
 
-/** Adds tables at the end, so that all comments keep their places. If the file has inline tables, adds such tables. */
+/** Adds tables at the end, so that all comments keep their places. Adds inline tables if the file uses them. */
 function addSubscriptions(appFile: AppFile, missing: readonly WebhookSubscription[]): void {
   const { text, content } = appFile;
   const section = content["webhooks"] === undefined ? `${WEBHOOKS_SECTION}\n` : "";
@@ -213,7 +213,7 @@ function inlineFields(subscription: WebhookSubscription): string {
     .join(", ");
 }
 
-/** A webhook's address as the platform's tool reads it: a path is appended to the app's address. */
+/** Returns a webhook's address. Like the platform's tool, appends a path to the app's address. */
 function resolvedUri({ content }: AppFile, subscription: JsonObject | undefined): string | undefined {
   const uri = subscription?.["uri"];
   if (typeof uri !== "string") return undefined;
@@ -221,7 +221,7 @@ function resolvedUri({ content }: AppFile, subscription: JsonObject | undefined)
   return `${base.replace(/\/+$/, "")}${uri}`.replace(/\/+$/, "");
 }
 
-/** The folder in which the platform's tool looks for extensions. */
+/** Returns the folder in which the platform's tool looks for extensions. */
 function extensionsFolder(content: JsonObject): string {
   const folders = textsOf(content["extension_directories"]).flatMap(
     (pattern) => /^(?!\/)([\w./-]+)\/\*{1,2}$/.exec(pattern)?.[1] ?? [],

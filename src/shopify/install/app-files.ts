@@ -7,7 +7,7 @@ import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
- * The scopes that the app asks a shop for.
+ * Returns the scopes that the app asks a shop for.
  * @param without scopes to leave out, because the platform has not approved them for the app
  * @param optional scopes to ask for too
  */
@@ -42,7 +42,7 @@ export function appFiles(
   return { [APP_FILE]: appFile(address.replace(/\/+$/, ""), clientId, scopes), ...triggerFiles("extensions") };
 }
 
-/** @param folder the folder of the app's extensions @returns the texts of the files by path */
+/** Returns the texts of the triggers' files by path. @param folder the folder of the app's extensions */
 export function triggerFiles(folder: string): Record<string, string> {
   const files = TRIGGER_HANDLES.map((handle) => [`${folder}/${handle}/shopify.extension.toml`, extensionFile(handle)]);
   return Object.fromEntries(files);
@@ -65,19 +65,19 @@ ${WEBHOOKS_SECTION}
 ${webhookSubscriptions(address, scopes).map(subscriptionText).join("\n")}`;
 }
 
-/** The page that the platform's admin opens when somebody opens the app. */
+/** Returns the URL of the page that the platform's admin shows when somebody opens the app. */
 export function pageUrl(address: string): string {
   return `${address.replace(/\/+$/, "")}/app`;
 }
 
-/** The section that subscriptions are part of. */
+/** The section of the app's file that contains the webhook subscriptions. */
 export const WEBHOOKS_SECTION = `[webhooks]
 api_version = ${quoted(API_VERSION)}
 `;
 
 /**
- * The subscriptions that an app with these scopes needs. Their address is absolute: the platform's tool would append a
- * relative address to the application's URL, which ends in `/app`.
+ * Returns the subscriptions that an app with these scopes needs. Their address is absolute: the platform's tool would
+ * append a relative address to the application's URL, which ends in `/app`.
  */
 export function webhookSubscriptions(address: string, scopes: readonly string[]): WebhookSubscription[] {
   const uri = `${address}/platform/webhooks`;
@@ -128,7 +128,7 @@ function list(items: readonly string[]): string {
   return items.map((item) => `    ${quoted(item)},`).join("\n");
 }
 
-/** A basic string of TOML. It has the same escapes as JSON. */
+/** Returns a text as a basic string of TOML, which has the same escapes as JSON. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }

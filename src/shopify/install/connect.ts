@@ -37,8 +37,8 @@ interface Dependencies {
   /** A URL in which `{shop}` stands for the domain. */
   baseUrl: string;
   /**
-   * The platform's time, never earlier than its last answer. It becomes the time of the connection. Only later changes
-   * queue events, and only a later uninstallation ends the connection.
+   * The platform's time, never earlier than its last answer. It is stored as the time of the connection. Only later
+   * changes queue events, and only a later uninstallation ends the connection.
    */
   now: () => number;
 }

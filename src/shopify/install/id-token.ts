@@ -42,9 +42,9 @@ interface Dependencies {
 const ALGORITHM = "HS256";
 /** How far the clocks of the platform and of this machine may differ. */
 const CLOCK_TOLERANCE_S = 10;
-/** Maximum lifetime that is accepted. The platform's tokens expire after a minute. */
+/** Maximum accepted lifetime of an ID token. The platform's tokens expire after a minute. */
 const MAX_LIFE_S = 300;
-/** The platform's tokens are shorter. The limit bounds the work for a forged token. */
+/** Maximum length of an ID token. The platform's tokens are shorter. The limit bounds the work for a forged token. */
 const MAX_LENGTH = 4096;
 const CLAIMS = ["iss", "dest", "aud", "sub", "exp", "nbf", "iat", "sid"];
 const SHOP = /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/;
@@ -68,7 +68,7 @@ export function createIdTokenVerifier({ clientId, secrets, now }: Dependencies):
     for (const secret of secrets()) {
       const verified = await verifyWith(secret, token, new Date(nowS * 1000));
       if (typeof verified === "object") return readClaims(verified, clientId, nowS);
-      // Another secret cannot help a token whose signature is right.
+      // If the signature is right, no other secret needs to be tried.
       if (verified !== "wrong signature") return { refused: verified };
       refusal = verified;
     }

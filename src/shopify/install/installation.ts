@@ -27,7 +27,7 @@ interface Dependencies {
 
 export function createInstallationReader(dependencies: Dependencies): InstallationReader {
   const { shops, connections, client, warnings, log } = dependencies;
-  /** The last unknown plan that was logged, by shop. */
+  /** For each shop: the last unknown plan that was logged. */
   const unknownPlans = new Map<number, string>();
 
   async function read(shop: Shop): Promise<void> {

@@ -25,7 +25,7 @@ export type Opening =
   /** The platform gave no tokens, for a reason that the log names. */
   | { waits: "platform" };
 
-/** Connects shops whose staff open the embedded page, and heals their connections. */
+/** Connects shops whose staff open the embedded page, and gets new tokens if necessary. */
 export interface Installer {
   /**
    * Finds the shop of an ID token. If the shop is not connected, or needs new tokens, exchanges the ID token for
@@ -59,21 +59,21 @@ interface Dependencies {
 const VIEW_WAIT_MS = 5_000;
 /** Maximum wait for the exchange of another process. Requesting and storing tokens takes less time. */
 const EXCHANGE_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 5_000;
-/** Shorter than VIEW_WAIT_MS: after a kill, another process repeats the exchange while a view still waits. */
+/** The lease is shorter than VIEW_WAIT_MS, so a waiting view can repeat the exchange of a killed process. */
 const LEASE_MS = 4_000;
 const EXTEND_LEASE_EVERY_MS = 1_000;
 /** Interval between checks whether another process has connected the shop. */
 const POLL_MS = 200;
 /** Minimum time between two checks that page views cause. Also the wait after a failed exchange of a connected shop. */
 const CHECK_EVERY_MS = 60_000;
-/** Minimum time between two exchanges because of missing scopes: the shop may never grant them. */
+/** Minimum time between two exchanges because of missing scopes. A shop may never grant these scopes. */
 const SCOPES_EVERY_MS = 10 * 60_000;
 
 export function createInstaller(dependencies: Dependencies): Installer {
   const { connections, clock, log } = dependencies;
   const exchange = createExchange(dependencies);
   const checks = createChecks(dependencies, exchange);
-  /** By shop: the time of `clock` when an exchange failed. */
+  /** For each shop: the time of `clock` when an exchange failed. */
   const failedAt = createTimes(clock);
 
   async function openWithExchange(idToken: IdToken, text: string): Promise<Opening> {
@@ -98,7 +98,7 @@ export function createInstaller(dependencies: Dependencies): Installer {
       if (failedAt.isRecent(shop.id)) return { shop };
       const opening = await openWithExchange(idToken, text);
       if ("shop" in opening || opening.waits === "token") return opening;
-      // The page says what is wrong with the connection, and everything else on it works.
+      // The page opens anyway. It shows what is wrong with the connection, and everything else on it works.
       failedAt.note(shop.id);
       return { shop };
     },
@@ -110,8 +110,8 @@ export function createInstaller(dependencies: Dependencies): Installer {
 }
 
 /**
- * Finds a shop by the domain of an ID token. If the platform said before that a connected shop has this domain now,
- * renames the shop: the ID token proves the new domain.
+ * Finds a shop by the domain of an ID token. Renames a connected shop if the platform has already reported this domain
+ * as the shop's new one. The ID token proves the new domain.
  */
 async function findShop(
   { shops, connections, log }: Pick<Dependencies, "shops" | "connections" | "log">,
@@ -137,10 +137,10 @@ function createExchange(dependencies: Dependencies) {
   const isNeeded = (connection: Connection | undefined) => needsTokens(connection, platformClock.now());
   let othersEnded: Promise<void> | undefined;
 
-  /** Ends reservations that killed processes left. Keeps all in a shared database: other nodes may hold them. */
+  /** Ends all reservations that killed processes left, unless other nodes may hold reservations in the database. */
   async function endOthers(): Promise<void> {
     if (isShared) return;
-    // Only once: a later call would end this process's own reservations.
+    // This happens only once, because a later call would end this process's own reservations.
     othersEnded ??= connections.endAllExchanges().catch((thrown: unknown) => {
       othersEnded = undefined;
       throw thrown;
@@ -148,7 +148,7 @@ function createExchange(dependencies: Dependencies) {
     await othersEnded;
   }
 
-  /** @returns undefined while another process exchanges an ID token of the shop */
+  /** Tries to connect the shop once. @returns undefined while another process exchanges an ID token of the shop */
   async function tryOnce(idToken: IdToken, text: string): Promise<Opening | undefined> {
     const { shop: domain } = idToken;
     const isOurs = await connections.beginExchange(domain, processId, now(), now() + LEASE_MS);
@@ -185,7 +185,7 @@ function createExchange(dependencies: Dependencies) {
 
   return {
     isNeeded,
-    /** Views of the same shop share an exchange. */
+    /** Connects a shop. All views that wait for the same shop share one exchange. */
     run(idToken: IdToken, text: string): Promise<Opening> {
       const { shop: domain } = idToken;
       const running = underWay.get(domain) ?? exchange(idToken, text).finally(() => underWay.delete(domain));
@@ -198,7 +198,7 @@ function createExchange(dependencies: Dependencies) {
   };
 }
 
-/** A working connection needs no new tokens, unless scopes are missing. @param now the platform's time */
+/** Whether new tokens are needed to connect, to end trouble, or to get scopes. @param now the platform's time */
 function needsTokens(connection: Connection | undefined, now: number): boolean {
   if (connection === undefined) return true;
   const { kind, trouble, scopes, connectedAt } = connection;
@@ -207,13 +207,13 @@ function needsTokens(connection: Connection | undefined, now: number): boolean {
   return lacksScopes && Math.abs(now - connectedAt) >= SCOPES_EVERY_MS;
 }
 
-/** Installs, and extends the reservation's lease meanwhile. @throws PlatformError */
+/** Connects the shop with `install`, and meanwhile extends the reservation's lease. @throws PlatformError */
 async function installWithLease(dependencies: Dependencies, processId: string, idToken: IdToken, text: string) {
   const { connections, now, sleep } = dependencies;
   const installing = install(dependencies, processId, idToken, text);
   const ended = Promise.allSettled([installing]).then(() => true);
   while (!(await Promise.race([ended, sleep(EXTEND_LEASE_EVERY_MS).then(() => false)])))
-    // After a failure, the lease may expire. Then the tokens are dropped, and the next view exchanges again.
+    // If this fails, the lease may expire. Then the tokens are dropped, and the next view exchanges again.
     await connections.extendExchange(idToken.shop, processId, now() + LEASE_MS).catch(() => undefined);
   return installing;
 }

@@ -12,7 +12,7 @@ type PartName = keyof NonNullable<SyncRun["bulk"]>;
 interface PartTarget {
   /** Called before the first batch. */
   begin?(part: BulkPart): Promise<void>;
-  /** @returns the number of customers or orders in the batch */
+  /** Stores a batch. @returns the number of customers or orders in the batch */
   store(part: BulkPart, batch: ObjectBatch): Promise<number>;
 }
 
@@ -66,7 +66,7 @@ export async function readBulkPart(
   }
 }
 
-/** Waits for the file of a part. Starts again if an earlier run's file has expired. @returns the operation's gid */
+/** Waits for the file of a part. Starts a new operation if an old file has expired. @returns the operation's gid */
 async function completeOperation(services: BulkServices, active: ActiveRun, name: PartName, part: BulkPart) {
   const { shop, run, save } = active;
   if (part.operation !== null && (await findBulkOperation(services, shop, part.operation)) === undefined) {
@@ -83,7 +83,7 @@ async function completeOperation(services: BulkServices, active: ActiveRun, name
   return part.operation;
 }
 
-/** Whether to read page by page now. If the platform is down, the pages fail too, and their error ends the load. */
+/** Whether to read pages instead after this error. If the platform is down, reading pages fails too. */
 function isBulkFailure(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

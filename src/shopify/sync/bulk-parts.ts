@@ -19,7 +19,7 @@ interface BulkLoadServices extends BulkServices, FileServices {
   orderStages: OrderStageStore;
 }
 
-/** Fewer objects are loaded page by page: ten pages take seconds, but even a small bulk operation takes a minute. */
+/** Minimum size of a bulk operation. Ten pages take seconds, but even a small bulk operation takes a minute. */
 const MIN_OBJECTS = 2_500;
 /** Margin for orders that are older than their contract. Most such orders are older by seconds. */
 const ORDER_SLACK_MS = 24 * 3_600_000;
@@ -45,7 +45,7 @@ async function planOrders(client: GraphqlClient, shop: Shop, name: string): Prom
   return newPart(ordersBulkQuery(`${name}_orders`, filter), total);
 }
 
-/** @returns 0 if the platform does not count the orders. Then each order is read with its contract. */
+/** Counts orders. @returns 0 if the platform does not count the orders. Then each order is read with its contract. */
 async function orderCount(client: GraphqlClient, shop: Shop, query: string): Promise<number> {
   try {
     return (await client.query(shop, ORDERS_COUNT, { query })).ordersCount?.count ?? 0;

@@ -19,7 +19,7 @@ export function createContractCount(source: PageSource, { shop, run }: ActiveRun
   let isBegun = run.contractTotal !== undefined;
   let isStopped = false;
 
-  /** A page of 250 ids costs 13 points, about 2 % of the points for reading these contracts. */
+  /** Counts the contracts. A page of 250 ids costs 13 points, about 2 % of the points for reading these contracts. */
   async function count({ counts, cursor, list }: SyncRun): Promise<void> {
     let total = counts.subscriptions;
     for await (const { nodes, unread, lost } of readPages(source, shop, CONTRACT_IDS, { after: cursor, list })) {
@@ -33,7 +33,7 @@ export function createContractCount(source: PageSource, { shop, run }: ActiveRun
     begin() {
       if (isBegun || run.counts.subscriptions < MIN_CONTRACTS) return;
       isBegun = true;
-      // A failure is ignored, because the number is then estimated. If the failure lasts, the load fails too.
+      // A failure is ignored, because the load then shows an estimate. If the failure lasts, the load fails too.
       count({ ...run }).catch(() => undefined);
     },
     stop() {

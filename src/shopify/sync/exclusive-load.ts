@@ -57,7 +57,7 @@ export async function loadExclusively(
     throw thrown;
   } finally {
     clearInterval(timer);
-    // If the release fails, the claim expires.
+    // If the release fails, the claim expires later.
     await syncs.releaseLoad(shop.id, holder, progress).catch(() => undefined);
   }
 }

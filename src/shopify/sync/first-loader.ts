@@ -14,7 +14,7 @@ interface Dependencies extends ShopRunServices {
   now: () => number;
 }
 
-/** Large shops load for hours, but mostly wait for the platform. A load needs about 50 MB of memory. */
+/** Maximum number of shops that load at once. A load mostly waits for the platform, and needs about 50 MB. */
 const MAX_CONCURRENT_SHOPS = 4;
 const RETRY_WAIT_MS = 60_000;
 /** The wait while the platform refuses the shop's connection. A new connection ends the wait. */
@@ -34,7 +34,7 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
   return createShopRuns(dependencies, {
     list: () => syncs.unloaded(),
     async isDue({ shopId }) {
-      // Its load may have ended since the list was read.
+      // The shop's load may have ended since the list was read.
       if ((await syncs.lastComplete(shopId, "full")) !== undefined) return false;
       return !isLoading(await syncs.loadState(shopId, now()));
     },
@@ -46,7 +46,7 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
       const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
-      // A shop that was reconciled before is loaded again after an uninstallation. Events since then may be missing.
+      // A reconciled shop is loaded again after an uninstallation. Events since the reconciliation may be missing.
       const reconciled = (await syncs.lastComplete(id, "changes"))?.startedAt ?? Number.POSITIVE_INFINITY;
       const liveSince = Math.min(Math.max(connectedAt, now() - MAX_LIVE_MS), reconciled);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });

@@ -29,7 +29,7 @@ import {
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-/** Eight pages of contracts take about 10 MB of memory. A shop gets the points for them back in a few seconds. */
+/** Maximum number of pages to read in advance. They take about 10 MB, and points that refill in a few seconds. */
 const MAX_PAGES_AHEAD = 8;
 /** Pages that are older than this are read again: they could overwrite newer data that webhooks have brought since. */
 const MAX_AHEAD_MS = 60_000;
@@ -41,11 +41,11 @@ export interface LoadServices extends Loader, BulkServices, FileServices {
 }
 
 export interface LoadOptions {
-  /** Whether events are queued for the load's changes. */
+  /** Whether events are queued for all changes that the load finds. */
   events: boolean;
   /**
-   * Without `events`, events are queued for contracts that changed after this time, epoch milliseconds. Default: the
-   * start of the load.
+   * Epoch milliseconds; by default, the start of the load. If `events` is false, only contracts that changed after this
+   * time get events.
    */
   liveSince?: number;
   /** Whether to use no bulk operations, even for a large shop. */
@@ -92,8 +92,8 @@ export async function runFullSync(
 }
 
 /**
- * Returns the time up to which the mirror has all changes after a load. A load does not read changes of orders that an
- * earlier load has read. So until the first reconciliation, the start of the earlier load counts.
+ * Returns the time up to which a load has brought all changes into the mirror. A load does not read changes of orders
+ * that an earlier load has read. So until the first reconciliation, returns the start of the earlier load.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, startedAt: number): Promise<number> {
   const [before, changes] = await Promise.all([
@@ -145,13 +145,13 @@ type LoadPage = ReadPage<ContractWithAttempts> & Pick<ContractPage, "cycles">;
 /** Pages of contracts. The first pages are read in advance. */
 interface PagesAhead {
   pages: AsyncIterable<LoadPage>;
-  /** Stops reading in advance. */
+  /** Ends the read-ahead. */
   endAhead(): void;
 }
 
 /**
- * Reads some pages of contracts while bulk operations run. Bulk operations cost no points, so the shop's points would
- * be unused meanwhile. The contracts of these pages are not locked, because bulk operations can take hours.
+ * Reads some pages of contracts while bulk operations run. Bulk operations cost no points, so the shop's points are
+ * free for these pages. The contracts of these pages are not locked, because bulk operations can take hours.
  */
 function beginContractPages({ contracts, ...services }: LoadServices, { shop, run }: ActiveRun): PagesAhead {
   const isFirst = run.stage !== "subscriptions";
@@ -207,7 +207,7 @@ async function loadContractPages(
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Without `events`, events are queued only for contracts that changed recently or have a waiting webhook.
+    // If `events` is false, events are queued only for contracts that changed recently or have a waiting webhook.
     const isLive = Date.parse(node.updatedAt) >= liveSince || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
@@ -219,7 +219,7 @@ async function loadContractPages(
     const all = addCounts(counts, lostCounts(services, shop, "subscriptions", lost));
     await save({ cursor: endCursor, list, counts: addCounts(run.counts, all) });
     contractCount.begin();
-    // Otherwise garbage is collected late: 20,000 contracts would take 206 MiB instead of 153, in the same time.
+    // Without this call, garbage is collected late: 20,000 contracts take 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");

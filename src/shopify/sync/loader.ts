@@ -15,7 +15,7 @@ import { changeWebhook, mergedWebhook } from "../inbox/payload.ts";
 import type { PageSource, UnreadObject } from "./pages.ts";
 import { addCounts } from "./progress.ts";
 
-/** Leaves out a list that the app has no approval for: contracts are mirrored without it. @throws any other error */
+/** Returns undefined if the app has no approval for a list. The list is then left out. @throws any other error */
 export function unlessWithoutApproval(thrown: unknown): undefined {
   if (!lacksApproval(thrown)) throw thrown;
 }
@@ -35,7 +35,7 @@ export type RunInbox = Pick<InboxStore, "receive" | "retryAbout" | "waitingAbout
 /** Maximum number of skipped customers that a run logs one by one. One cause can affect all customers of a shop. */
 const MAX_CUSTOMER_WARNINGS = 5;
 
-/** @param skipped how many customers the run has skipped before */
+/** Writes customers to the mirror. @param skipped how many customers the run has skipped before */
 export async function loadCustomers(
   loader: Loader,
   shop: Shop,
@@ -60,7 +60,7 @@ export async function loadCustomers(
   return { ...counts, ...(await contracts.submit(shop, records)) };
 }
 
-/** Logs and counts objects without a gid. The inbox cannot retry them. */
+/** Logs objects without a gid, which the inbox cannot retry. @returns their number */
 export function lostCounts({ log }: Loader, shop: Shop, list: string, lost: readonly Error[]): Partial<SyncCounts> {
   const message = "an object of the platform cannot be read, not even its id, and is left out";
   for (const error of lost) log.warn(message, { shop: shop.domain, list, error: error.message });
@@ -75,7 +75,7 @@ export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number
 
 /**
  * Writes a page of contracts to the mirror, and skips contracts with bad data.
- * @throws PlatformError if the platform refuses all of several contracts: then no single contract is the cause
+ * @throws PlatformError if the platform refuses several contracts and accepts none: no single contract is the cause
  */
 export async function loadContracts(
   loader: Loader,
@@ -201,8 +201,8 @@ async function skip(
   if (isFirst) skipped.add(gid);
   const webhook = changeWebhook(of, gid, { orders, evidence });
   const { subject } = webhook;
-  // An object that always fails must not get an inbox item in each run. A further item is added only if it says more,
-  // for example if it names further orders. The inbox merges the items when it retries them.
+  // An object that always fails must not get an inbox item in each run. A further item is added only if it adds
+  // information, for example the gids of further orders. The inbox merges the items when it retries them.
   const isKnown = await inbox.retryAbout(shop.id, subject, now());
   const mayAdd = !isKnown || orders.length > 0 || isOutdated;
   if (mayAdd && (await saysMore(inbox, shop, webhook))) {
@@ -213,14 +213,14 @@ async function skip(
   return { skipped: Number(isFirst) };
 }
 
-/** Whether a webhook says more than the waiting items about its subject. */
+/** Whether a webhook adds information to the waiting items about its subject. */
 async function saysMore(inbox: RunInbox, shop: Shop, webhook: ReturnType<typeof changeWebhook>): Promise<boolean> {
   const queue = { shopId: shop.id, needsPlatform: true };
   const waiting = await inbox.waitingAbout(queue, webhook.subject, MAX_COMPARED);
   return waiting.length === 0 || mergedWebhook(waiting)?.body !== mergedWebhook([...waiting, webhook])?.body;
 }
 
-/** Explains why data cannot be mirrored. A missing part that no check finds causes a TypeError. */
+/** Explains why data cannot be mirrored. `thrown` is a TypeError if the data lacks a part that no check covers. */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

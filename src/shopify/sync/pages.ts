@@ -36,15 +36,15 @@ interface Start {
   after?: string | null;
   /** A filter in the platform's search syntax, on the value that the list is sorted by; null for everything. */
   query?: string | null;
-  /** The list that `after` belongs to; without this field, the list of `query`. */
+  /** The list that `after` belongs to; by default, the list of `query`. */
   list?: ListPosition | undefined;
   /** Called before reading restarts at the first page, although an earlier run has read some pages. */
   onRestart?: () => void;
 }
 
-/** Limit for empty pages in a row. Without it, an error of the platform could make us read for ever. */
+/** Maximum number of empty pages in a row. Without it, an error of the platform could make us read for ever. */
 const MAX_EMPTY_PAGES = 100;
-/** The platform ends a list after 25,000 rows. After this many rows, a filter for the later rows begins a new list. */
+/** The platform ends a list after 25,000 rows. After this many rows, a new list of the later rows begins. */
 const MAX_ROWS = 20_000;
 
 /**
@@ -62,7 +62,7 @@ export async function* readPages<T extends object>(
   const chain = createChain(operation, list.rowCount);
   let position: RowPosition = { after, query: list.filter };
 
-  /** Requests the first page if the stored cursor is refused: the platform's data may have changed since. */
+  /** Requests the first page if the stored cursor is refused. The data may have changed since the last run. */
   function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     position = { after: null, query };
@@ -107,7 +107,7 @@ interface RowPosition {
  */
 function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBefore: number) {
   let rowCount = readBefore;
-  /** The filter for the last row and all later rows, and the ids of the rows that it will find a second time. */
+  /** The filter for the last row and all later rows, and the ids of the rows that this filter repeats. */
   let last: { filter: string | null; ids: Set<unknown> } = { filter: null, ids: new Set() };
   let known: ReadonlySet<unknown> = new Set();
   return {
@@ -161,7 +161,7 @@ function createPageRequest<T extends object>(
       (data) => ({ page: listOf(data, operation), unread: [] }),
       (thrown: unknown) => answeredPart(thrown, operation),
     );
-    // The answer corrects a clock that is ahead. So the time from before the answer may have been too late.
+    // If our clock was ahead, the answer has corrected it. Then `askedAt` can be later than `now()`.
     return { page, unread, lost: [], requestedAt: Math.min(askedAt, now()) };
   }
 
@@ -210,7 +210,7 @@ function createPageRequest<T extends object>(
   };
 }
 
-/** @throws PlatformError if the answer does not have the list */
+/** Returns the list in the data. @throws PlatformError if the data does not have the list */
 function listOf<T>(data: Record<string, NodePage<T> | null>, { field }: { field: string }): NodePage<T> {
   const { nodes, pageInfo }: Partial<NodePage<T>> = data[field] ?? {};
   if (!Array.isArray(nodes) || pageInfo === undefined) {

@@ -29,7 +29,7 @@ interface ReconcileServices extends Loader {
   syncs: SyncStore;
 }
 
-/** Each run also reads changes from this long before the last run: they may have been under way, and clocks differ. */
+/** Overlap of a run with the previous run. Changes may have been under way then, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
@@ -74,8 +74,8 @@ export async function reconcile(
 
 /**
  * Corrects the start of the last load if it is in the future, because our clock was ahead. The load gets the start of
- * the reconciliation that has just ended. Otherwise its own start would count once that time has come. Changes between
- * the last reconciliation and that time would then never be read.
+ * the reconciliation that has just ended. Otherwise, `coveredUntil` would use the load's start once that time has come.
+ * Changes between the last reconciliation and that time would then never be read.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
@@ -87,8 +87,8 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 
 /**
  * Returns the time up to which complete runs have read all changes. A load does not read changes of charged orders, so
- * it counts only before the first reconciliation. A future time was noted before the clock was set back, so it is
- * ignored. If only future times are known, everything is read.
+ * its time is used only before the first reconciliation. A future time is ignored: it was stored before the clock was
+ * set back. If only future times are known, everything is read.
  */
 export async function coveredUntil(
   syncs: Pick<SyncStore, "lastComplete">,
@@ -187,7 +187,7 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, page: Read
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
-/** Returns for each contract the latest end of its attempts. Attempts may end in another order than they began. */
+/** Returns for each contract the latest end of its attempts. An attempt can end before an earlier attempt ends. */
 function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { subscriptionContract, createdAt, completedAt } of nodes) {

@@ -36,12 +36,12 @@ interface ShopWork {
   retryWaitMs: number;
   /** The wait after a failure that only a person can fix. */
   actionWaitMs: number;
-  /** Log messages: a run failed; no shops could be found. */
+  /** Log messages: `failed` if a run failed, `notFound` if the list of shops could not be read. */
   messages: { failed: string; notFound: string };
 }
 
 export function createShopRuns({ shops, membership, clock, log }: ShopRunServices, work: ShopWork): ShopRuns {
-  /** By shop: the connection with which a run failed, and the time of `clock` when the next run may start. */
+  /** For each shop: the connection with which a run failed, and the time of `clock` when the next run may start. */
   const rests = new Map<number, { connectedAt: number; until: number }>();
   const underWay = new Map<number, Promise<void>>();
   /** The shops of the last list whose runs have not begun. */

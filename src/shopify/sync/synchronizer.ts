@@ -10,8 +10,8 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Loads all data. Without `events`, events are queued only for contracts that changed since `liveSince`, or that have
-   * a webhook in the inbox.
+   * Loads all data. If `events` is false, only contracts that changed since `liveSince`, or that have a webhook in the
+   * inbox, get events.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;
@@ -38,8 +38,8 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads, skipped: new Set() }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // The plan is read in each run, because webhooks about the app can be lost. If the platform manages a plan's
-      // prices, it sends no webhook.
+      // The plan is read in each run, because webhooks about the app can be lost. The platform sends no webhook if it
+      // manages a plan's prices.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling, skipped: new Set() }, shop, since, onProgress);
     },

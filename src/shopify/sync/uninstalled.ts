@@ -45,7 +45,7 @@ export async function cancelUninstalled(services: Services): Promise<void> {
   }
 }
 
-/** @returns how many contracts were cancelled */
+/** Cancels the contracts of a shop. @returns how many contracts were cancelled */
 async function cancelContracts(services: Services, shop: MirroredShop, uninstalledAt: number): Promise<number> {
   const { connections, pages, mirror, recordWriter } = services;
   const cancelledAt = isoUtc(uninstalledAt + CONTRACTS_END_AFTER_MS);

@@ -31,7 +31,7 @@ export interface CopyTarget extends CopySide {
 }
 
 export interface CopyProgress {
-  /** From 0 to 1. Copying is the first half, comparing the second. */
+  /** From 0 to 1: up to 0.5 while rows are copied, above 0.5 while they are compared. */
   done: number;
   rows: number;
 }
@@ -135,7 +135,7 @@ export function unfinishedCopy(name: string): SdsError {
   );
 }
 
-/** Returns the error for a target with rows. @param table a table of the target that has rows */
+/** Returns the error for a target that is not empty. @param table a table of the target that has rows */
 export function notEmpty(name: string, table: string): SdsError {
   return new SdsError(
     "conflict",

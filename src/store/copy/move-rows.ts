@@ -20,8 +20,7 @@ const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
 
 /**
  * Makes the rows of a shop in the target the same as in the source. Reads both sides in batches of the same range of
- * keys, and writes what differs. So a pass after an interruption, or after changes in the source, writes only the rows
- * that still differ.
+ * keys, and writes only the rows that differ. So a repeated pass writes only what is missing or has changed since.
  * @param onRows called with the number of rows read from the source
  * @returns how many rows it wrote
  */

@@ -21,13 +21,13 @@ export interface MoveRequest {
   onStop: () => void;
 }
 
-/** If a pass wrote fewer rows than this, the shop's writes stop for the last pass. */
+/** After a pass that wrote fewer rows than this, the shop is stopped for the last pass. */
 const FEW_ROWS = 1_000;
 /** A shop that changes faster than it is copied is stopped after this many passes. */
 const MAX_PASSES = 10;
-/** Interval between checks whether deliveries and renewals of tokens have ended. */
+/** Interval between two checks for running delivery attempts and token renewals. */
 const POLL_MS = 100;
-/** Maximum wait. Attempts of deliveries and renewals of tokens take less time. */
+/** Maximum wait for running delivery attempts and token renewals, which take less time. */
 const MAX_WAIT_MS = 120_000;
 
 /**

@@ -3,7 +3,7 @@ export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
 /** How a table of one engine differs from the common form. */
 interface EnginePlace {
-  /** The larger table in which this engine keeps the columns. It is copied first, and `key` finds the rows in it. */
+  /** The larger table in which this engine keeps the columns. That table is copied first, and `key` finds its rows. */
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export const NOT_COPIED = [
   "intake_bodies",
   "intake_parts",
 ];
-/** Tables that triggers fill from other rows. Most exist only in SQLite, and the last one only in PostgreSQL. */
+/** Tables that triggers fill from other rows. The last table exists only in PostgreSQL, most others only in SQLite. */
 export const KEPT_BY_TRIGGERS = [
   "changes",
   "customer_subscriptions",
@@ -260,7 +260,7 @@ export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [en
   };
 }
 
-/** Returns a query for the names of an engine's tables that have rows, except `meta`. */
+/** Returns SQL that lists the tables of an engine that have rows. Leaves out `meta`. */
 export function filledTablesText(engine: "sqlite" | "postgres"): string {
   const tables = COPIED_TABLES.map((each) => placeIn(engine, each)).filter(
     ({ isPart, stored }) => !isPart && stored !== "meta",

@@ -8,13 +8,13 @@ import {
 } from "../../domain/platform/contract-read.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-/** Returns the gids of a shop's contracts whose readings are in the submissions. */
+/** Returns the gids of a shop's contracts that have a reading in the submissions. */
 export function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
   const reads = submissions.flatMap((each) => (each.shop.id === shopId ? (each.reads ?? []) : []));
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Maximum number of stored order readings of a contract. A renewal needs fewer. Other orders are read again later. */
+/** Maximum number of order readings stored for a contract. A renewal needs fewer. Other orders are read again. */
 const MAX_ORDERS = 8;
 
 /**

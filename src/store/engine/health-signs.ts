@@ -78,8 +78,9 @@ const STARTS_AGAIN =
   "(alerts.cause = 'endpoint' AND NOT alerts.told AND alerts.host <> excluded.host))";
 
 /**
- * SQL that adds a failure (`excluded`) to the alert of its cause. The alert begins again after a success. If nobody was
- * told of an endpoint's alert, the alert also begins again when another host fails.
+ * SQL that adds a failure (`excluded`) to the alert of its cause. If a success came since the last failure, this
+ * failure starts a new alert. A failure of a different host also starts a new alert, if nobody was told of the
+ * endpoint's alert.
  */
 export const ADD_FAILURE = `ON CONFLICT (shop_id, cause) DO UPDATE SET
   since = CASE WHEN ${STARTS_AGAIN} OR excluded.since < alerts.since THEN excluded.since ELSE alerts.since END,

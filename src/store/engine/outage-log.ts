@@ -2,7 +2,7 @@ import type { Log } from "../../lib/log.ts";
 
 /** Minimum time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure. During an outage, failures follow each other faster than this. */
+/** An outage ends after this time without a failure. During an outage, two failures are less than this time apart. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */
@@ -15,7 +15,8 @@ export interface OutageLog extends Log {
 
 /**
  * Creates the log. During an outage each use of the database fails, every second or more often. So this log writes a
- * line when the outage begins, at most one line a minute, and a line when it ends. The level `debug` has every failure.
+ * line when the outage begins, a line when it ends, and at most one line a minute in between. The level `debug` has
+ * every failure.
  * The log recognizes failures by their field `reason` (failureFields).
  * @param clock milliseconds of a clock that only goes forward
  */

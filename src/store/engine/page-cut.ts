@@ -9,10 +9,10 @@ export const PAGE_SORT = {
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** A position before all rows. With this position, the query for a later page also reads the first page. */
+/** Position before all rows. A query for the rows after this position reads the first page. */
 export const FIRST_POSITION: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
-/** If no row is larger than this, a full page and its two extra rows stay within MAX_PAGE_BYTES. */
+/** Maximum row size with which a full page and its two extra rows always fit into MAX_PAGE_BYTES. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**

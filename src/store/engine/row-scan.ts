@@ -3,7 +3,7 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import { type RowFilter, STATUSES } from "../../domain/pages/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES, type Snapshot } from "../port/pages.ts";
 
-/** Returns the number of the first span that a reader may have missed. @param at when the reader last read all rows */
+/** Returns the number of the first span that a reader can have missed. @param at when the reader last read all rows */
 export function firstSpan(at: number): number {
   return Math.floor(at / SPAN_MS) - 1;
 }
@@ -22,7 +22,7 @@ export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
-/** A row must contain each of the first three wanted texts. The rest are statuses: a row must contain one of them. */
+/** Number of wanted texts that a row must all contain. The other texts are statuses: one of them is enough. */
 const REQUIRED_TEXTS = 3;
 const STATUS_TEXTS = Math.max(...Object.values(STATUSES).map((values) => values.length));
 
@@ -56,8 +56,8 @@ export function wantedCondition(contains: (parameter: number) => string): string
 
 export interface ScannedRow extends Position {
   /**
-   * null if the scan stopped at this row; more rows may follow. If the row matches, the previous entry is the same row
-   * with its JSON.
+   * JSON of a matching row. null for the row at which the scan stopped: more rows can follow. If that row matches, the
+   * previous entry is the same row with its JSON.
    */
   json: string | null;
 }
@@ -70,7 +70,7 @@ interface ScannedPage {
   end: Position | null;
 }
 
-/** Takes the rows that fit into a page. */
+/** Makes a page of the first scanned rows that fit into it. */
 export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPage {
   const texts: string[] = [];
   let bytes = 0;

@@ -4,8 +4,8 @@ import { bytesText } from "../../lib/text.ts";
 import { StoreError } from "../port/store-error.ts";
 
 /**
- * A disk with less free space is treated as full. If the index of SQLite's log cannot grow, SQLite may report a full
- * disk as an I/O error.
+ * A disk with less free space is treated as full. We need this limit because SQLite does not always report a full disk:
+ * if the index of its log cannot grow, it can report an I/O error.
  */
 const LITTLE_BYTES = 1024 * 1024;
 
@@ -28,8 +28,8 @@ function fullDiskText(folder: string, free: number | undefined): string {
 }
 
 /**
- * Fails if the disk of a folder is almost full. On such a disk a small write can succeed, because it fits into the
- * space of the log. So a successful write does not prove that there is enough space.
+ * Fails if the disk of a folder is almost full. On such a disk a small write can succeed, because the log file already
+ * has space for it. So a successful write does not prove that there is enough space.
  * @throws StoreError `lost`
  */
 export function checkSpace(folder: string): void {

@@ -136,7 +136,7 @@ export function replaceMasterKeys(
   }
 }
 
-/** Writes and syncs a draft. It gets the owner of the file to replace; without such a file, the owner of the folder. */
+/** Writes and syncs a draft. Its owner is the owner of the file at `path`, or of the folder if the file is missing. */
 function writeDraft(draft: string, path: string, text: () => string): void {
   const file = openSync(draft, "wx", 0o600);
   try {

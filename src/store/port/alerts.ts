@@ -49,18 +49,18 @@ export interface AlertAddress {
 
 /** Maximum number of addresses of a shop. */
 export const MAX_ADDRESSES = 5;
-/** Maximum number of addresses added in a day, including addresses removed since, because each one gets an e-mail. */
+/** Maximum number of addresses that a shop may add in a day, even if it removes some. Each address gets an e-mail. */
 export const MAX_ADDED_IN_A_DAY = 10;
-/** Maximum number of times that a shop may add the same address in a day. The address may belong to a stranger. */
+/** How often a shop may add the same address in a day. Otherwise a shop could send many e-mails to a stranger. */
 export const MAX_SAME_IN_A_DAY = 3;
 
-/** The addresses that get e-mails about alerts. `hash` is the SHA-256 of the token in the links of the e-mails. */
+/** The addresses that get e-mails about alerts. `hash` is the SHA-256 of the token in an e-mail's links. */
 export interface AlertAddressStore {
   addresses(shopId: number): Promise<AlertAddress[]>;
   /**
    * Adds an address, and queues the e-mail that asks to confirm it.
-   * @returns `known` if the shop has the address, `full` if it has MAX_ADDRESSES, `too many` if it has
-   *   reached MAX_ADDED_IN_A_DAY or MAX_SAME_IN_A_DAY
+   * @returns `known` if the shop has the address, `full` if the shop has MAX_ADDRESSES, `too many` if the
+   *   shop has reached MAX_ADDED_IN_A_DAY or MAX_SAME_IN_A_DAY
    */
   addAddress(shopId: number, address: string, now: number): Promise<"added" | "known" | "full" | "too many">;
   /** Removes an address and its waiting e-mails. @returns the address; undefined for an unknown number */
@@ -70,8 +70,8 @@ export interface AlertAddressStore {
 }
 
 /**
- * Alerts of shops, and their notices. The transaction that records an attempt or the trouble of a connection also
- * writes the alerts. Times in epoch milliseconds.
+ * Alerts of shops, and their notices. Alerts are written in the transaction that records the attempts, or that records
+ * a connection's trouble. Times in epoch milliseconds.
  */
 export interface AlertStore extends AlertAddressStore {
   /** Returns the current alerts, the most serious first. */
@@ -85,7 +85,7 @@ export interface AlertStore extends AlertAddressStore {
   tell(alert: DueAlert, channels: AlertChannels, link: string, now: number): Promise<boolean>;
   /**
    * Claims the next due notice. No other process sends the notice before its next attempt is due.
-   * @param nextAttemptAt returns when the next attempt is due. Gets the number of attempts before this one
+   * @param nextAttemptAt gets the number of earlier attempts, and returns when the next attempt is due
    */
   claimNotice(now: number, nextAttemptAt: (attempts: number) => number): Promise<ClaimedNotice | undefined>;
   /** Removes a notice that was sent or given up. */

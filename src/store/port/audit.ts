@@ -6,7 +6,7 @@ export interface NumberedEntry extends AuditEntry {
 }
 
 export interface AuditFilter {
-  /** The beginning of the actor's name. */
+  /** Only entries of actors whose name begins with this text. */
   who?: string | undefined;
   action?: AuditedAction | undefined;
   /** Epoch milliseconds; `to` is exclusive. */
@@ -20,7 +20,7 @@ export type AuditPlace = { olderThan?: number; newerThan?: number };
 /** Entries of a page, newest first. */
 export interface AuditPage {
   entries: NumberedEntry[];
-  /** The number of the last scanned entry. null if the page is full, or the scan reached the end of the list. */
+  /** If `goesOn` ended the scan early: the number of the last scanned entry. Otherwise null. */
   end: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface AuditPage {
 export interface AuditStore {
   /** Adds an entry for an action that changes no stored data. `Store.audited` writes the entries of changes. */
   add(shopId: number, entry: AuditEntry): Promise<void>;
-  /** Returns up to `limit` entries, newest first. Scans until they are found or the list ends. */
+  /** Returns up to `limit` entries, newest first. Scans until it has `limit` entries or the list ends. */
   list(shopId: number, filter: AuditFilter, place: AuditPlace, limit: number): Promise<NumberedEntry[]>;
   /**
    * Returns a page of entries. Scans the list part by part until the page is full.
@@ -41,6 +41,6 @@ export interface AuditStore {
     limit: number,
     goesOn: () => boolean,
   ): Promise<AuditPage>;
-  /** Removes the entries before a time. @returns how many */
+  /** Removes the entries made before a time. @returns the number of removed entries */
   prune(before: number): Promise<number>;
 }

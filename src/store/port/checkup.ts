@@ -25,7 +25,7 @@ export interface ShopCheckup {
   /** Shops whose access token expired and cannot be renewed. */
   expired(now: number): Promise<FaultyShops>;
   grantedScopes(): Promise<GrantedScopes[]>;
-  /** Accepted shops connected at `until` or earlier, whose mirror is complete only up to `until` or earlier. */
+  /** Shops that the platform accepts, and that were connected and last mirrored completely at `until` or earlier. */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
   /** Shops with an unfinished move to or from this database. The reason is `arriving`, `leaving` or `stopped`. */
   moving(): Promise<FaultyShops>;
@@ -33,7 +33,7 @@ export interface ShopCheckup {
   endpoints(): Promise<{ count: number; endpoints: { url: string; domain: string }[] }>;
 }
 
-/** A running `serve` on this machine, as the database notes it. */
+/** A running `serve` on this machine, as it is noted in the database. */
 export interface NotedServe {
   address: string;
   processId: number | null;

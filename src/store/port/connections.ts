@@ -33,7 +33,7 @@ export interface Uninstallation {
  * - `answers`, `webhooks`: the version of the platform's answers or webhooks
  * - `operation`: an operation that asks for a field that the platform no longer has
  * - `domain`: the domain that the shop has at the platform now
- * - `level`: a level of protected customer data that the app may not read
+ * - `level`: a level of protected customer data that the app is not allowed to read
  */
 export type WarningKind = "answers" | "webhooks" | `operation ${string}` | `domain ${string}` | `level ${1 | 2}`;
 
@@ -44,9 +44,9 @@ export interface ConnectionWarning {
   since: number;
 }
 
-/** A shop to connect, and its tokens. They were exchanged for the ID token of a staff member. */
+/** A shop to connect, and its tokens. The platform issued the tokens in exchange for a staff member's ID token. */
 export interface NewInstallation {
-  /** The shop is added if it is new. */
+  /** Added to the database if no shop has this domain. */
   shop: NewShop;
   kind: ConnectionKind;
   tokens: Tokens;
@@ -59,13 +59,13 @@ export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /**
-   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is kept. If the mirror may have
-   * marked contracts as ended meanwhile, `SyncStore.unloaded` lists the shop again.
+   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is kept. If the mirror could have
+   * marked contracts as ended since the uninstallation, `SyncStore.unloaded` lists the shop again.
    */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Reserves the exchange of a shop's ID token for one process, until a time. The shop need not exist yet.
-   * @returns whether this process may exchange
+   * Reserves the exchange of a shop's ID token for a process, until `until`. The shop need not exist yet.
+   * @returns whether the process got the reservation
    */
   beginExchange(domain: string, process: string, now: number, until: number): Promise<boolean>;
   /** Extends the reservation of a process. Changes nothing if the reservation has passed to another process. */
@@ -81,9 +81,9 @@ export interface ConnectionStore {
   /** Ends the reservations of all processes. Call this only if no other process uses the database. */
   endAllExchanges(): Promise<void>;
   /**
-   * Reserves the renewal of the tokens for one process, until a time. Only one process may renew, because a refresh
-   * token expires soon after its first use.
-   * @returns whether this process may renew
+   * Reserves the renewal of the tokens for a process, until `until`. Two processes must not renew at the same time,
+   * because a refresh token expires soon after its first use.
+   * @returns whether the process got the reservation
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
   /**
@@ -110,13 +110,13 @@ export interface ConnectionStore {
   warnings(shopId: number): Promise<ConnectionWarning[]>;
   /** Returns the id of the shop that has a warning about this new domain; undefined without such a shop. */
   shopMovedTo(domain: string): Promise<number | undefined>;
-  /** Removes a shop's tokens, if it was connected before a time. @returns whether tokens were removed */
+  /** Removes a shop's tokens, if the shop was connected before a time. @returns whether tokens were removed */
   disconnect(shopId: number, before: number): Promise<boolean>;
   /** Removes a shop's tokens like `disconnect`, and notes when the shop uninstalled the app. */
   uninstall(shopId: number, uninstalledAt: number): Promise<boolean>;
   /** Returns undefined for a shop that has not uninstalled the app, or that was connected again. */
   uninstallation(shopId: number): Promise<Uninstallation | undefined>;
-  /** Lists shops that uninstalled the app up to a time, and whose contracts the mirror does not yet show as ended. */
+  /** Lists shops that uninstalled the app at `time` or earlier, and whose contracts are not yet ended in the mirror. */
   uninstalledBefore(time: number): Promise<Uninstallation[]>;
   /** Notes that the mirror shows the contracts as ended. Ignored if the shop was connected again meanwhile. */
   noteContractsEnded(shopId: number, uninstalledAt: number): Promise<void>;

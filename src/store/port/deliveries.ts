@@ -126,7 +126,7 @@ export interface DeliveryFilter {
   subjects?: readonly SubjectSearch[];
   /** Only deliveries that are older than the delivery with this id. An unknown id gives the newest deliveries. */
   before?: string;
-  /** Only the oldest of the deliveries that are newer than the delivery with this id. */
+  /** Only deliveries that are newer than the delivery with this id. `limit` keeps the oldest of these deliveries. */
   after?: string;
 }
 
@@ -139,7 +139,7 @@ export interface DeliveryPage {
   newer: string | null;
 }
 
-/** The number of attempts of a day that had the same outcome. */
+/** Number of attempts on one day with the same outcome. */
 export interface DayCount {
   kind: DeliveryKind;
   /** The start of the day in UTC, epoch milliseconds. */
@@ -154,17 +154,17 @@ export interface AttemptFigures {
   /** Milliseconds; null without an attempt. */
   medianMs: number | null;
   percentile95Ms: number | null;
-  /** Whether the figures leave out some deliveries of this time. */
+  /** Whether the figures leave out some attempts, because there were too many deliveries. */
   isPart: boolean;
 }
 
 /** Figures of the log. They are cheap enough to be read at each page view. */
 export interface DeliveryCounts {
-  /** Returns the counts of the day of `since` and of later days. Days without attempts have no count. */
+  /** Returns counts for each day, from the day of `since` on. Days without attempts have no count. */
   countsByDay(shopId: number, since: number): Promise<DayCount[]>;
-  /** Returns when the last successful and the last failed attempt began; null without one in the last year. */
+  /** Returns when the last successful and the last failed attempt began; null if none began in the last year. */
   lastOutcomes(shopId: number, kind: DeliveryKind): Promise<{ succeededAt: number | null; failedAt: number | null }>;
-  /** Returns figures of the newest 1,000 deliveries, from their attempts that began at `since` or later. */
+  /** Returns figures of the attempts that began at `since` or later. Reads only the newest 1,000 deliveries. */
   recentAttempts(shopId: number, kind: DeliveryKind, since: number): Promise<AttemptFigures>;
   /** Counts deliveries of both kinds that succeeded at `since` or later, at most `limit`. */
   countDelivered(shopId: number, since: number, limit: number): Promise<number>;
@@ -177,10 +177,10 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Deliveries that were planned while the clock was ahead become due now. Their attempt or the end of their lease is
-   * after `latest`, or their first attempt after `now`. Works in steps: after an interruption the next call continues.
+   * Makes deliveries due now that were planned while the clock was ahead. Their first attempt is planned after `now`,
+   * or a later attempt or the end of a lease after `latest`. Works in steps. An interrupted call can be repeated.
    * @param latest the latest time that a correct clock can have planned
-   * @returns the number of deliveries
+   * @returns the number of changed deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;
   /**
@@ -201,7 +201,7 @@ export interface DeliveryQueue {
 export interface DeliveryLog extends DeliveryCounts {
   /** Lists deliveries, newest first. Reads as many pages as it needs. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
-  /** Returns a page of the log. Scans a limited number of deliveries, so even an empty page may have an older page. */
+  /** Returns a page of the log. Scans a limited number of deliveries, so an empty page can have an older page. */
   page(shopId: number, filter: DeliveryFilter): Promise<DeliveryPage>;
   /** Returns the deliveries with these ids, newest first. Leaves out unknown ids. */
   pick(shopId: number, ids: readonly string[]): Promise<Delivery[]>;
@@ -212,7 +212,7 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Retries a delivery by hand, now. @throws SdsError `not_found`, or `conflict` during an attempt */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /**
-   * Counts deliveries before their first attempt (`pending`), and before a further attempt (`retrying`).
+   * Counts deliveries that wait for their first attempt (`pending`) or for a further attempt (`retrying`).
    * @param limit maximum of both counts together
    */
   countWaiting(shopId: number, limit?: number): Promise<{ pending: number; retrying: number }>;
@@ -223,8 +223,8 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /**
-   * Removes deliveries that succeeded before `before`, and unsent events of days before it. Also removes the counts of
-   * days before `countsBefore`. Works in steps: after an interruption the next call continues.
+   * Removes deliveries that succeeded before `before`, and unsent events of the days before `before`. Also removes the
+   * counts of days before `countsBefore`. Works in steps. After an interruption the next call continues.
    */
   prune(before: number, countsBefore: number): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface Receipt {
   waitMs?: number;
   /** Whether the webhook is processed before all items of its queue that are not urgent. */
   isUrgent?: boolean;
-  /** Why a load or a reconciliation adds the webhook; otherwise undefined. */
+  /** Why a load or a reconciliation added the webhook; undefined for all other webhooks. */
   error?: string;
 }
 
@@ -78,10 +78,10 @@ export interface InboxQueues {
   /** Returns due items of a queue: first urgent items, then the items that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Items that were planned while the clock was ahead become due now. Works in steps.
+   * Makes items due now that were planned while the clock was ahead. Works in steps.
    * @param latest a correct clock cannot have planned a first attempt after `first`, or a further attempt after
    *   `further`
-   * @returns the number of items
+   * @returns the number of changed items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
   /**
@@ -96,7 +96,7 @@ export interface InboxItems {
   waitingSubjects(shopId: number): Promise<Set<string>>;
   /** Returns the existing items with these numbers, sorted by number. */
   read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
-  /** Counts a failed attempt. @param nextAttemptAt null if only a retry by hand may attempt the items again */
+  /** Counts a failed attempt. @param nextAttemptAt null if the items wait for a retry by hand */
   postpone(shopId: number, numbers: readonly number[], error: string, nextAttemptAt: number | null): Promise<void>;
   /** Lists items, newest first. */
   list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;

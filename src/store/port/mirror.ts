@@ -3,12 +3,12 @@ import type { ContractCurrency, ExchangeRate, RenewalRun } from "../../domain/pl
 import type { Order, Subscription } from "../../domain/resources.ts";
 import type { MirroredShop } from "../../domain/shop.ts";
 
-/** The result of a search for stored texts about people. Only the engine that made it can read it. */
+/** The result of a search for stored texts about people. Only the engine that made the result can read it. */
 export interface TextSearch {
   shop: MirroredShop;
   /** Gids of the people. */
   people: ReadonlySet<string>;
-  /** Call this after the last commit that uses the search. Until then the engine may note every commit of the shop. */
+  /** Call this after the last commit that uses the search. Until then an engine can note every commit of the shop. */
   end(): void;
 }
 
@@ -16,7 +16,7 @@ export interface TextSearch {
 export interface StoredRead {
   /** When the last reading of the whole contract began. */
   beganAt: number;
-  /** The contract's last change, as the last reading showed it. null if an earlier version noted the reading. */
+  /** When the contract changed last, according to the last reading. null if an earlier version noted the reading. */
   updatedAt: number | null;
   /** The last reading of each order, by order gid. Only the orders with the latest readings are kept. */
   orders: Record<string, Pick<StoredRead, "beganAt" | "updatedAt">>;
@@ -36,7 +36,7 @@ export interface MirroredContract {
 export interface MirrorStore {
   /**
    * Searches the stored texts that may be about people, before `applyRecords` redacts them. This keeps the redaction's
-   * transaction short. In a large shop the search takes long, and works in slices, so others can commit in between.
+   * transaction short. In a large shop the search takes long. It works in slices, so other commits can run in between.
    * `applyRecords` also finds texts that were stored after the search.
    */
   searchTexts(shop: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch>;
@@ -56,7 +56,7 @@ export interface MirrorStore {
   ): Promise<CommitResult[]>;
   /** Returns the stored readings of contracts, by gid. The result has no entry for a contract that was never read. */
   contractReads(shop: MirroredShop, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
-  /** Returns the rate of the shop's newest order with these currencies. @param pair see `ContractCurrency` */
+  /** Returns the rate of the shop's newest order with this currency pair. @param pair see `ContractCurrency` */
   newestRate(shop: MirroredShop, pair: string): Promise<ExchangeRate | undefined>;
   /** Lists contracts that were read without a rate, sorted by gid. Returns at most `limit` with gids after `after`. */
   contractsWithoutRate(shop: MirroredShop, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;

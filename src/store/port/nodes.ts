@@ -27,14 +27,14 @@ export interface NodeStatus extends NodeDescription {
 export interface LeaseChange {
   /** Partitions to renew, or to take after another node's lease has expired. */
   wanted: readonly number[];
-  /** Partitions whose leases are only renewed. If another node has taken the lease, this node does not take it back. */
+  /** Partitions whose leases are renewed. A lease that another node has taken is not taken back. */
   held: readonly number[];
   released: readonly number[];
 }
 
 /** Nodes and their leases. Times are of the database's clock, because the clocks of the nodes differ. */
 export interface NodeStore {
-  /** Id of this process. Each start has a new one. */
+  /** Id of this node. Each start of a process makes a new id. */
   readonly id: string;
   describe(node: NodeDescription): void;
   /** Notes that this node is alive. @returns all live nodes, this one included */

@@ -48,7 +48,7 @@ export interface RowPage extends Rows {
 }
 
 export interface ChangePage extends Rows {
-  /** The page covers all changes up to this number. It can be higher than the number of the page's last row. */
+  /** The page covers all changes up to this number, which can be higher than the last row's change number. */
   reached: number;
   /** Whether the scan stopped before the last change. */
   hasMore: boolean;
@@ -58,7 +58,7 @@ export interface PageRow extends Snapshot {
   json: string;
 }
 
-/** A page has fewer than `limit` rows if the next row would exceed MAX_PAGE_BYTES. The first row may have any size. */
+/** Reads pages. A page ends before a row that would exceed MAX_PAGE_BYTES, unless that row is the page's first. */
 export interface PageStore {
   /**
    * Returns a page of rows, newest first. Rows with the same sort date are sorted by id, descending (docs/api.md,
@@ -69,7 +69,7 @@ export interface PageStore {
    */
   list(shopId: number, form: RowForm, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
-   * Returns a page of matching rows, in the order of `list`. Scans a limited number of rows, so a next page may follow
+   * Returns a page of matching rows, in the order of `list`. Scans a limited number of rows, so a next page can follow
    * even an empty page.
    * @returns undefined as for `list`
    */

@@ -4,7 +4,7 @@ import type { Resource } from "../../domain/resources.ts";
 
 /** What is stored about earlier changes of rows, in addition to deliveries. Times in epoch milliseconds. */
 export interface RowHistoryStore {
-  /** Returns the events of these subjects that queued no delivery, from `since` on, oldest first. */
+  /** Returns unsent events about these subjects since `since`, oldest first. An unsent event queued no delivery. */
   unsentEvents(shopId: number, subjects: readonly SubjectSearch[], since: number): Promise<TimedUnsentEvent[]>;
   /**
    * Returns when a row changed last. The time can be up to SPAN_MS too early.

@@ -11,7 +11,7 @@ export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /**
    * Exchanges a sign-in link for a session.
-   * @param entry entry for the audit list of the link's shop. Its time is taken as the present time.
+   * @param entry entry for the audit list of the link's shop. The link must be valid at the entry's time.
    * @returns false for an unknown, used or expired link
    */
   begin(link: Uint8Array, session: Uint8Array, entry: AuditEntry, expiresAt: number): Promise<boolean>;
@@ -30,6 +30,6 @@ export interface SessionStore {
   /** Returns the address of a running `serve`, for commands; undefined without one. */
   address(): Promise<string | undefined>;
   noteAddress(address: string): Promise<void>;
-  /** Removes the address, unless another process has stored its own. */
+  /** Removes the address, unless another process has stored its own address. */
   forgetAddress(address: string): Promise<void>;
 }

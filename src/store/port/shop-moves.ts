@@ -16,8 +16,8 @@ export const movesElsewhere = (domain: string) =>
 export type MovedValue = number | string | boolean | null;
 
 /**
- * A row of a moving shop. Its values have the order of the columns in `copy/moved-tables.ts`. Both databases use the
- * same form: the numbers of the source, and 0 as the number of the shop.
+ * A row of a moving shop. Its values have the order of the columns in `copy/moved-tables.ts`. Rows of both databases
+ * have the same form: they contain the numbers of the source, and 0 as the number of the shop.
  */
 export type MovedRow = readonly MovedValue[];
 
@@ -29,7 +29,7 @@ export interface MovedShop {
   offsets: Readonly<Record<string, number>>;
 }
 
-/** A range of a moving shop's rows in a table, in the order of the key. The keys of `after` and `upTo` limit it. */
+/** A range of a moving shop's rows in a table, in key order. Excludes the row `after`, and includes the row `upTo`. */
 export interface MovedRange {
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
@@ -43,7 +43,7 @@ export type NumberSpans = Readonly<Record<string, { low: number; high: number }>
 
 /** A shop that is about to leave. */
 export interface Departure {
-  /** Names the move in both databases. */
+  /** Id of the move, the same in both databases. */
   move: string;
   shop: MovedShop;
   spans: NumberSpans;
@@ -51,12 +51,12 @@ export interface Departure {
   row: MovedRow;
 }
 
-/** What a database knows of a move of a shop. */
+/** The state of a shop's move in one database. */
 export interface ShopMove {
-  /** Names the move in both databases. */
+  /** Id of the move, the same in both databases. */
   move: string;
   state: "leaving" | "arriving" | "moved";
-  /** Names the other database; null for an arriving shop. */
+  /** Name of the other database; null for an arriving shop. */
   target: string | null;
 }
 
@@ -68,14 +68,14 @@ export interface ShopMoves {
   /**
    * Begins a move away from this database. If a move to the same target has begun, returns that move.
    * @param move a random id, for a new move
-   * @param target names the other database
+   * @param target name of the other database
    * @returns undefined for an unknown shop
    * @throws SdsError `conflict` if a move to another target has begun
    */
   begin(domain: string, move: string, target: string): Promise<Departure | undefined>;
   /**
    * Stops all writes and deliveries of a leaving shop. API keys can still read it.
-   * @param stop a random id of the caller. A later call with another id replaces it
+   * @param stop a random id of the caller. A later call with another id replaces this id
    * @returns false while the platform renews the tokens of the shop: nothing was stopped then
    * @throws SdsError `conflict` if the move was given up
    */
@@ -106,14 +106,14 @@ export interface ShopMoves {
   /**
    * Begins to serve the shop here.
    * @param entry entry for the shop's audit list
-   * @returns false if another caller was armed since, or the move was given up
+   * @returns false if another caller has called `arm` since, or the move was given up
    */
   activate(move: string, stop: string, origin: CheckpointOrigin, entry: AuditEntry): Promise<boolean>;
   /** Gives up an arriving shop, and marks it for removal. @returns false if it was activated before */
   refuse(move: string): Promise<boolean>;
   /**
-   * Removes the rows of an arriving shop that have the keys of `removed`, and then adds the rows `added`.
-   * @throws SdsError `conflict` if another caller was armed since, or the move was given up
+   * Changes rows of an arriving shop. First removes the rows with the keys of `removed`, then adds `added`.
+   * @throws SdsError `conflict` if another caller has called `arm` since, or the move was given up
    */
   write(
     move: string,

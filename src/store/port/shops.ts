@@ -20,8 +20,8 @@ export interface IntakeSecret {
 
 /**
  * Shops. The removal of a shop works in steps, because it may take long. After `beginRemoval` only `removing` finds the
- * shop. All other operations then treat the shop as missing, also for callers that found it before. After an
- * interruption any process may continue with `removeSome`.
+ * shop. All other operations then treat the shop as missing, even for callers that found the shop before. After an
+ * interruption any process can continue with `removeSome`.
  */
 export interface ShopStore {
   /** @throws SdsError `conflict` if the shop exists or is being removed */
@@ -35,7 +35,7 @@ export interface ShopStore {
    * first. Then come shops with the most dead deliveries and failed items, then shops with the most waiting work.
    */
   neediest(limit: number): Promise<Shop[]>;
-  /** Finds the shop of an API key's id or fingerprint, or of a delivery's id; undefined if several shops match. */
+  /** Finds the shop by an API key's id or fingerprint, or by a delivery's id; undefined if several shops match. */
   owning(idOrFingerprint: string): Promise<Shop | undefined>;
   /**
    * Gives a shop another domain, and keeps everything else, also the internal ids of its rows.
@@ -60,8 +60,8 @@ export interface ShopStore {
   /** Returns the shops in removal, in the order in which they were marked. */
   removing(): Promise<ShopRef[]>;
   /**
-   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's row. It also
-   * removes the platform webhook that requested the removal, and the webhook's id.
+   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's own row. This
+   * call also removes the platform webhook that requested the removal, and the webhook's id.
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;

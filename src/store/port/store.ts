@@ -84,7 +84,7 @@ export interface Store {
   deliveries: DeliveryStore;
   pages: PageStore;
   /**
-   * Returns the pages for one request. A standby may serve them.
+   * Returns the pages for one request. A standby can serve these pages.
    * @param state the state of the shop at the time of the request. No page shows an earlier state
    */
   pagesFor(state: ChangeState): PageStore;
@@ -113,7 +113,7 @@ export interface Store {
   nodes: NodeStore | null;
   /** Random bytes that authenticate checkpoints. A restore replaces them, because change numbers go back. */
   epoch: Uint8Array;
-  /** The epochs of the database before its restores, newest first. They tell an old checkpoint from a forged one. */
+  /** The epochs of the database before its restores, newest first. They show whether a checkpoint is old or forged. */
   formerEpochs: readonly Uint8Array[];
   figures(): Promise<DatabaseFigures>;
   /** Rejects if the database cannot be read or written. */

@@ -28,21 +28,20 @@ interface LoadClaim {
 }
 
 export interface SyncStore {
-  /** Returns the run that is not complete, if there is one. */
+  /** Returns the unfinished run; undefined without one. */
   unfinished(shopId: number, kind: SyncKind): Promise<SyncRun | undefined>;
   lastComplete(shopId: number, kind: SyncKind): Promise<CompleteSync | undefined>;
-  /** Saves the progress of a run. Parallel runs are harmless, because each saves only what it applied. */
+  /** Saves the progress of a run. Parallel runs are harmless, because a run saves only what it applied itself. */
   save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
   /**
    * Completes a run.
-   * @param startedAt the mirror is complete up to this time. For a run with a gap it is undefined, and the stored time
-   *   stays
+   * @param startedAt the mirror is complete up to this time. undefined for a run with a gap: the stored time is kept
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
   /**
    * Lists the connected and loaded shops that are due, the longest due first. A shop is due if its mirror is complete
    * only up to `until` or earlier, or if it was connected after the time up to which its mirror is complete. A stored
-   * time after `now` was noted before the clock was set back, so it is ignored. Times in epoch milliseconds.
+   * time after `now` is ignored, because the clock was ahead when it was stored. Times in epoch milliseconds.
    */
   unreconciled(until: number, now: number): Promise<ConnectedShop[]>;
   /** Lists the connected shops that were never loaded completely. */

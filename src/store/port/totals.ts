@@ -11,16 +11,16 @@ export interface Totals {
   /** Shops whose connection the platform refuses. */
   refusedShops: number;
   /**
-   * When the longest wait for a reconciliation began. A shop waits since its mirror was last complete, or since it was
-   * connected if that is later. Ignores shops that the platform refuses; null if there are no other shops.
+   * When the longest wait for a reconciliation began. A shop's wait begins when its mirror was last complete or when it
+   * was connected, whichever is later. Ignores shops that the platform refuses; null if there are no other shops.
    */
   reconciledAt: number | null;
 }
 
 export interface TotalsStore {
   /**
-   * Counts in slices of a few milliseconds, in indexes that have only the counted rows. So the time depends on the
-   * number of waiting, dead and failed rows, not on the log. Rows that change meanwhile may be counted twice or missed.
+   * Counts in slices of a few milliseconds. Reads indexes that have only the counted rows, so the size of the log does
+   * not matter. A row that changes during the count can be counted twice or missed.
    */
   read(now: number): Promise<Totals>;
 }

@@ -13,7 +13,7 @@ export interface WebhookStore {
    * @throws SdsError `not_found` for a removed shop
    */
   set(shopId: number, change: Partial<WebhookSettings>, now: number): Promise<WebhookSettings>;
-  /** Removes URL and topics. Keeps the secrets for queued deliveries. */
+  /** Removes URL and topics. Keeps the secrets, because queued deliveries need them. */
   clear(shopId: number): Promise<void>;
   /** Returns the current secret. The first call makes it. @throws SdsError `not_found` for a removed shop */
   secret(shopId: number, now: number): Promise<string>;

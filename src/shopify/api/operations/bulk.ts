@@ -31,7 +31,7 @@ export const BULK_OPERATION = operation<{ id: string }, { bulkOperation: BulkOpe
   `query BulkOperation($id: ID!) { bulkOperation(id: $id) { ${BULK_FIELDS} } }`,
 );
 
-/** Lists the newest operations of the app. Fewer than ten run at once, so all running operations are in the list. */
+/** Lists the newest operations of the app. Fewer than ten run at once, so the list contains all running ones. */
 export const RECENT_BULK_OPERATIONS = operation<
   NoVariables,
   { bulkOperations: { nodes: { id: string; status: string; query: string }[] } }

@@ -25,7 +25,7 @@ interface CyclesData {
   subscriptionBillingCycles: { nodes: CycleNode[] };
 }
 
-/** Reads cycles `from` to `to` of a contract, `count` in all. */
+/** Reads cycles `from` to `to` of a contract. `count` is the number of these cycles. */
 export const BILLING_CYCLES = operation<{ id: string; from: number; to: number; count: number }, CyclesData>(
   `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
@@ -50,7 +50,7 @@ export interface CycleAddress {
   index: number;
 }
 
-/** Looks up many cycles at once, by alias: `c0`, `c1` and so on. */
+/** Returns an operation that looks up many cycles by the aliases `c0`, `c1` and so on, with its variables. */
 export function cycleLookup(addresses: readonly CycleAddress[]): {
   operation: Operation<Record<string, string | number>, Record<string, CycleState | null>>;
   variables: Record<string, string | number>;

@@ -4,7 +4,7 @@ import type { NodePage } from "../paging.ts";
 export interface Operation<Variables, Data> {
   name: string;
   text: string;
-  /** Number of nodes that a query asks for. It decides the cost. */
+  /** Number of nodes that a query asks for. The cost of the query depends on this number. */
   sizeOf(variables: Variables): number;
   /** Whether the query can ask for fewer objects. If a part fails, a smaller query is sent instead of a retry. */
   isDivisible(variables: Variables): boolean;
@@ -12,7 +12,7 @@ export interface Operation<Variables, Data> {
   data?: Data;
 }
 
-/** Makes an operation from its text, which contains its name. */
+/** Makes an operation from its GraphQL text. The operation's name is read from the text. */
 export function operation<Variables, Data>(
   text: string,
   sizeOf: (variables: Variables) => number = () => 1,
@@ -42,9 +42,9 @@ type ListData<Node> = Record<string, NodePage<Node> | null>;
 export interface ListOperation<Node> extends Operation<PageVariables, ListData<Node>> {
   /** The connection's name in the data. */
   field: string;
-  /** The same query, but for gids only. It can read an object in which another field fails. */
+  /** The same query, but for gids only. This query can read an object even if another field of the object fails. */
   gids: Operation<PageVariables, ListData<Node>>;
-  /** The same query without any field. It gets past an object that cannot be read at all. */
+  /** The same query, but without any field. This query moves past an object that cannot be read at all. */
   rows: Operation<PageVariables, ListData<Node>>;
   /** Returns the gid of the object that a node is about; undefined if the node lacks that gid. */
   gidOf(node: Partial<Node>): string | undefined;

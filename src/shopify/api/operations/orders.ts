@@ -43,7 +43,7 @@ export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_
 /** The fields of an order in a bulk query. In such a query, lines need an id. */
 export const ORDER_BULK_FIELDS = `${OWN_FIELDS} lineItems { edges { node { id ${LINE_FIELDS} } } }`;
 
-/** @param query a filter in the platform's search syntax */
+/** Counts orders. `query` is a filter in the platform's search syntax. */
 export const ORDERS_COUNT = operation<{ query: string }, { ordersCount: { count: number } | null }>(
   "query OrdersCount($query: String) { ordersCount(query: $query, limit: null) { count } }",
 );
