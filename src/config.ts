@@ -11,7 +11,7 @@ import { rightsProblem } from "./lib/users.ts";
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
   data: string;
-  /** Whether an upgrade of SQLite keeps a copy of the older database. */
+  /** Whether a copy of the SQLite database is kept when a new version of `sds` upgrades the database. */
   upgradeCopy: boolean;
   /** The shop for commands that do not name a shop; null if not set. */
   shop: string | null;
@@ -19,9 +19,9 @@ export interface Config {
   port: number;
   /** Scheme, host and port in links to the settings page; null if not set. */
   publicUrl: string | null;
-  /** URL at which the other nodes of the database reach this node; null if they cannot. */
+  /** URL at which the other nodes of the database reach this node; null if they cannot reach this node. */
   nodeUrl: string | null;
-  /** Networks of trusted proxies, which tell the client's address. Proxies on this machine are always trusted. */
+  /** Networks of proxies that are trusted to name the client's address. Proxies on this machine are always trusted. */
   trustedProxies: Networks;
   masterKeyFile: string;
   /** A PostgreSQL database; null for SQLite in the data folder. */
@@ -34,9 +34,9 @@ export interface Config {
   /** The wait after each attempt of a delivery, except the last attempt. */
   retryWaitsMs: readonly number[];
   deliveryTimeoutMs: number;
-  /** How many attempts may run at once, for all shops together. */
+  /** Maximum number of delivery attempts at once, for all shops together. */
   deliveryConcurrency: number;
-  /** How many webhook attempts of one shop may run at once. Its workflow triggers have the same limit. */
+  /** Maximum number of webhook attempts at once for one shop. Its workflow triggers have a separate, equal limit. */
   deliveryPerShop: number;
   egressAllow: EgressAllow;
   /** Limit of requests with one API key; null for no limit. */
@@ -47,7 +47,7 @@ export interface Config {
   alertUrl: string | null;
   /** The file that names the mail server, for `readSmtpServer`; null if not set. */
   smtpUrlFile: string | null;
-  /** Where the metrics are served; null if they are not. */
+  /** Host and port at which the metrics are served; null if the metrics are off. */
   metrics: { host: string; port: number } | null;
   /** Whether each request is logged. */
   logRequests: boolean;
@@ -56,12 +56,12 @@ export interface Config {
 
 export interface RateLimit {
   perSecond: number;
-  /** How many requests a key may make at once after a pause. */
+  /** Maximum number of requests that a key can make at once after a pause. */
   burst: number;
 }
 
 export interface DatabaseConfig {
-  /** May hold a password. */
+  /** The database's address, which can contain a password. */
   url: string;
   /** The file with `url`; null if the address is not in a file. */
   file: string | null;
@@ -147,7 +147,7 @@ function readOrigin(name: string, text: string | undefined): string | null {
   throw invalid(`${name} is "${text}": it must be an address like https://sds.example.com, without a path`);
 }
 
-/** The engine checks the address. Messages do not repeat the address, because it may hold a password. */
+/** Reads the database's address, which the engine checks later. No message contains the address or its password. */
 function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
@@ -228,7 +228,7 @@ function readNetworks(name: string, text: string): Networks {
   }
 }
 
-/** The message does not repeat the address: chat programs put a secret in it. */
+/** Reads the address for alerts. No message contains the address, because chat programs put a secret in it. */
 function readAlertUrl(env: Environment, allow: EgressAllow): string | null {
   const url = nonEmpty("SDS_ALERT_URL", env["SDS_ALERT_URL"]);
   if (url === undefined) return null;

@@ -2,7 +2,7 @@ import { tell } from "./cli/print.ts";
 import { run } from "./cli/program.ts";
 import { messageOf } from "./domain/error.ts";
 
-/** How long the exit waits for a reader of stderr that does not read. */
+/** How long the exit waits if the reader of stderr has stopped reading. */
 const STDERR_TIMEOUT_MS = 5_000;
 
 // Only the user who runs the program may read its files: the database, the key file, temporary files.

@@ -10,7 +10,7 @@ export interface ActorInShop {
 
 type Details = Partial<Pick<AuditEntry, "subject" | "before" | "after">>;
 
-/** Returns the stores for one change. The transaction of the change also writes the entry of the audit list. */
+/** Returns the stores for one change. The change and its entry in the audit list share a transaction. */
 export function audited(
   store: Pick<Store, "audited">,
   { shop, actor }: ActorInShop,

@@ -5,10 +5,10 @@ import type { MirroredShop } from "../domain/shop.ts";
 import type { PageStore } from "../store/port/pages.ts";
 import { gidOfNumber } from "./row-search.ts";
 
-/** A search for a customer covers the customer's newest contracts, at most this many. */
+/** Maximum number of a customer's contracts, newest first, that a search for the customer includes. */
 const CONTRACTS_OF_CUSTOMER = 20;
 
-/** The number of a gid. */
+/** Matches the number at the end of a gid. */
 const NUMBER = /^[1-9][0-9]{0,19}$/;
 
 /** A row of the mirror, with the fields by which its deliveries are found. */
@@ -47,8 +47,8 @@ export async function findRows(pages: PageStore, shop: MirroredShop, typed: stri
 }
 
 /**
- * Finds the subjects of the rows that a typed text names (`findRows`). A contract's gid and number are subjects even
- * without a row: test events name such contracts.
+ * Finds the subjects of the rows that a typed text names (`findRows`). The gid or number of a contract is a subject,
+ * even if the contract has no row, because test events name such contracts.
  * @returns an empty list if the text names nothing
  */
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {

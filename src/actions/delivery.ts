@@ -32,8 +32,8 @@ export async function retryDelivery(
 
 /**
  * Makes dead deliveries due now, in steps. The entry of the audit list is written before the first step.
- * @param since epoch milliseconds
- * @returns the number of these deliveries
+ * @param since epoch milliseconds: deliveries that were queued earlier are skipped
+ * @returns how many deliveries it made due
  */
 export async function retryDeadDeliveries(
   store: Pick<Store, "deliveries" | "audit">,
@@ -47,7 +47,7 @@ export async function retryDeadDeliveries(
   return store.deliveries.retryDead(by.shop.id, since, now, kind);
 }
 
-/** Message that tells how many dead deliveries are sent again. */
+/** Returns a message that says how many dead deliveries are sent again. */
 export function retryResultText(count: number): string {
   return `${counted(count, "delivery", "deliveries")} ${count === 1 ? "is" : "are"} sent again now.`;
 }

@@ -23,7 +23,7 @@ interface EndpointRequest {
 }
 
 /**
- * Saves the URL, the topics, or both. A URL whose name does not resolve is saved with a warning.
+ * Saves the URL, the topics, or both. A URL whose host name does not resolve is saved with a warning.
  * @throws SdsError `plan_required` for a merchant, `invalid` for the URL or a topic; then nothing is saved
  */
 export async function saveEndpoint(
@@ -78,7 +78,7 @@ export async function showSecret(
   return store.webhooks.secret(by.shop.id, now);
 }
 
-/** Makes a new signing secret. @param overlapMs how long the previous secret signs too */
+/** Makes a new signing secret. @param overlapMs how long webhooks are also signed with the previous secret */
 export function rotateSecret(
   store: Pick<Store, "audited">,
   by: ActorInShop,

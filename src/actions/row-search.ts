@@ -43,7 +43,7 @@ export async function findRowId(
   return row === undefined ? undefined : (JSON.parse(row.json) as { id: string }).id;
 }
 
-/** Reads a filter from a page's URL: the rows of one customer or one subscription. @throws SdsError `invalid` */
+/** Reads a filter by customer or by subscription from a page's URL. @throws SdsError `invalid` */
 export function readLinkFilter(
   query: URLSearchParams,
   resource: Resource,

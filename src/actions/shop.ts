@@ -33,11 +33,11 @@ export interface ShopStatus extends ShopSettings {
 /** A load that is under way, or that `serve` has to begin or continue. */
 export interface UnfinishedLoad {
   isUnderWay: boolean;
-  /** How far the load is. */
+  /** Describes the progress of the load. */
   text: string;
   /** The finished part of the current step, 0 to 1; null if unknown. */
   done: number | null;
-  /** Why the load was interrupted; null without an interruption, or for an unknown reason. */
+  /** Why the load was interrupted; null if it was not interrupted, or if the reason is unknown. */
   error: string | null;
 }
 

@@ -64,7 +64,7 @@ export function addCompletionCommands(program: SdsCommand): void {
 function candidatesFor(program: Command, words: readonly string[], own: Command): string[] {
   const { command, option, place, data } = walk(program, words.slice(0, -1));
   const word = words.at(-1) ?? "";
-  // Shops on PostgreSQL are not completed: a Tab must not wait for a server.
+  // Domains of shops on PostgreSQL are not completed, because a Tab must not wait for a server.
   const shops = () => readShopDomains(data ?? configOf(own).data);
   const all =
     option !== undefined
@@ -85,7 +85,7 @@ interface Walk {
   data: string | undefined;
 }
 
-/** Follows the words before the cursor through the tree of commands. */
+/** Returns the command that the words before the cursor name, and which argument or option value comes next. */
 function walk(program: Command, words: readonly string[]): Walk {
   const state: Walk = { command: program, option: undefined, place: 0, data: undefined };
   for (const word of words) {

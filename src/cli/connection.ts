@@ -103,7 +103,7 @@ export function platformOf(
   });
 }
 
-/** Returns warnings about protected data that the app may not read. The command prints them, so no log repeats them. */
+/** Returns warnings about data that the app is not allowed to read. The caller prints them, so they are not logged. */
 export function missingLevels(config: Config, store: Store, shop: Shop): Promise<string[]> {
   return platformOf(config, store, "error").missingLevels(shop);
 }

@@ -80,7 +80,7 @@ export async function withStoreOf<T>(
   }
 }
 
-/** The words of a command without the program's name, such as `shop add`. */
+/** Returns a command's name without the program's name, such as `shop add`. */
 function nameOf(command: Command): string {
   const { parent } = command;
   return parent === null || parent.parent === null ? command.name() : `${parent.name()} ${command.name()}`;

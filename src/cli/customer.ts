@@ -66,7 +66,7 @@ async function redact(text: string, { email, phone, yes = false, json }: RedactF
   const gid = parseGid(text);
   if (!yes) {
     const domain = await withShop(command, async (_store, shop) => shop.domain);
-    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
+    // The store is closed during the confirmation prompt, which can take hours. An open store would block a restore.
     await confirm(`this removes the personal data of ${gid} at ${domain} for good`, yes);
   }
   const contacts = { ...(email !== undefined && { email }), ...(phone !== undefined && { phone }) };

@@ -114,7 +114,7 @@ async function why(id: string, { json }: JsonFlag, command: Command): Promise<vo
   const since = Date.now() - configOf(command).keepDeliveredMs;
   const decisions = await withShop(command, (store, shop) => explainDeliveries(store, shop, id, since));
   if (json) return printJson(decisions.map(({ at, ...rest }) => ({ at: isoUtcOrNull(at), ...rest })));
-  // Lines, not a table: a terminal would cut the sentences of a table.
+  // Prints lines instead of a table: a terminal would cut long sentences in a table.
   for (const each of decisions) printLine(escapeControls(decisionLine(each)));
 }
 
@@ -124,7 +124,7 @@ function decisionLine({ at, topic, decision, delivery, error }: DeliveryDecision
   return `${isoUtcOrNull(at) ?? "earlier".padEnd(24)}  ${about}${delivery === null ? "" : ` (${delivery})`}`;
 }
 
-/** What a decision means, for people. */
+/** Explains each decision to the operator. */
 const DECISION_TEXTS: Record<DecisionCode, string> = {
   pending: "waits for its first attempt",
   retrying: "will be tried again",

@@ -8,7 +8,7 @@ export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
 }
 
-/** Uses c-ares. The system's look-ups share two threads, so two hanging look-ups would block all other look-ups. */
+/** Resolves a host name with c-ares. The system's look-ups share two threads, which two hung look-ups would block. */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
@@ -22,7 +22,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export const INITIAL_ENVIRONMENT: Readonly<Environment> = Object.freeze({ ...process.env });
 
 /**
- * The real clock, network and randomness.
+ * Returns the real clock, network and randomness.
  * @param logLevel a function, if the level can change
  */
 export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependencies {
@@ -38,8 +38,8 @@ export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependen
 }
 
 /**
- * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. Later, without a free file
- * descriptor, this start would end the program. This fetch fails on purpose: its socket does not exist.
+ * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. A later start, without a free file
+ * descriptor, would end the program. This fetch fails on purpose: its socket does not exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
@@ -50,17 +50,17 @@ export function programCommand(): string[] {
   return Bun.main.includes("$bunfs") ? [process.execPath] : [process.execPath, Bun.main];
 }
 
-/** Bun's limit on concurrent fetches, unless the environment sets another limit. */
+/** Maximum number of concurrent fetches in Bun, unless the environment sets another limit. */
 const DEFAULT_FETCHES = 256;
-/** Fetches reserved for work other than deliveries. */
+/** Number of concurrent fetches that are reserved for work other than deliveries. */
 const SPARE_FETCHES = 32;
-/** Fetches reserved for posts that are passed on to another node. */
+/** Number of concurrent fetches that are reserved for posts that are forwarded to another node. */
 const FORWARDED_POSTS = 256;
 
 /**
  * Allows enough concurrent fetches for the configured deliveries. Bun queues the fetches above its limit, so hanging
  * endpoints would delay all other fetches. Only an environment variable raises the limit. So the process restarts
- * itself with the variable (exec, the process id stays).
+ * itself with the variable by exec, which keeps the process id.
  */
 export function raiseFetchLimit({ deliveryConcurrency, nodeUrl }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";

@@ -4,7 +4,7 @@ import { isLike } from "../lib/similar.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { DEFAULT_COLUMNS, printJson, printLine, printList, tell } from "./print.ts";
 
-/** Wider text is hard to read. */
+/** Maximum width of a page, because wider text is hard to read. */
 const MAX_COLUMNS = 100;
 
 export function addDocsCommand(program: SdsCommand): void {
@@ -52,7 +52,7 @@ async function page(text: string): Promise<void> {
   await child.exited;
 }
 
-/** Writes links to other pages as the commands that print them. */
+/** Replaces each link to another page with the command that prints that page. */
 function withCommands(markdown: string): string {
   return markdown.replaceAll(
     /\[([^\]]+)\]\(([a-z-]+)\.md(?:#([\w-]+))?\)/g,

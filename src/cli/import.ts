@@ -20,7 +20,7 @@ interface ImportCounts {
   read: number;
   changed: number;
   events: number;
-  /** Records whose personal data was left out, because the person was redacted. */
+  /** Number of records whose personal data was left out, because the person was redacted. */
   leftOut: number;
 }
 

@@ -110,8 +110,8 @@ function optionList(options: readonly Option[]): string[] {
 }
 
 /**
- * Escapes a text for roff: a backslash, and a point or apostrophe that would begin a request. Each sentence begins a
- * line, as mdoc wants it.
+ * Escapes a text for roff: each backslash, and a point or apostrophe at the start of a line. Puts each sentence on its
+ * own line, as mdoc requires.
  */
 function text(plain: string): string {
   return plain

@@ -4,11 +4,11 @@ import { parseDuration, parseUtc } from "../lib/time.ts";
 
 const MAX_LIMIT = 10_000;
 
-// Options that several commands have, as the arguments of commander's `option`.
+// Options that several commands share, in the form of the arguments of commander's `option`.
 export const EVENTS_OPTION = ["--events", "queue events for what changes, as if it happened now"] as const;
 export const LIMIT_OPTION = ["--limit <n>", `how many to list, up to ${MAX_LIMIT}`, parseLimit, 20] as const;
 
-/** Arguments of commander's `option` for an option that accepts only `values`. `choicesOf` returns the values. */
+/** Returns the arguments of commander's `option` for an option that accepts only `values`. */
 export function choiceOption<T extends string>(flags: string, description: string, values: readonly T[]) {
   const [name = ""] = flags.split(" ");
   const parse = Object.assign((text: string) => parseChoice(name, text, values), { choices: values });
@@ -36,7 +36,7 @@ export function parseLimit(text: string): number {
 /** Reads `--since`, a date or an age. @returns epoch milliseconds. @throws SdsError `invalid` */
 export const parseSince = timeParser("--since");
 
-/** Makes a parser of an option that is a date or an age. @param name of the option, for the error */
+/** Returns a parser for an option whose value is a date or an age. @param name the option, for the error message */
 export function timeParser(name: string): (text: string) => number {
   return (text) => {
     const age = parseDuration(text);

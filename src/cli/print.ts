@@ -18,7 +18,7 @@ function isStdoutClosed(): boolean {
   }
 }
 
-/** Checked once, because a check for each line would cost more than the line. */
+/** Computed once, because a check for each line would cost more than printing the line. */
 const IS_STDOUT_CLOSED = isStdoutClosed();
 
 /** The width to use if a terminal does not report its own width. */
@@ -86,7 +86,7 @@ export function safeMessage(text: string): string {
   return printable(masked(text));
 }
 
-/** Prepares a stored text for stdout. Only for a terminal, control characters are replaced by visible codes. */
+/** Prepares a stored text for stdout. If stdout is a terminal, control characters are replaced with visible codes. */
 export function forStdout(text: string): string {
   return process.stdout.isTTY ? printable(text) : text;
 }
@@ -100,7 +100,7 @@ export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) tell(`sds: warning: ${warning}`);
 }
 
-/** Prints a list as JSON or as a table. `ifEmpty` replaces an empty table. @param columns an entry's text by heading */
+/** Prints a list as JSON or as a table. For an empty table, prints `ifEmpty`. @param columns as for `printTable` */
 export function printList<T>(
   json: boolean | undefined,
   entries: readonly T[],
@@ -117,9 +117,9 @@ const GAP = "  ";
 const MIN_CUT_WIDTH = 8;
 
 /**
- * Prints a table, each column as wide as its longest text. On a terminal, the widest columns are cut until a line fits;
- * the first column, which names the entry, stays whole.
- * @param columns the text of an entry for each heading
+ * Prints a table, each column as wide as its longest text. On a terminal, the widest columns are cut until a line fits.
+ * The first column is not cut, because it names the entry.
+ * @param columns for each heading, a function that returns the text of an entry
  */
 export function printTable<T>(entries: readonly T[], columns: Record<string, (entry: T) => string>): void {
   const headings = Object.keys(columns);
@@ -137,7 +137,7 @@ export function printTable<T>(entries: readonly T[], columns: Record<string, (en
   for (const row of rows) printLine(line(row));
 }
 
-/** Makes the widest columns narrower, until the line fits or these columns have the minimum width. */
+/** Cuts the widest columns until the line fits, or until all columns but the first have the minimum width. */
 function fitted(widths: readonly number[], columns: number): number[] {
   const room = columns - GAP.length * (widths.length - 1);
   const fitting = [...widths];

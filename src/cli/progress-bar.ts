@@ -5,13 +5,13 @@ const WIDTH = 24;
 const REDRAW_MS = 100;
 
 interface ProgressBar {
-  /** Draws, at most every 100 ms. @param done from 0 to 1; undefined if the size is unknown, as with a pipe */
+  /** Draws the bar, at most every 100 ms. @param done from 0 to 1; undefined if the size is unknown, as with a pipe */
   update(done: number | undefined, text: string): void;
   /** Removes the bar. */
   end(): void;
 }
 
-/** A progress bar with the time left, drawn only on a terminal. @param clock milliseconds */
+/** Creates a progress bar with the time left. It is drawn only on a terminal. @param clock milliseconds */
 export function createProgressBar(stream: NodeJS.WriteStream, clock = () => performance.now()): ProgressBar {
   let drawnAt = Number.NEGATIVE_INFINITY;
   const pace = createPace();

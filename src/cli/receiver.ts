@@ -16,9 +16,9 @@ interface ReceiverSettings {
   /** All signing secrets of the shop, newest first. An older secret signs the deliveries queued before a rotation. */
   secrets: () => Promise<string[]>;
   onReceived: (received: ReceivedWebhook) => void;
-  /** URL to which genuine webhooks are forwarded. Its answer becomes the receiver's answer. */
+  /** URL to which genuine webhooks are forwarded. The receiver returns the response of this URL. */
   forwardTo?: string | undefined;
-  /** Answers a genuine webhook; undefined for 200. */
+  /** Returns the response to a genuine webhook; undefined means status 200. */
   answer?: (received: ReceivedWebhook) => Response | undefined;
 }
 

@@ -45,7 +45,7 @@ async function serve(_options: object, command: Command): Promise<void> {
   const stop = untilSignal(() => reload(command, config, { log, setLogLevel }));
   const app = await openApp(config, { log, ...rest });
   try {
-    // A start can take some seconds, so a signal ends this wait too.
+    // A start can take some seconds. A signal must stop the program during the start too.
     const address = await Promise.race([app.start(), stop.then(() => undefined)]);
     if (config.egressAllow.length > 0)
       log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
@@ -96,7 +96,7 @@ async function introduce(address: string, config: Config, app: App, log: Log): P
     log.info(`listening on ${address}`, { version, engine, address, metrics: app.metricsUrl() });
 }
 
-/** What a new operator needs first. The first line is the sign that `serve` is ready. */
+/** Returns the text that a new operator needs first. Its first line says that `serve` is ready. */
 async function introduction(address: string, { data, database, publicUrl }: Config, { shops }: Store): Promise<string> {
   const { length } = await shops.list();
   const base = publicUrl ?? browsable(address);

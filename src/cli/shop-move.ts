@@ -109,7 +109,7 @@ async function abandonHere(command: Command, domain: string, report: typeof tell
   });
 }
 
-/** Removes what a move has left of a shop, even if the move was killed. */
+/** Removes the rows of a shop that a finished, cancelled or killed move has left in this database. */
 async function removeRest({ shops }: Store, domain: string, report: typeof tell): Promise<void> {
   const rest = (await shops.removing()).find((shop) => shop.domain === domain);
   if (rest === undefined) return;

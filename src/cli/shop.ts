@@ -179,7 +179,7 @@ async function remove(
 ): Promise<void> {
   if (!yes) {
     const contents = await withStore(command, (store) => contentsOf(store, domain));
-    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
+    // The store is closed during the confirmation prompt, which can take hours. An open store would block a restore.
     await confirm(`this removes ${domain} with ${contents}`, yes);
   }
   await withStore(command, async (store) => {
@@ -191,7 +191,7 @@ async function remove(
   else tell(`Removed ${domain}.`);
 }
 
-/** Lists what a removal deletes, for the question before it. @throws SdsError `not_found` */
+/** Describes what a removal deletes, for the confirmation prompt. @throws SdsError `not_found` */
 async function contentsOf(store: Store, domain: string): Promise<string> {
   await checkRemovable(store, domain);
   const shop = await store.shops.find(domain);
@@ -206,7 +206,7 @@ async function contentsOf(store: Store, domain: string): Promise<string> {
   ].join(", ");
 }
 
-/** Also accepts a shop whose removal was interrupted. @throws SdsError `not_found` for an unknown shop */
+/** Checks that a shop exists, or that its removal was interrupted. @throws SdsError `not_found` */
 async function checkRemovable(store: Store, domain: string): Promise<void> {
   const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
   if (!isBeingRemoved) await findShop(store, domain);

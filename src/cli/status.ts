@@ -15,7 +15,7 @@ import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 
-/** Longer than the 2 s that a node waits for a locked database before it answers. */
+/** Time limit of a request to a node. It must be above the 2 s that a node waits for a locked database. */
 const READY_TIMEOUT_MS = 5_000;
 const SHOPS_AT_ONCE = 10;
 /** How many shops are shown without `--all`. */
@@ -66,8 +66,8 @@ async function readStatus(store: Store, isWhole: boolean) {
 }
 
 /**
- * Finds why the cluster cannot take work. Asks only nodes on this machine, because other nodes may be unreachable from
- * here. Instead of asking other nodes, checks the database, as `/readyz` does.
+ * Returns why the cluster cannot take work; null if it can. Checks the database as `/readyz` does. Asks only nodes on
+ * this machine, because other nodes may be unreachable from here.
  */
 async function findClusterProblem(store: Store, nodes: readonly NodeStatus[]): Promise<string | null> {
   const alive = nodes.filter(({ isAlive }) => isAlive);

@@ -18,7 +18,7 @@ import { EVENTS_OPTION, parseSince } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 
-/** Interval between two readings of the progress of another process. */
+/** Interval at which the progress of another process is read. */
 const FOLLOW_INTERVAL_MS = 500;
 
 type SyncFlags = JsonFlag & { events?: boolean; since?: number; pages?: boolean };

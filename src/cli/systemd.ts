@@ -75,7 +75,8 @@ export function addServiceCommands(program: SdsCommand): void {
  */
 export function unitFor(folder: string, program: readonly string[], flags = ["--data", folder]): string {
   const isStateFolder = folder === STATE_FOLDER;
-  // systemd makes the state folder for the user sds. Another folder has an owner, or will belong to the current user.
+  // systemd creates the state folder for the user sds. For any other folder, the service runs as the folder's owner. If
+  // the folder does not exist yet, the current user will own it.
   const place = isStateFolder
     ? ["User=sds", "StateDirectory=sds", "StateDirectoryMode=0700"]
     : [`User=${existsSync(folder) ? ownerName(folder) : currentUser()}`, `ReadWritePaths=${quoted(folder)}`];
@@ -108,7 +109,7 @@ export function unitFor(folder: string, program: readonly string[], flags = ["--
   ].join("\n");
 }
 
-/** Writes a word for a unit: `%` and `$` begin placeholders there (systemd.unit(5), systemd.service(5)). */
+/** Quotes an argument for a unit file, where `%` and `$` begin placeholders (systemd.unit(5), systemd.service(5)). */
 function quoted(word: string): string {
   const escaped = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
   return /^[\w/.:@+%$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll(/["\\]/g, "\\$&")}"`;

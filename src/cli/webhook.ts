@@ -117,7 +117,7 @@ async function set({ url, topics: chosen, allTopics = false, json }: EndpointFla
 async function rotate({ overlap = 0, yes = false, json }: RotateFlags, command: Command): Promise<void> {
   if (!yes) {
     const domain = await withShop(command, async (_store, shop) => shop.domain);
-    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
+    // The store is closed during the confirmation prompt, which can take hours. An open store would block a restore.
     await confirm(`this makes a new signing secret for ${domain}, and its receivers need it`, yes);
   }
   const rotatedAt = Date.now();

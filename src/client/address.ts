@@ -3,7 +3,7 @@ export type AddressProblem = "form" | "http";
 
 /**
  * Reads a server's address.
- * @param allowHttp accepts `http:` to other machines, although everybody on the way can read the key
+ * @param allowHttp whether to accept `http:` to other machines. Everybody on the way can then read the key
  */
 export function readAddress(text: string, allowHttp: boolean): URL | AddressProblem {
   const url = parseUrl(text);

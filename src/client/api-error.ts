@@ -7,7 +7,7 @@ interface ApiErrorDetails {
   retryAfterMs: number | undefined;
 }
 
-/** The server refused a request, or it answered with an error until the deadline. */
+/** Thrown if the server refuses a request, or still answers with an error at the deadline. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status. */
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The deadline passed without a whole answer: no connection, a lost connection, or no answer in time. */
+/** Thrown if no complete response arrives before the deadline, for example because the connection fails. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 }

@@ -5,15 +5,15 @@ import { requireTime, sleepUnlessAborted } from "./waits.ts";
 
 /** The position of a copy. Store it as JSON, unchanged. */
 export interface CopyState {
-  /** After the first reading of all rows, the copy has all changes up to this checkpoint. */
+  /** Once all rows have been read, the copy has all changes up to this checkpoint. */
   checkpoint: string;
-  /** Where the first reading of all rows continues; null after its end. */
+  /** Cursor at which the reading of all rows continues; null once all rows have been read. */
   cursor: string | null;
 }
 
 /** Keeps a copy: in a database, in a file, or in a table of a warehouse. */
 export interface CopyStore<Row> {
-  /** The newest saved state; undefined for an empty copy. */
+  /** Returns the newest saved state; undefined for an empty copy. */
   load(): Promise<CopyState | undefined>;
   /**
    * Saves rows and state together or not at all. Resolves when both are stored durably. A row replaces the row with
@@ -25,11 +25,11 @@ export interface CopyStore<Row> {
 }
 
 export interface CopyOptions {
-  /** Ends the copying. `copy` then throws the signal's reason; everything that was saved stays. */
+  /** An abort of this signal ends the copying. `copy` then throws the signal's reason. Saved rows stay. */
   signal?: AbortSignal;
   /**
-   * Keeps copying, and asks for changes at this interval. `onTrouble` then gets temporary errors (429, 5xx and the
-   * network). After an error, the next try waits for the interval or the server's `Retry-After`, whichever is longer.
+   * If set, `copy` keeps asking for changes at this interval. `onTrouble` then gets temporary errors (429, 5xx and the
+   * network). After an error, `copy` waits for the interval or for `Retry-After`, whichever is longer.
    */
   everyMs?: number;
   onTrouble?: (error: ApiError | ConnectionError) => void;
@@ -38,7 +38,7 @@ export interface CopyOptions {
 }
 
 export interface CopyResult {
-  /** Number of saved rows; a row that changed twice can count twice. */
+  /** Number of saved rows. A row that changed twice can be counted twice. */
   rows: number;
   /** Whether all rows were read again, because the server's database was restored from a backup. */
   anew: boolean;

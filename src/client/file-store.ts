@@ -24,7 +24,7 @@ interface OpenFile<Row> {
   handle: FileHandle;
   /** Number of saved rows in the file, including outdated versions of rows. */
   savedRows: number;
-  /** The file is rewritten only above this many saved rows. */
+  /** The file is rewritten only if `savedRows` is above this number. */
   rewriteAbove: number;
   /** Bytes of all whole lines. */
   size: number;
@@ -42,8 +42,8 @@ const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
 
 /**
- * Opens the copy in a file, and makes the file if it is missing. Each save appends one line; opening removes a line
- * that a crash cut off. Only one process may have the file open.
+ * Opens the copy in a file, and makes the file if it is missing. Each save appends one line. If a crash has left an
+ * incomplete line at the end, this call removes the line. Only one process may have the file open.
  * @param path its folder must exist
  * @throws Error if the file is not a copy
  */
@@ -137,7 +137,7 @@ async function rewrite(file: OpenFile<unknown>, state: CopyState): Promise<void>
     await rename(draft, file.path);
     Object.assign(file, { handle, size, savedRows: file.rows.size, rewriteAbove: SPARE_ROWS, hasRest: false });
   } catch (thrown) {
-    // Empties the draft: on a full disk, it would take the space that the next save needs.
+    // Empties the draft, because on a full disk the draft would take the space that the next save needs.
     await handle.truncate(0).catch(() => undefined);
     await handle.close();
     throw thrown;
@@ -170,7 +170,7 @@ interface WholeLines {
   /** Bytes of all whole lines. */
   size: number;
   count: number;
-  /** The text after the whole lines, because a crash cut a line off. */
+  /** The incomplete line at the end, which a crash left; empty if all lines are complete. */
   rest: string;
 }
 

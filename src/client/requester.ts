@@ -80,7 +80,7 @@ export function createRequester(
   const direct = isLoopback(base.hostname) ? { proxy: false as const } : {};
   requireTime("timeoutMs", timeoutMs);
   requireTime("deadlineMs", deadlineMs);
-  // A caller in JavaScript may pass undefined, from a variable that is not set.
+  // JavaScript callers can pass undefined, for example from a variable that is not set.
   if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
   // With `strict`, the server refuses parameters that it does not know.
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
@@ -198,11 +198,11 @@ function messageOf(thrown: unknown): string {
   return ADDRESS_ERRORS[String((reason as { code?: unknown }).code)] ?? reason.message;
 }
 
-/** Four times the largest page (8 MiB). A larger answer cannot come from `sds`. */
+/** Maximum size of a response: four times the largest page (8 MiB). A larger response cannot come from `sds`. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
-/** Reads a body without `for await`, which Safari lacks. @returns undefined for more than MAX_BODY_BYTES */
+/** Reads a body without `for await`, which Safari lacks. @returns undefined for a body above MAX_BODY_BYTES */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
   const reader = body.getReader();

@@ -1,14 +1,14 @@
 import { ApiError } from "./api-error.ts";
 import type { Requester } from "./requester.ts";
 
-/** Rows in a page if `limit` is not set. This is the maximum of the server. */
+/** Maximum number of rows in a page if `limit` is not set. The server accepts no larger limit. */
 const DEFAULT_LIMIT = 250;
 
 /** One page of a list or of changes. */
 export interface Page<Row> {
   /** May be shorter than the limit, or empty, although more pages follow. */
   rows: Row[];
-  /** The state of the shop that these rows show. Pass it to `changes` later. */
+  /** Names the state of the shop's data that this page shows. Pass the checkpoint to `changes` later. */
   checkpoint: string;
   /** Null on the last page. */
   nextCursor: string | null;
@@ -16,9 +16,9 @@ export interface Page<Row> {
 
 /** Options of each call, in addition to its filters. */
 export interface ReadOptions {
-  /** Rows in a page, 1 to 250. 250 by default. */
+  /** Maximum number of rows in a page, 1 to 250. 250 by default. */
   limit?: number;
-  /** Ends the reading. The call then throws the signal's reason. */
+  /** An abort of this signal ends the call, which then throws the signal's reason. */
   signal?: AbortSignal;
 }
 
@@ -29,17 +29,17 @@ export interface IncludeFields {
 
 /** Reads one resource. All functions throw ApiError, ConnectionError, or the reason of the signal. */
 export interface ResourceReader<Row, Filter> {
-  /** All rows, newest first. A row that exists at the start comes exactly once, even if rows change meanwhile. */
+  /** Returns all rows, newest first. A row that exists at the start comes exactly once, even if rows change. */
   rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
-  /** All rows in pages. To begin after a page, pass its `nextCursor` as `cursor`. */
+  /** Returns all rows in pages. To begin after a page, pass its `nextCursor` as `cursor`. */
   pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;
   /**
-   * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
-   * its rows. A row can come twice, each time in its newest state.
-   * @param since the checkpoint of a page, or a time. With a time, changes of the minute before it can come too
+   * Returns pages of all rows that changed since a checkpoint, in the order of their changes. Store the rows of a page
+   * first, and then its checkpoint. A row can come twice, each time in its newest state.
+   * @param since the checkpoint of a page, or a time. A time can also bring changes of the minute before
    */
   changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
-  /** One row. @param id internal id or gid. @returns undefined for an unknown id */
+  /** Returns one row. @param id internal id or gid. @returns undefined for an unknown id */
   get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined>;
 }
 
@@ -115,7 +115,7 @@ function textsOf(parameter: string, value: unknown): string | string[] {
   return value.map((one) => textOf(parameter, one));
 }
 
-/** @throws TypeError for undefined, because a list without the filter would have all rows */
+/** @throws TypeError for undefined, because a list without the filter would contain all rows */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);
@@ -141,7 +141,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
 }
 
-/** Prevents an endless loop if the server promises more rows, but sends the same page again. */
+/** Returns the error for a server that repeats a page, but promises more rows. Otherwise a read would never end. */
 function stoppedShort(): ApiError {
   return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }

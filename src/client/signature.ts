@@ -5,7 +5,7 @@ const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Imports the key of X-Service-Signature: the secret as UTF-8. Import it once: an import costs more than signing. */
+/** Imports a secret as a key for X-Service-Signature. Import it once, because an import costs more than signing. */
 export function importSecret(secret: string): Promise<CryptoKey> {
   return importBytes(new TextEncoder().encode(secret));
 }

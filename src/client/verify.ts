@@ -14,7 +14,7 @@ export interface VerifyOptions {
    * recorded webhook cannot be replayed later. `service` checks X-Service-Signature, which signs no time.
    */
   signature?: "standard" | "service";
-  /** How far the time of an attempt may differ from this machine's clock. 300,000 by default: five minutes. */
+  /** Maximum difference between the time of an attempt and this machine's clock. 300,000 (five minutes) by default. */
   toleranceMs?: number;
   /** This machine's clock, in epoch milliseconds. */
   now?: () => number;
@@ -36,8 +36,8 @@ export type Verified =
   | { refused: VerifyRefusal; event?: undefined };
 
 /**
- * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can come twice, so
- * store the `id` of each processed event.
+ * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can arrive
+ * twice, so store the `id` of each processed event.
  * @param secret the secret that `sds webhook secret` prints. During an overlap, pass all secrets
  * @param body the raw body, before anything parses it
  */
@@ -68,7 +68,7 @@ async function checkStandard(
   const signatures = headerOf(headers, "webhook-signature");
   if (id === undefined || timestamp === undefined || signatures === undefined) return "no_signature";
   if (!(await verifyStandard(secrets, body, { id, timestamp, signatures }))) return "wrong_signature";
-  // The signature covers the timestamp, so the server wrote it.
+  // The signature covers the timestamp, so the timestamp comes from the server.
   const ageMs = now() - Number(timestamp) * 1000;
   if (ageMs > toleranceMs) return "too_old";
   return ageMs >= -toleranceMs ? undefined : "too_new";
@@ -95,7 +95,7 @@ function isGetter(headers: HeaderSource): headers is { get(name: string): string
   return typeof headers["get"] === "function";
 }
 
-/** Parses an event. It does not check the whole form, because the server signed the body. */
+/** Parses an event. Does not check every field, because the server signed the body. */
 function parseEvent(body: Uint8Array): WebhookEvent | undefined {
   try {
     const event: unknown = JSON.parse(new TextDecoder().decode(body));

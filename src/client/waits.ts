@@ -4,7 +4,7 @@ const LONGEST_WAIT_MS = 30_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * The wait before the next attempt, in milliseconds: exponential backoff with full jitter (0.5, 1, 2, 4 … 30 seconds).
+ * Returns the milliseconds to wait before the next attempt: exponential backoff with full jitter (0.5, 1, 2 … 30 s).
  * The jitter keeps many clients from returning at the same moment. The server's Retry-After is added without jitter.
  * @param failures how many attempts failed so far, from 1
  * @param retryAfterMs the wait that the server asked for, or 0

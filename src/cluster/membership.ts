@@ -8,7 +8,7 @@ import { failureFields } from "../store/port/store-error.ts";
 export interface Membership {
   /** Whether this node may begin work for a shop now. Only for work that two nodes may do at the same moment. */
   mayBegin(shopId: number): boolean;
-  /** Whether this node is the leader, which does the work that a single node does for all shops. */
+  /** Whether this node is the leader. Only the leader does the work that is not divided by shop. */
   readonly isLeader: boolean;
   /** Returns the URL of the node that should work for the shop; undefined for this node and nodes without a URL. */
   ownerUrl(shopId: number): string | undefined;
@@ -26,20 +26,20 @@ export interface Membership {
    * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
-  /** Tells the other nodes that this node is alive. Takes partitions and hands them over. Never rejects. */
+  /** Tells the other nodes that this node is alive. Leases partitions, and hands partitions over. Never rejects. */
   beat(): Promise<void>;
-  /** Hands all partitions over. Work of `beginUnlessMoving` must have ended. May be called twice. */
+  /** Hands all partitions over. Call this after all work of `beginUnlessMoving` has ended. May be called twice. */
   leave(): Promise<void>;
 }
 
-/** The node of this partition is the leader. */
+/** The node that has leased this partition is the leader. */
 const LEADING_PARTITION = 0;
 /** How long a silent node keeps its partitions. */
 export const LEASE_MS = 8_000;
-/** A node begins no work in this last part of its lease, because work takes a while. */
+/** A node begins no work if its lease expires within this time, because work takes a while. */
 const MARGIN_MS = 2_000;
 
-/** The membership of a process that does not share its database. */
+/** Returns the membership of a process that does not share its database. */
 export function soleMember(): Membership {
   return {
     mayBegin: () => true,
@@ -58,7 +58,7 @@ interface MemberDependencies {
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
   log: Log;
-  /** Called when this node gets partitions, because work may wait in them. */
+  /** Called when this node gets partitions, because work can be waiting for their shops. */
   onGained: () => void;
 }
 
@@ -71,7 +71,7 @@ interface MemberDependencies {
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions that this node has leased. */
   let leased: ReadonlySet<number> = new Set();
-  /** Partitions that this node should have. Other partitions of `leased` are handed over when their work ends. */
+  /** Partitions that this node should have. A leased partition that is not wanted is handed over when its work ends. */
   let wanted: ReadonlySet<number> = new Set();
   let validUntil = Number.NEGATIVE_INFINITY;
   const held = createRunning();
@@ -130,7 +130,7 @@ export function createMember({ nodes, clock, log, onGained }: MemberDependencies
     },
     async leave() {
       isLeaving = true;
-      // Wait for a beat under way, because it would register the node again.
+      // Wait until a running beat ends. Otherwise the beat would register the node again.
       await beating;
       await nodes.leave().catch((thrown: unknown) => {
         log.warn("cannot hand over the work: other nodes take it in a few seconds", failureFields(thrown));
@@ -168,7 +168,7 @@ function createRunning() {
 
 /**
  * Returns the partitions where the node has the highest weight of all nodes (rendezvous hashing). If a node joins or
- * leaves, only the partitions of this node move.
+ * leaves, only that node's partitions move.
  * @param own the id of the node
  * @param nodes the ids of all nodes that are alive
  */

@@ -66,14 +66,14 @@ export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | 
 }
 
 /**
- * Maximum number of file descriptors that a DNS look-up holds at once. It opens and closes a file, and then opens a
- * socket for each of two name servers.
+ * Maximum number of file descriptors that a DNS look-up holds at once. A look-up first opens and closes a file, and
+ * then opens a socket for each of two name servers.
  */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
-/** Limit for each shop's posted forms and views of rows on the settings page. A person does not reach it. */
+/** Rate limit of posted forms and of views of rows on a shop's settings page. A person is too slow to reach it. */
 const ACTION_LIMIT = { perSecond: 1, burst: 300 };
 
 /** Assembles the program. @throws SdsError `failed` if the folder, the database or the master key cannot be used */
@@ -227,7 +227,7 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
       refuseStopped();
       for (const job of jobs) job.resume();
       await noteAddress(program, address);
-      // The log says at once if the program is not ready, for instance because the disk is full.
+      // This call logs at once if the program is not ready, for instance because the disk is full.
       await program.readiness.reason();
       void monitor?.refresh();
       return address;

@@ -3,10 +3,10 @@ import type { DatabaseFigures } from "../store/port/store.ts";
 import type { Totals } from "../store/port/totals.ts";
 import type { AppResources } from "./work.ts";
 
-/** Minimum pause after a reading, as a multiple of the reading's duration. */
+/** Minimum pause after a reading of the figures, as a multiple of the duration of that reading. */
 const REST = 20;
 
-/** Numbers about the database and the disk, from the last reading. */
+/** Numbers about the database and the disk, from one reading. */
 export interface Figures {
   totals: Totals;
   database: DatabaseFigures;
@@ -24,7 +24,7 @@ export function createFigures({ config, store, now, clock }: AppResources) {
     /** Returns the last figures; undefined before the first reading. */
     last: () => figures,
 
-    /** Reads the figures. Does nothing if the last reading took long and has just ended. */
+    /** Reads the figures. Does nothing during the pause after the previous reading. */
     async read(): Promise<void> {
       if (clock() - endedAt < REST * tookMs) return;
       const beganAt = clock();

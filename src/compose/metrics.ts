@@ -80,7 +80,7 @@ function gaugesOf(registers: Registry[]) {
 
 function addGauges(registers: Registry[], { isReady, fewestPoints, figures, now }: MetricsSource): void {
   const { gauge, gaugeByState } = gaugesOf(registers);
-  /** Seconds from a time until now. */
+  /** Returns the seconds from a time until now. */
   const since = (at: GaugeValue) => (at === undefined || at === null ? at : Math.max(0, now() - at) / 1_000);
   const figure = (read: (last: Figures) => GaugeValue) => () => {
     const last = figures();

@@ -46,7 +46,7 @@ export interface AppResources extends AppDependencies {
   reserve: DescriptorReserve;
 }
 
-/** File descriptors that are reserved for name look-ups, the platform and files. */
+/** Number of file descriptors that are reserved for DNS look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
 /** Counts the work for the metrics. */
@@ -149,8 +149,8 @@ function openAlertTeller(resources: MemberResources, wakeSender: () => void): Al
 }
 
 /**
- * Returns how many deliveries may run at once. This is `wanted`, or half of the reserved descriptors if `wanted`
- * deliveries would leave too few descriptors for other uses.
+ * Returns the maximum number of deliveries at once. This is `wanted`. If `wanted` deliveries would leave too few
+ * descriptors for other uses, the maximum is half of the reserved descriptors.
  */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;

@@ -1,26 +1,26 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 
-/** With this many free descriptors, the reserve is not needed before the next check. */
+/** If more descriptors than this are free, the reserve is not needed before the next check. */
 const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
 /** How long each round of the event loop waits during a shortage. */
 const BRAKE_MS = 2;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** Maximum number of tries of a fetch. They take about a second. Other requests end and free descriptors meanwhile. */
+/** Maximum number of tries of one fetch. Between the tries, other requests end and free descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
 export interface DescriptorReserve {
   /** How many descriptors the full reserve holds. */
   readonly size: number;
-  /** Takes the descriptors. From now on, checks regularly whether other descriptors are free. */
+  /** Fills the reserve. From now on, checks regularly whether other descriptors are free. */
   start(): void;
   /**
    * Frees descriptors of the reserve for `open`, which opens sockets or files before it returns. No client can take
    * these descriptors, because clients are accepted only in a later round of the event loop.
    * @param count maximum number of descriptors that `open` opens
-   * @throws Error with the code EMFILE if fewer than `count` are left
+   * @throws Error with the code EMFILE if the reserve holds fewer descriptors than `count`
    */
   withSpare<T>(open: () => T, count?: number): T;
   /**
@@ -44,7 +44,7 @@ interface ReserveSettings {
 }
 
 /**
- * Holds descriptors open, so that clients who only connect cannot take the last descriptors. Without a free descriptor,
+ * Holds file descriptors open, so that connecting clients cannot take the last descriptors. Without a free descriptor,
  * Bun reports a refused connection, and some parts of Bun end the process.
  */
 export function createDescriptorReserve({

@@ -10,22 +10,22 @@ export interface GroupCommitOptions<I, O> {
   /** Commits items in their order. Resolves to a result for each item. */
   commit(items: I[]): Promise<O[]>;
   sizeOf(item: I): number;
-  /** Maximum size of a commit. A larger commit would delay items by more time than it saves in disk syncs. */
+  /** Maximum size of a commit. A larger commit would delay its items by more time than it saves in disk syncs. */
   maxSize: number;
-  /** Whether the error, such as a full disk, fails every item. After other errors, each item is committed alone. */
+  /** Whether every item would fail with this error, as on a full disk. If not, each item is committed alone. */
   failsAll(thrown: unknown): boolean;
   /** Lets other commits run while one commit waits for a lock. Without `overtaking`, one commit runs at a time. */
   overtaking?: Overtaking<I>;
 }
 
 export interface Overtaking<I> {
-  /** Milliseconds. Other commits overtake a commit that takes longer. */
+  /** Other commits may overtake a commit that takes longer than this many milliseconds. */
   afterMs: number;
   /** Returns an item's key. Items with the same key may need the same lock, so they keep their order. */
   keyOf(item: I): unknown;
 }
 
-/** A commit that takes longer probably waits for a lock: other commits take a few milliseconds. */
+/** A commit that takes longer than this probably waits for a lock. Normal commits take a few milliseconds. */
 export const OVERTAKEN_AFTER_MS = 100;
 
 /** Maximum number of running commits. Commits that wait for locks must not take all connections to a database. */
@@ -42,7 +42,7 @@ export interface GroupCommit<I, O> {
 export function createGroupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
   const { overtaking } = options;
   const queue: Submitted<I, O>[] = [];
-  /** The commits that run, each with the keys of its items. */
+  /** The running commits, each with the keys of its items. */
   const commits = new Map<Promise<void>, ReadonlySet<unknown>>();
   /** Resolves when the next item is submitted. */
   let arrival = Promise.withResolvers<void>();

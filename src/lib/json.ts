@@ -12,8 +12,8 @@ export function parseObject(text: string, reviver?: Reviver): JsonObject | undef
 }
 
 /**
- * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse would round them, so they become
- * strings.
+ * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse would round such numbers, so
+ * this function returns them as strings.
  * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
@@ -22,7 +22,7 @@ export function parseExact(text: string): JsonObject | undefined {
   );
 }
 
-/** @returns undefined for anything except an object; an array is not an object here */
+/** Returns the value if it is an object, and not an array; otherwise undefined. */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
@@ -38,7 +38,7 @@ export const LETTER_U = 0x75;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** A part that is not valid JSON. It marks where the array is broken. */
+/** Yielded where an array is broken. An empty text is not valid JSON, so callers notice the error. */
 const BROKEN = "";
 
 /**

@@ -5,16 +5,16 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** API keys (the first group is the fingerprint), signing secrets, intake secrets, the platform's access tokens. */
+/** Matches API keys (group 1: the fingerprint), signing secrets, intake secrets and the platform's access tokens. */
 const SECRETS = /(cad(?:_|%5f)pk(?:_|%5f)[0-9a-f]{8})\w+|(?:whsec|intake)(?:_|%5f)[\w+/=%]+|shp[a-z]{2}(?:_|%5f)\w+/gi;
 /**
- * At least half of an API key's digits, such as the parts of a key that was typed with a space. Names in a path are not
- * hidden, such as the id of a container's volume.
+ * Matches half of an API key's digits, or more: a person may have typed a key with a space in it. Does not match names
+ * in a path, such as the id of a container's volume.
  */
 const KEY_DIGITS = /(?<![0-9a-z/.])[0-9a-f]{24,48}(?![0-9a-z])/gi;
 const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
-/** Hides secrets in a message: a person may type a key in the wrong place, or a server may repeat a key. */
+/** Hides secrets in a message. A person may have typed a key in the wrong place, or a server may repeat a key. */
 export function masked(text: string): string {
   const hidden = text.replaceAll(SECRETS, (_secret, fingerprint = "") => `${fingerprint}[hidden]`);
   return hidden.replaceAll(KEY_DIGITS, "[hidden]");
@@ -33,7 +33,7 @@ export interface LogTarget {
 /** Invisible characters, and characters that control a terminal or text direction, except newlines and tabs. */
 export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5/gu;
 
-/** Writes each control or invisible character as its code, because text from outside must not control a terminal. */
+/** Replaces each control or invisible character with its code. Otherwise text from outside could control a terminal. */
 export function printable(text: string): string {
   return text.replaceAll(CONTROLS, (character) => `<U+${codeOf(character)}>`);
 }

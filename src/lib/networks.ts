@@ -17,12 +17,12 @@ export function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: Networks)
   return networks.some((cidr) => address.kind() === cidr[0].kind() && address.match(cidr));
 }
 
-/** Whether only this machine can reach a host, given as a name or an IP address. */
+/** Whether a host is `localhost` or a loopback IP address. Only this machine can reach such a host. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
 }
 
-/** Reasons of failed connections, for a shop's developer. The codes are from Bun and Node. */
+/** Explanations of failed connections for a shop's developer, by error code of Bun or Node. */
 const REASONS: Record<string, string> = {
   ConnectionRefused: "the connection was refused",
   ECONNREFUSED: "the connection was refused",
@@ -65,7 +65,7 @@ export function parseHostAndPort(text: string): { host: string; port: number } |
   return host !== undefined && isPort(port) ? { host, port: Number(port) } : undefined;
 }
 
-/** The address of a server on this machine. */
+/** Returns the `http:` URL of a host and port. Puts an IPv6 host in brackets. */
 export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -1,7 +1,7 @@
-/** The speed is measured over about this time, because work slows down when its saved points are spent. */
+/** The speed is measured over this time only, because work is fast at first and slows down later. */
 const WINDOW_MS = 60_000;
 
-/** The finished part of some work, 0 to 1, at a time in milliseconds. */
+/** The finished part of some work, from 0 to 1, and the time of this progress in milliseconds. */
 interface PartDone {
   done: number;
   at: number;
@@ -10,14 +10,15 @@ interface PartDone {
 /** Notes the progress of some work. */
 export interface PaceMeter {
   /**
-   * Notes the finished part; undefined if it is unknown. A smaller part than before means that other work has begun.
-   * @returns an earlier part to compute the speed from. With frequent calls, it is about a minute old
+   * Notes the finished part. A smaller part than in the previous call means that different work has begun.
+   * @param done the finished part; undefined if unknown
+   * @returns earlier progress, from which to compute the speed. With frequent calls, it is about a minute old
    */
   note(done: number | undefined, at: number): PartDone;
 }
 
 export function createPace(): PaceMeter {
-  /** Parts in the window, oldest first. */
+  /** The progress of about the last minute, oldest first. */
   let noted: PartDone[] = [];
   return {
     note(done, at) {

@@ -38,7 +38,7 @@ interface Caller {
 }
 
 /**
- * Keeps requests within the points of one server. The points are a leaky bucket, and responses say how full it is.
+ * Keeps requests within the points of one server. The points form a leaky bucket. Responses say how full the bucket is.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {

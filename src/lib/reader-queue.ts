@@ -1,18 +1,18 @@
-/** After its end, work counts as under way for this time, because more work usually follows. */
+/** How long the gauge stays busy after work has ended, because more work usually follows. */
 const LINGER_MS = 2_000;
 /**
- * Work that runs for longer is not urgent: it waits for something else, such as an endpoint that hangs or a slow
- * upload.
+ * Work that has run for longer than this is not urgent. Such work waits for something else, such as a slow upload or an
+ * endpoint that hangs.
  */
 const YOUNG_MS = 20;
 
 /** Tells the reader queue whether other work is under way. Readers must not delay work that somebody waits for. */
 export interface LoadGauge {
-  /** Whether work is under way, or has ended a moment ago. */
+  /** Whether work is under way, or ended less than LINGER_MS ago. */
   readonly busy: boolean;
   /** Whether work has just begun and has not ended. */
   readonly urgent: boolean;
-  /** Counts work until its promise is settled. */
+  /** Counts the work as under way until its promise settles. */
   during<T>(work: Promise<T>): Promise<T>;
 }
 

@@ -5,13 +5,13 @@ export function isLike(given: string, name: string): boolean {
   return given.length <= 2 * name.length && mistakesIn(given, name) <= Math.min(2, Math.ceil(name.length / 3));
 }
 
-/** Returns the name that the text most probably misspells. */
+/** Returns the name that is most similar to a misspelt text; undefined if no name is similar. */
 export function nearest<T extends string>(given: string, names: readonly T[]): T | undefined {
   const like = names.filter((name) => isLike(given, name));
   return like.toSorted((one, other) => mistakesIn(given, one) - mistakesIn(given, other))[0];
 }
 
-/** Writes the end of a refusal: " (did you mean order.charged?)", or an empty text if no name is similar. */
+/** Returns the end of an error message: " (did you mean order.charged?)". Returns "" if no name is similar. */
 export function didYouMean(given: string, names: readonly string[]): string {
   const meant = nearest(given, names);
   return meant === undefined ? "" : ` (did you mean ${meant}?)`;

@@ -2,7 +2,7 @@ const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz234567"];
 /** The two characters for each value of ten bits. */
 const PAIRS = CHARACTERS.flatMap((first) => CHARACTERS.map((second) => first + second));
 const VALUES = new Map(CHARACTERS.map((character, value) => [character.charCodeAt(0), value]));
-/** Number of bytes of an encoded value: 120 bits. */
+/** Number of bytes that `base32` encodes: 15 bytes are 120 bits. */
 const BYTES = 15;
 
 /** Encodes the first 15 bytes in lower-case base32 (the alphabet of RFC 4648, section 6): 24 characters, 120 bits. */
@@ -39,23 +39,23 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Writes a message as a sentence: with a capital letter and a full stop. */
+/** Returns a message with a capital letter at its start and a full stop at its end. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-/** Writes a number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
+/** Formats a number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** Writes a size with its unit: "0 kB", "12 kB", "3.4 MB", "5.6 GB". */
+/** Formats a size with its unit: "0 kB", "12 kB", "3.4 MB", "5.6 GB". */
 export function bytesText(bytes: number): string {
   if (bytes < 1_000_000) return `${Math.floor(bytes / 1_000)} kB`;
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-/** Writes an amount with its currency: "USD 12.50". @param units whole minor units, such as cents */
+/** Formats an amount with its currency: "USD 12.50". @param units whole minor units, such as cents */
 export function amountText(units: number, currency: string): string {
   const format = amountFormat(currency);
   return format.format(units / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0));

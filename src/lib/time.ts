@@ -15,7 +15,7 @@ export function parseUtc(text: string): number | undefined {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
 }
 
-/** Writes a date in the program's only form: with milliseconds and a trailing Z. */
+/** Formats a date in the only form that the program writes: with milliseconds and a trailing Z. */
 export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -46,7 +46,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Writes a time span in its largest whole unit: "0 s", "12 s", "3 min", "5 h", "2 days". */
+/** Formats a time span in its largest whole unit: "0 s", "12 s", "3 min", "5 h", "2 days". */
 export function spanText(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / SECOND_MS))} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;

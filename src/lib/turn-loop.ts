@@ -17,7 +17,7 @@ export interface TurnLoop {
   readonly stopping: boolean;
   /** Whether a turn runs or is requested, or tracked work runs. */
   readonly busy: boolean;
-  /** Requests a turn. Calls in one round of the event loop share a turn. A call during a turn makes another turn. */
+  /** Requests a turn. Calls in one round of the event loop share a turn. A call during a turn causes another turn. */
   wake(): void;
   /** Adds work that a turn started. When the work ends, the loop makes a turn. stop() waits for the work. */
   track(work: Promise<void>): void;
@@ -85,7 +85,7 @@ class Loop implements TurnLoop {
   private async run(): Promise<void> {
     while (this.isWanted) {
       await this.pause;
-      // After the abort only `finish` makes a turn, the last one: retries of a failing turn would delay the stop.
+      // After the abort, only `finish` makes one last turn. Otherwise retries of a failing turn would delay the stop.
       if (this.end.signal.aborted) break;
       // All work that ends in this round of the event loop shares one turn.
       await nextTurn();

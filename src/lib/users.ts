@@ -26,7 +26,7 @@ export function userName(uid: number): string {
   }
 }
 
-/** Writes why this process may not read or write a file, and what to do. */
+/** Returns a text that says why this process may not read or write a file, and what to do. */
 export function rightsProblem(path: string): string {
   const owner = ownerName(path);
   const problem = `${currentUser()} may not use ${path}, which ${owner} owns`;

@@ -17,7 +17,7 @@ const REDACTION_SIZE = 25;
 
 /** Writes records to the mirror. Intake, platform and import write only here. */
 export interface RecordWriter {
-  /** Resolves after the commit. If the commit fails, it rejects and nothing of the submission is kept. */
+  /** Resolves after the commit. Rejects if the commit failed; then nothing of the submission is kept. */
   submit(submission: Submission): Promise<CommitResult>;
   /** Waits until every submission has resolved or rejected. May be called twice. */
   drain(): Promise<void>;

@@ -103,7 +103,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
   }
 }
 
-/** Lets something happen in the shop. Rewards and cancellation flows come from other apps, so they go to the intake. */
+/** Plays the next event of the shop. Records that the platform does not know, such as rewards, go to the intake. */
 async function playEvent(
   simulation: ShopSimulation,
   platform: DemoPlatform,
@@ -122,7 +122,7 @@ function isOfPlatform(record: SampleRecord): record is PlatformRecord {
   return record.type === "customer" || record.type === "subscription" || record.type === "order";
 }
 
-/** Returns what the platform does not know about a customer. */
+/** Returns a record of the customer data that the platform does not know; for other records, an empty list. */
 function loyaltyOf(record: SampleRecord): object[] {
   if (record.type !== "customer") return [];
   const { type, shopifyId, loyaltyTier, creditsCents } = record;

@@ -5,7 +5,7 @@ import { CYCLE_MS, type PlatformRecord } from "./sample-records.ts";
 /** A contract of the demo's platform. */
 interface Contract {
   record: SubscriptionRecord;
-  /** Counts the changes of the contract. */
+  /** Number of changes of the contract. */
   revision: number;
   /** Epoch milliseconds. */
   updatedAt: number;
@@ -17,7 +17,7 @@ interface Contract {
 interface BilledAttempt {
   /** Epoch milliseconds. */
   at: number;
-  /** Why the payment was declined; null if it was not. */
+  /** Why the payment was declined; null if it was not declined. */
   reason: string | null;
 }
 
@@ -34,7 +34,7 @@ export class PlatformShop {
   private readonly people = new Map<string, { record: CustomerRecord; updatedAt: number }>();
   private readonly contracts = new Map<string, Contract>();
 
-  /** Takes a record of the simulation. @param now epoch milliseconds @returns the webhook about the change */
+  /** Applies a record of the simulation. @param now epoch milliseconds @returns the webhook about the change */
   apply(record: PlatformRecord, now: number): PlatformEvent | undefined {
     switch (record.type) {
       case "customer":

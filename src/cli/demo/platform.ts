@@ -17,7 +17,7 @@ interface PlatformOptions {
 export interface DemoPlatform {
   /** The value for SDS_PLATFORM_URL. */
   url: string;
-  /** Takes records of the simulation. Sends webhooks only after `webhooksTo` is set. */
+  /** Applies records of the simulation. Sends webhooks only after `webhooksTo` is set. */
   apply(records: readonly PlatformRecord[]): Promise<void>;
   webhooksTo: string | undefined;
   stop(): Promise<void>;

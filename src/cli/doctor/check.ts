@@ -7,7 +7,7 @@ import type { Checkup, OpenedCheckup } from "../../store/port/checkup.ts";
 /** The result of a check. A failure always has a remedy. */
 export type Finding = { ok: true; detail: string } | { ok: false; detail: string; remedy: string };
 
-/** What the checks look at. */
+/** The input of the checks, and the functions that they need. */
 export interface Patient {
   config: Config;
   opened: OpenedCheckup;
@@ -16,9 +16,9 @@ export interface Patient {
   fetch: typeof globalThis.fetch;
   resolve: Resolve;
   connect: Connect;
-  /** Bytes that are free on the disk of a folder; undefined if the folder does not exist. */
+  /** Returns the free bytes on the disk of a folder; undefined if the folder does not exist. */
   freeBytes: (folder: string) => number | undefined;
-  /** Maximum number of open files of a process; null if unknown. @param processId of `serve`; null for this process */
+  /** Returns a process's limit of open files; null if unknown. @param processId of `serve`; null for this process */
   descriptorLimit: (processId: number | null) => number | null;
   /** Searches the database for damage. The signal stops the search. @returns the damage, or undefined */
   findDamage: (signal: AbortSignal) => Promise<string | undefined>;

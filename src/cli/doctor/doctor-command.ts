@@ -20,12 +20,12 @@ import { FILE_CHECKS } from "./files.ts";
 import { NETWORK_CHECKS, REMOTE_CHECKS } from "./network.ts";
 import { SHOP_CHECKS } from "./shops.ts";
 
-/** The time limit of a check. All checks run at once. */
+/** Time limit of each check. All checks run at the same time. */
 const CHECK_MS = 10_000;
 /** How long the database may take to open. */
 const OPEN_MS = 6_000;
 
-/** The hidden command that searches for damage: SQLite cannot be stopped inside this process. */
+/** The hidden command that searches for damage. It runs in a process of its own, which can be killed at a timeout. */
 const FIND_DAMAGE = "__find-damage";
 
 interface Result {
@@ -132,7 +132,7 @@ function dependenciesOf(data: string): Omit<Patient, "config" | "opened"> {
   };
 }
 
-/** Reads the limit of a running `serve`; null if it cannot be read, or another program has the process id now. */
+/** Reads the limit of a running `serve`. Returns null if the limit is unreadable, or the process is not `serve`. */
 function limitOf(processId: number): number | null {
   try {
     if (!readFileSync(`/proc/${processId}/cmdline`, "utf8").split("\0").includes("serve")) return null;
@@ -143,7 +143,7 @@ function limitOf(processId: number): number | null {
   }
 }
 
-/** Searches for damage in a separate process. The signal kills the other process. */
+/** Searches for damage in a separate process. An abort of the signal kills that process. */
 async function findDamageApart(data: string, signal: AbortSignal): Promise<string | undefined> {
   const child = Bun.spawn([...programCommand(), "--data", data, FIND_DAMAGE], {
     stdin: "ignore",

@@ -7,12 +7,12 @@ import { readMasterKey } from "../../store/files/master-key.ts";
 import { openToAll } from "../secret-files.ts";
 import { type Check, type Finding, failed, type Patient, passed } from "./check.ts";
 
-/** A disk with less free space than this counts as almost full. */
+/** A disk with less free space than this is reported as almost full. */
 const LITTLE_BYTES = 256_000_000;
 const MORE_SPACE =
   "delete old databases that `sds status` lists, old backups, or what other programs wrote there; or use a larger disk";
 const WRONG_MODE = "the mode keeps the owner out, or lets other users in";
-/** File descriptors that `serve` needs for clients, files and the platform. Each attempt needs one more. */
+/** Number of file descriptors that `serve` needs for clients, files and the platform. Each attempt needs one more. */
 const OTHER_DESCRIPTORS = 256;
 
 export const FILE_CHECKS: readonly Check[] = [

@@ -7,12 +7,12 @@ import type { Checkup } from "../../store/port/checkup.ts";
 import { type Check, type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
 const ANSWER_MS = 3_000;
-/** Maximum number of endpoints to try. Ten are tried at once, so all together take at most twice ANSWER_MS. */
+/** Maximum number of endpoints to try. Ten endpoints are tried at once, so all of them take at most 2 * ANSWER_MS. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
-/** Allowed difference to the platform's clock, which decides whether tokens are valid, and shows whole seconds. */
+/** Allowed difference to the platform's clock, by which tokens expire. The platform's Date header has whole seconds. */
 const PLATFORM_CLOCK_MS = 10_000;
-/** Allowed difference to the database server's clock. Nodes compare leases with their own clocks. */
+/** Allowed difference to the database server's clock. Each node checks the leases of deliveries with its own clock. */
 const SERVER_CLOCK_MS = 2_000;
 const SET_CLOCK = "let NTP set the clock of this machine, for instance with systemd-timesyncd or chrony";
 
@@ -31,7 +31,7 @@ export const REMOTE_CHECKS: readonly DataCheck[] = [
 async function checkPort({ config: { host, port }, opened, fetch }: Patient): Promise<Finding> {
   if (port === 0) return passed("serve takes any free port");
   const serves = "checkup" in opened && opened.checkup.schema.isCurrent ? await opened.checkup.serves() : undefined;
-  // `serve` may listen on another host than the settings say, because a flag names it.
+  // Only the port is compared: with a flag, `serve` can listen on a host that is not in the settings.
   const isNoted = serves?.some((serve) => serve.address.endsWith(`:${port}`)) ?? true;
   const isSds = async (address: string) => (await readStart(`${address}/healthz`, fetch)) === '{"status":"ok"}';
   return checkListener({ host, port, setting: "SDS_PORT", isNoted, isSds });
@@ -47,7 +47,7 @@ interface Listener {
   host: string;
   port: number;
   setting: string;
-  /** Whether a `serve` on this database noted the port. */
+  /** Whether a `serve` has recorded an address with this port in the database. */
   isNoted: boolean;
   isSds(address: string): Promise<boolean>;
 }
@@ -63,7 +63,7 @@ async function checkListener({ host, port, setting, isNoted, isSds }: Listener):
   return failed(`${other} uses ${name}`, `stop that program, or choose another port with ${setting}`);
 }
 
-/** Whether a program accepts connections. Listening on the port instead could stop a `serve` that starts now. */
+/** Whether a program accepts connections. Connects instead of listening, because a starting `serve` needs the port. */
 function isListening(host: string, port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connectTcp({ host, port, timeout: ANSWER_MS });
@@ -79,7 +79,7 @@ async function readStart(url: string, fetch: Patient["fetch"]): Promise<string> 
     const { body } = await fetch(url, plainRequest("GET"));
     for await (const bytes of body ?? []) return Buffer.from(bytes).toString("latin1");
   } catch {
-    // Another program speaks another protocol there.
+    // The port belongs to a program that does not speak HTTP.
   }
   return "";
 }
@@ -132,7 +132,7 @@ async function readPlatformClock({ shops }: Checkup, patient: Patient): Promise<
   return { name: "the platform", allowedMs: PLATFORM_CLOCK_MS, aheadMs };
 }
 
-/** Returns the least possible difference, because the moment of the answer and its rounding are unknown. */
+/** Returns the minimum difference of the clocks. The exact difference is unknown, because the response took time. */
 function leastDifference(earliest: number, latest: number, askedAt: number, answeredAt: number): number {
   return earliest > answeredAt ? earliest - answeredAt : Math.min(latest - askedAt, 0);
 }

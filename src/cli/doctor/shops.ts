@@ -3,7 +3,7 @@ import { counted } from "../../lib/text.ts";
 import type { Checkup, FaultyShops } from "../../store/port/checkup.ts";
 import { type DataCheck, type Finding, failed, type Patient, passed } from "./check.ts";
 
-/** A shop counts as late after this time, because it should be reconciled every hour. */
+/** A shop is reported if its last reconciliation is older than this. Shops should be reconciled every hour. */
 const RECONCILED_WITHIN_MS = 3 * 3_600_000;
 
 export const SHOP_CHECKS: readonly DataCheck[] = [

@@ -100,7 +100,7 @@ async function pull(flags: PullFlags): Promise<void> {
     throw refusalOf(thrown, url, flags.state);
   } finally {
     progress.end();
-    // Saves after an error too, so that the next run does not print these rows again.
+    // Saves the state even after an error, so that the next run does not print these rows again.
     output?.end();
   }
   if (withoutColumn.size > 0)
@@ -111,7 +111,7 @@ async function pull(flags: PullFlags): Promise<void> {
 }
 
 /**
- * Reads all rows once, because only all rows show which custom fields have values. Each such field is a column in CSV.
+ * Returns the keys of the custom fields that have values. Each such field gets a column in CSV. Needs to read all rows.
  */
 async function findFieldKeys({ subscriptions }: Client, onPage: (rows: number) => void): Promise<string[]> {
   const keys: string[] = [];

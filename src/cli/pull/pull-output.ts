@@ -9,7 +9,8 @@ export type PulledRow = Record<string, unknown>;
 const SAVE_EVERY_MS = 1_000;
 
 /**
- * Prints rows, syncs stdout if it is a file, then saves the state. So a crash can repeat rows, but never omits rows.
+ * Prints rows, syncs stdout if it is a file, then saves the state. After a crash, the next run can print rows again,
+ * but never omits a row.
  */
 export interface PullOutput {
   /** Prints the header of the format. @throws SdsError `failed` if stdout cannot be written */

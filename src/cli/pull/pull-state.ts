@@ -35,7 +35,7 @@ interface PullState extends CopyState, PullSource {
   sequence?: number;
 }
 
-/** A state without a position has only reserved numbers: the first run ended before it saved a position. */
+/** If the first run ended before it saved a position, the file has reserved numbers, but no position. */
 type StateContent = PullState | (PullSource & { sequence: number; fieldKeys?: never; checkpoint?: never });
 
 /** The file of `--state`. */
@@ -54,14 +54,14 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * Count of sequence numbers that one write of the file reserves. Numbers begin at the time in microseconds. So 100,000
- * numbers equal a tenth of a second, and the numbers stay near the time.
+ * How many sequence numbers one write of the file reserves. Numbers begin at the time in microseconds, so reserving
+ * 100,000 numbers puts them at most a tenth of a second ahead.
  */
 const RESERVED_NUMBERS = 100_000;
 
 /**
  * Reads the state, and checks that it can be saved.
- * @param anew whether to ignore the stored position, even of another server
+ * @param anew whether to ignore the stored position. If true, the file may be the state of a different server
  * @param now milliseconds
  * @throws SdsError `invalid` if the file is not a state of this server and resource; `not_found` for a missing folder
  */
@@ -76,7 +76,7 @@ export function openStateFile(
   const state = anew || found?.checkpoint === undefined ? undefined : found;
   let stored = found;
   let reserved = found?.sequence ?? 0;
-  // Even if the file was lost, numbers grow: the time in microseconds is larger than the numbers of earlier runs.
+  // If the file was lost, numbers still grow, because the time in microseconds is above the numbers of earlier runs.
   let last = Math.max(reserved, now * 1_000);
 
   function replace(next: StateContent): void {

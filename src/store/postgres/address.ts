@@ -19,7 +19,7 @@ export interface ServerAddress {
 }
 
 const DEFAULT_PORT = 5432;
-/** Parameters of a libpq address that sds accepts. */
+/** Names of the libpq parameters that sds accepts in an address. */
 const PARAMETERS = ["sslmode", "sslrootcert", "host"];
 const EXAMPLE = "postgres://sds@db.example.com/sds";
 /** libpq's value of `sslrootcert` that means the default certificate authorities. */
@@ -63,7 +63,7 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
 
 /**
  * Returns a function that reads the login for each new connection, because the password may change while the program
- * runs. If the file cannot be used, the function returns the last login.
+ * runs. If the file cannot be used, the function returns the previous login.
  * @param file the file with the address; null if the address is not in a file
  */
 export function loginReader(
@@ -83,8 +83,8 @@ export function loginReader(
 }
 
 /**
- * Parses the parameters. Error messages do not repeat the names of parameters. If a password contains a `?`, the rest
- * of the password looks like a parameter.
+ * Parses the parameters of an address. Error messages do not repeat the names of unknown parameters. If a password
+ * contains a `?`, such a name may be the rest of the password.
  */
 function parametersOf(url: URL): Map<string, string> {
   const parameters = new Map(url.searchParams);

@@ -23,7 +23,7 @@ export async function openPostgresCheckup(
   sleep: (ms: number) => Promise<void>,
 ): Promise<OpenedCheckup> {
   const name = nameOf(address);
-  // Connections with `isPooled` also work without a pooler.
+  // It is unknown whether there is a pooler. Connections with `isPooled` work in both cases.
   const options = {
     address,
     deadlineMs: DEADLINE_MS,

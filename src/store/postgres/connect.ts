@@ -21,12 +21,15 @@ export interface ConnectionOptions {
  * transaction and releases its locks. So other nodes wait for less than a second. The node retries the transaction.
  */
 const MAX_IDLE_MS = 500;
-/** Maximum idle limit when a command retries. On a busy machine a command may get no processor for half a second. */
+/**
+ * Maximum idle limit of a transaction that a command retries. On a busy machine a command may get no processor for half
+ * a second.
+ */
 const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
-/** Maximum silence of the network, even for statements with a longer deadline. */
+/** Maximum time without an answer from the network, even if a statement has a longer deadline. */
 const LONGEST_SILENCE_MS = 10_000;
 
 /** Returns the settings that each transaction needs: its limits in milliseconds, and `jit`. */
@@ -49,7 +52,7 @@ export function connectionSettings(options: ConnectionOptions): Record<string, s
   return { application_name: name, ...neededSettings(deadlineMs), ...keepalive };
 }
 
-/** Makes a pool of the driver for one connection. The first statement opens the connection. */
+/** Makes a driver pool of one connection. The first statement opens the connection. */
 export function connect(options: ConnectionOptions): SQL {
   const { address, deadlineMs, isPooled } = options;
   const { host, port, socketPath, database, tls } = address;
@@ -82,7 +85,7 @@ export function beginText(deadlineMs: number, name: string): string {
   return ["BEGIN", ...settings].join("; ");
 }
 
-/** Returns the statement that sets the limit of idle time. @param idleEnds how often the transaction hit the limit */
+/** Returns the statement that raises the idle limit. @param idleEnds how often the transaction exceeded the limit */
 export function longerIdleText(idleEnds: number): string {
   const idleMs = Math.min(MAX_IDLE_MS * 2 ** idleEnds, MAX_RETRIED_IDLE_MS);
   return `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`;

@@ -3,10 +3,10 @@ import { StoreError } from "../port/store-error.ts";
 
 const CLOSE_SECONDS = 2;
 
-/** A pool of the driver with one connection. */
+/** A driver pool of one connection. */
 export interface PooledConnection {
   sql: SQL;
-  /** Its name at the server. */
+  /** Name of the connection at the server. */
   name: string;
 }
 

@@ -43,7 +43,7 @@ export async function openPostgresSource(options: CopySourceOptions): Promise<Co
 
 /**
  * Opens a database that no node uses, to change its master key. Until `close`, no node starts to work and no other key
- * change begins. Another key change would replace the file with the keys of this change.
+ * change begins. Another key change would overwrite the file that holds the keys of this change.
  * @throws SdsError `not_found` if the database is empty, `failed` if a node is alive or another process changes the key
  */
 export async function openPostgresAlone(options: CopySourceOptions): Promise<LoneDatabase> {
@@ -65,7 +65,7 @@ export async function openPostgresAlone(options: CopySourceOptions): Promise<Lon
 }
 
 /**
- * Upgrades the tables of a source, as every command does. Makes the tables in an empty target.
+ * Upgrades the tables of a source database, as every command does. Makes the tables in an empty target database.
  * @throws SdsError `not_found` if a source has no data; `failed` if a source is an unfinished copy, if the schema is
  *   too new, or if a target has an older schema
  */

@@ -15,9 +15,9 @@ import { type CopySourceOptions, prepare } from "./copy-source.ts";
 import { beginLong, type LongTransaction } from "./long-transaction.ts";
 
 /**
- * Begins a copy. First commits a mark of an unfinished copy. Then a single transaction copies all rows and removes the
- * mark.
- * @throws SdsError `conflict` for a database with rows, `failed` if it is in use or has another schema
+ * Begins a copy. First commits a marker for an unfinished copy. Then a single transaction copies all rows and removes
+ * the marker.
+ * @throws SdsError `conflict` for a database with rows, `failed` if it is in use or has a different schema
  */
 export async function openPostgresTarget(options: CopySourceOptions): Promise<CopyTarget> {
   const { address } = options;

@@ -9,8 +9,8 @@ import { joinedTexts, splitTexts } from "./rows.ts";
 type LoadedFields = Pick<LoadedRows, "fields" | "fieldValues">;
 
 /**
- * Loads definitions and values of custom fields. Runs in the caller's transaction, after the statements that lock the
- * shops. Sends all statements without waiting for answers.
+ * Loads definitions and values of custom fields in the caller's transaction. Call this after `lockShops`. Sends all
+ * statements without waiting for answers.
  * @returns what to add to the loaded rows, by shop id
  */
 export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promise<Map<number, LoadedFields>> {

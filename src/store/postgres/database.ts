@@ -58,8 +58,8 @@ const MAX_LOGINS = 3;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 /**
- * Minimum time between two closings of the idle connections. Otherwise every write to a read-only server would close
- * them, maybe for hours.
+ * Minimum time between two closings of the idle connections. A server may be read-only for hours. Without this limit,
+ * every write to such a server would close the connections.
  */
 const DISCARD_PAUSE_MS = 1_000;
 /** Time limit of the query that finds commits that wait for a standby. */
@@ -134,12 +134,12 @@ export function openConnections(options: DatabaseOptions): Database {
   };
 }
 
-/** Whether nothing was committed: nothing was sent, the server is read-only, or it ended the idle transaction. */
+/** Whether nothing was committed, because the server was unreachable, is read-only or ended the idle transaction. */
 function isUndone(thrown: unknown): boolean {
   return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 }
 
-/** Limits how often idle connections are closed. They may use a broken network, or lead to a replaced server. */
+/** Limits the rate of `discardIdle`. Idle connections may use a broken network, or lead to a replaced server. */
 function notTooOften(discardIdle: () => void): () => void {
   let discardedAt = Number.NEGATIVE_INFINITY;
   return () => {

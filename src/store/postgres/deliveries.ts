@@ -7,7 +7,7 @@ import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
 import { dueSearch } from "./due-search.ts";
 
-/** Rows in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
+/** Maximum number of rows per transaction of `bringForward`. A low number keeps waits of other transactions short. */
 const ROWS_PER_STEP = 200;
 
 export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
@@ -54,7 +54,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Makes some deliveries due now; `DeliveryQueue.bringForward` says which ones. @returns how many */
+/** Runs one step of `DeliveryQueue.bringForward`. @returns the number of deliveries that it made due now */
 function bringSomeForward(db: Database, latest: number, now: number): Promise<number> {
   // A `pending` delivery without a lease was not claimed since it was queued or retried by hand. The UPDATE checks
   // again, because another process may have changed the delivery since the statement began.

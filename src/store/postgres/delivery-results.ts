@@ -59,14 +59,14 @@ export async function recordResults(
   return results.filter((result) => kept.has(result));
 }
 
-/** Stores the paces of endpoints that still have the attempted URL. */
+/** Stores the paces of endpoints. Skips an endpoint whose URL has changed since the attempt. */
 export async function keepPaces(tx: Queries, recorded: readonly AttemptResult[]): Promise<void> {
   const paces = new Map<string, EndpointPace>();
   for (const { claim, pace } of recorded) {
     if (pace === undefined || claim.url === null) continue;
     const { shopId, url } = claim;
     const key = `${shopId} ${url}`;
-    // An attempt without a timeout keeps the time of the last timeout.
+    // If the attempt did not time out, the time of the previous timeout is kept.
     paces.set(key, { shopId, url, pace: pace.pace, timedOutAt: pace.timedOutAt ?? paces.get(key)?.timedOutAt ?? null });
   }
   if (paces.size === 0) return;

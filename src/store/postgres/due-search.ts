@@ -1,6 +1,6 @@
 import type { Queries } from "./database.ts";
 
-/** A table of planned work. Each shop has two queues in it. */
+/** A table of planned work. It holds two queues of each shop. */
 interface DuePlan {
   table: "deliveries" | "inbox";
   /** The column that tells a shop's two queues apart. */
@@ -12,31 +12,32 @@ interface DuePlan {
 interface DueQueue<Q> {
   shopId: number;
   queue: Q;
-  /** When the queue's first row was due, epoch milliseconds. */
+  /** The time at which the queue's first row was due, epoch milliseconds. */
   at: number;
 }
 
 export interface DueSearch<Q> {
-  /** Returns the queues with due rows, by shop. */
+  /** Returns the queues with due rows, sorted by shop. */
   find(now: number): Promise<DueQueue<Q>[]>;
-  /** Returns a time before which the queue has no due row, according to the last search. */
+  /** Returns a time before which the most recent search found no due row in the queue. */
   since(shopId: number, queue: Q): number;
 }
 
 /** If a search by time reads this many rows, more rows may be due. */
 const MAX_READ = 1_000;
 /**
- * A search begins this long before the first row that the last search found. The clocks of nodes differ, and a
- * transaction commits some time after it read the clock. A regular search over all times finds older rows.
+ * A search begins this long before the first row that the previous search found, because rows may appear late. The
+ * clocks of nodes differ, and a transaction commits after it has read the clock. Searches over all times find even
+ * older rows.
  */
 const WINDOW_MS = 60_000;
 /** Interval between two searches over all times. */
 const WHOLE_SEARCH_MS = 60_000;
 
 /**
- * Searches due work by its time. So the cost depends on the due rows, and not on work that is planned for later. Skips
- * old times, because index entries of finished rows stay while an old snapshot exists, such as the snapshot of
- * `pg_dump`.
+ * Makes the search for due work. It uses an index of due times. So its cost depends on the due rows, and not on work
+ * that is planned for later. It skips old times, because `pg_dump` or another old snapshot keeps the index entries of
+ * finished rows.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);

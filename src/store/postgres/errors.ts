@@ -7,7 +7,7 @@ export function sqlState(thrown: unknown): string {
   return typeof errno === "string" && /^[0-9A-Z]{5}$/.test(errno) ? errno : "";
 }
 
-/** Whether a statement failed only because an earlier one of its transaction failed. */
+/** Whether a statement failed only because an earlier statement of its transaction failed. */
 export function isConsequence(thrown: unknown): boolean {
   return sqlState(thrown) === "25P02";
 }
@@ -64,7 +64,7 @@ export function isTlsRefusal(thrown: unknown): boolean {
 export function storeErrorOf(thrown: unknown): unknown {
   if (thrown instanceof SdsError || thrown instanceof StoreError) return thrown;
   const state = sqlState(thrown);
-  // These codes mean a conflict, or that a lock or a statement took too long.
+  // These codes mean a conflict, a lock timeout or a cancelled statement.
   if (isRepeatable(thrown) || ["55P03", "57014"].includes(state)) return new StoreError("busy", thrown);
   if (state.startsWith("23")) return new StoreError("conflict", thrown);
   // These codes mean too few resources, a full disk, a system error, a damaged file or a revoked right.

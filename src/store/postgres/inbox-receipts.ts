@@ -2,8 +2,8 @@ import { dueAtOf, type Receipt } from "../port/inbox.ts";
 import { columnArrays, type Database } from "./database.ts";
 
 /**
- * Stores new platform webhooks and numbers them in their order. Uses one statement, so it needs one round trip. While a
- * removal marks a shop, `FOR KEY SHARE` waits.
+ * Stores new platform webhooks and numbers them in the given order. Uses one statement, so it needs one round trip. If
+ * a removal is marking a shop, `FOR KEY SHARE` waits for the mark.
  * @returns for each receipt whether it is new
  */
 export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {

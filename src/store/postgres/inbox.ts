@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 import { dueSearch } from "./due-search.ts";
 import { receiveWebhooks } from "./inbox-receipts.ts";
 
-/** Items in one transaction of `bringForward`: few, so that other transactions wait only briefly. */
+/** Maximum number of items per transaction of `bringForward`. A low number keeps waits of other transactions short. */
 const ITEMS_PER_STEP = 200;
 
 /** Selects the columns of an `InboxItem`. */
@@ -50,7 +50,7 @@ export function inboxQueues(db: Database): InboxQueues {
   };
 }
 
-/** Makes some items due. @returns how many */
+/** Runs one step of `bringForward`. @returns the number of items that it made due now */
 function bringSomeForward(db: Database, latest: { first: number; further: number }, now: number): Promise<number> {
   const isTooLate = (table: string) => `${table}.next_attempt_at > $1::bigint
     AND ${table}.next_attempt_at > CASE WHEN ${table}.attempts = 0 THEN $2::bigint ELSE $3::bigint END`;

@@ -5,7 +5,7 @@ import { type Database, pipeline, type Queries } from "./database.ts";
 import { applySubmissions } from "./mirror.ts";
 import { lockShops } from "./mirror-locks.ts";
 
-/** Parts applied in one commit. Each part has up to 25 records. */
+/** Maximum number of parts that one commit applies. Each part has up to 25 records. */
 const PARTS_PER_COMMIT = 8;
 
 interface LeftOverBody {
@@ -14,9 +14,9 @@ interface LeftOverBody {
 }
 
 /**
- * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Removes bodies
- * that the earlier version did not store completely. The commit that applies a part also removes the part. So several
- * processes may apply bodies at once, even a node of the earlier version. After a kill the next process continues.
+ * Applies intake bodies that an earlier version accepted and did not finish. The oldest body comes first. Removes
+ * bodies that are incomplete. The commit that applies a part also removes the part. So several processes can apply
+ * bodies at once, even a node of the earlier version. After a kill the next process continues.
  * @throws SdsError `failed` for a record that is refused
  */
 export async function applyLeftOverBodies(

@@ -4,7 +4,7 @@ import { connect } from "./connect.ts";
 import type { Parameter } from "./database.ts";
 import { isConnectionLost, sqlState } from "./errors.ts";
 
-/** A transaction on its own connection. No deadline of an operation limits it. */
+/** A transaction on its own connection. The deadline of operations does not apply to the transaction. */
 export interface LongTransaction {
   all<T>(text: string, parameters?: readonly (Parameter | readonly unknown[])[]): Promise<T[]>;
   commit(): Promise<void>;

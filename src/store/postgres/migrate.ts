@@ -44,7 +44,7 @@ export async function checkVersion(queries: Queries, name: string): Promise<numb
   return version;
 }
 
-/** Reads the mark of the program that made the tables; undefined for another program's tables. */
+/** Reads the row `application` of `meta`; undefined if another program made the table. */
 async function readApplication(queries: Queries): Promise<string | undefined> {
   try {
     return await readMeta(queries, "application");

@@ -7,7 +7,7 @@ type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
 /**
- * Locks shops for changes of their mirrors until the transaction ends. Locks first the counters of the shops, then the
+ * Locks shops for changes of their mirrors until the transaction ends. First locks the counters of the shops, then the
  * rows of the shops, each in ascending order of ids. So commits of a shop run one after the other, and change numbers
  * follow the order of commits. No removal of these shops can begin. A removal locks in the opposite order. This causes
  * no deadlock, because this function does not lock shops in removal. All statements are sent at once.
@@ -45,7 +45,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
 /** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Writes, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows exist and are locked, so an UPDATE would do. But only an upsert makes the server find each row by its key.
+  // The rows exist, so an UPDATE would be enough. But only an upsert makes the server find each row by its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)

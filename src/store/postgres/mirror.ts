@@ -172,8 +172,8 @@ async function load(
 }
 
 /**
- * Writes planned changes. Sends all statements at once. The statements lock deliveries, so all nodes sort them by shop
- * to keep one lock order.
+ * Writes planned changes. Sends all statements at once. The statements lock deliveries. To avoid deadlocks, all nodes
+ * write the changes in ascending order of shops.
  */
 async function write(
   tx: Writes,
@@ -197,7 +197,7 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // Must come before `writeTexts`: this locks deliveries in a fixed order, `writeTexts` locks them in any order.
+      // Must come before `writeTexts`. Only `removeAnswers` locks the deliveries in a fixed order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),
@@ -209,7 +209,7 @@ async function removeFromInbox(tx: Writes, shopId: number, numbers: readonly num
   await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
 }
 
-/** Inserts a shop's new deliveries in their order, in the caller's transaction. They are due now. */
+/** Inserts a shop's new deliveries in the given order, in the caller's transaction. The deliveries are due now. */
 async function insertDeliveries(
   tx: Writes,
   shopId: number,
@@ -242,7 +242,7 @@ async function insertDeliveries(
   );
 }
 
-/** Stores why a shop's events have no delivery. Keeps a day's last event of each subject, topic and renewal. */
+/** Stores why a shop's events have no delivery. Keeps only the last event of each day, subject, topic and renewal. */
 async function insertUnsent(tx: Writes, shopId: number, events: readonly UnsentEvent[], now: number): Promise<void> {
   if (events.length === 0) return;
   // One statement cannot write a row twice.

@@ -64,7 +64,7 @@ export async function checkKeyStays(queries: Queries, fingerprint: string): Prom
 
 interface OwnNode {
   id: string;
-  /** Fingerprint of its master key. */
+  /** Fingerprint of this node's master key. */
   fingerprint: string;
 }
 

@@ -29,7 +29,7 @@ import { migrate } from "./upgrade.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
-  /** As in ConnectionOptions. */
+  /** See `ConnectionOptions`. */
   login?: () => Pick<ServerAddress, "user" | "password">;
   /** The data folder. It is made only if a new master key goes there. */
   folder?: string;
@@ -63,10 +63,10 @@ export const DEADLINE_MS = 10_000;
  */
 const BEAT_DEADLINE_MS = 2_000;
 const WAIT_MS = 5_000;
-/** Callers that check the database, such as a load balancer, do not wait for a failover. */
+/** How long a check waits for the database. Callers of a check, such as a load balancer, do not wait for a failover. */
 const CHECK_WAIT_MS = 1_000;
 const SLOW_DEADLINE_MS = 600_000;
-/** Limit of one statement of an upgrade, such as the build of an index. */
+/** Time limit of one statement in an upgrade, such as the build of an index. */
 export const UPGRADE_DEADLINE_MS = 86_400_000;
 
 /**
@@ -112,7 +112,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     const one = (name: string) => ({ ...shared, connections: 1, name: `${node} ${name}`, deadlineMs: beatDeadlineMs });
     const beats = openConnections(one("beats"));
     const checks = openConnections({ ...one("checks"), waitMs: CHECK_WAIT_MS });
-    // For exports: they search all rows of a shop for data about a person.
+    // Exports use this connection, because they search all rows of a shop for data about a person.
     const slow = openConnections({ ...one("exports"), deadlineMs: SLOW_DEADLINE_MS });
     const vault = await openOwnVault(db, options);
     const epochs = await openEpoch(db, random);
@@ -136,7 +136,7 @@ export function noData(name: string): SdsError {
 
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const read = () => readMeta(db, "master_key");
-  // The data folder is needed only for a new key. Another folder is never made, because its path may be wrong.
+  // Makes the data folder, but only for a new key. Makes no other folder for a key, because its path may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
   if (isWithin && !existsSync(file) && (await read()) === undefined) makeFolder(folder);
   const add = (fingerprint: string) =>

@@ -6,8 +6,8 @@ export type Parameter = Scalar | Uint8Array | readonly Scalar[];
 type Scalar = string | number | boolean | null;
 
 /**
- * Runs statements. Each connection prepares each text once. So pass values as parameters with a cast, and never as part
- * of the text. Select numbers as `::float8`, because the driver returns a bigint as a BigInt.
+ * Runs statements. Each connection prepares each distinct text once. So pass values as parameters with a cast, and
+ * never in the text. Select numbers as `::float8`, because the driver returns a bigint as a BigInt.
  */
 export interface Queries {
   all<T>(text: string, parameters?: readonly Parameter[]): Promise<T[]>;
@@ -39,7 +39,7 @@ export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
   return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/** Converts integers to bigints. Otherwise the server prepares each text twice, for small and for large numbers. */
+/** Converts integers to bigints. Otherwise a statement is prepared twice: for small numbers and for large numbers. */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }

@@ -3,7 +3,7 @@ import { PgDialect } from "drizzle-orm/pg-core/dialect";
 import type { QuietDatabase, StatementValue } from "../quiet/quiet-database.ts";
 import type { Database, Parameter, Queries } from "./database.ts";
 
-/** Casts each parameter by its type. So a text always has the same parameter types, and is prepared only once. */
+/** Casts each parameter by its type. So a statement always has the same parameter types, and is prepared only once. */
 class PostgresDialect extends PgDialect {
   override escapeParam(index: number, value?: unknown): string {
     const type = typeOf(value);

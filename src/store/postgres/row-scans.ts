@@ -14,7 +14,7 @@ import {
 import { MAX_PAGE_BYTES, type RowForm, resourceOf, type Snapshot } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 
-/** Returns SQL of the columns of a `Snapshot`. A statement reads them together with its rows. The shop is $1. */
+/** Returns SQL that selects the columns of a `Snapshot`, for a statement that also reads rows. The shop is $1. */
 export function snapshotOf(resource: Resource): string {
   return `(SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint)::float8 AS "changeCount",
     (SELECT branch FROM shop_changes WHERE shop_id = $1::bigint) AS branch,
@@ -29,7 +29,7 @@ export function snapshotIn(row: Partial<Snapshot> | undefined): Snapshot {
   return { changeCount, lastChange, branch };
 }
 
-/** A SELECT of `at`, `id`, `json`, and its order. The shop is $1. */
+/** Parts of the statement of a scan. `rows` selects `at`, `id` and `json`. The shop is $1. */
 interface ScanText {
   resource: Resource;
   rows: string;

@@ -19,7 +19,7 @@ export interface NumberedRow {
   changeNumber: number;
 }
 
-/** Finds rows one by one, by their keys. For a join, the server may scan a whole table that has no statistics. */
+/** Queries that find rows one by one, by their keys. A join could scan a whole table if the table has no statistics. */
 const FOUND = { customers: lookUp("customers"), subscriptions: lookUp("subscriptions"), orders: lookUp("orders") };
 const FOUND_OCCURRENCES = `SELECT place::int4 AS place
   FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
@@ -51,7 +51,7 @@ export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promis
   return loaded;
 }
 
-/** Adds the subscriptions and orders of redacted people to the keys, after the statements that lock the shops. */
+/** Adds the subscriptions and orders of redacted people to the keys. Call this after `lockShops`. */
 export async function addRedacted(tx: Queries, keys: readonly CommitKeys[]): Promise<void> {
   const people = keys.flatMap((each) =>
     Array.from(each.redactedPeople, (gid) => ({ each, id: each.ids.customer(gid) })),
@@ -98,7 +98,7 @@ export async function writeRows(tx: Writes, rows: readonly NumberedRow[]): Promi
   );
 }
 
-/** Loads the rows with these ids. Notes missing rows as null. */
+/** Loads the rows with these ids into `loaded`. A missing row is null there. */
 async function load(
   tx: Queries,
   table: Resource,

@@ -7,9 +7,9 @@ import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.t
 import { sendScript } from "./queries.ts";
 
 const MIN_VERSION = 150_000;
-/** Maximum difference from the server's clock: a node compares other nodes' leases with its own clock. */
+/** Maximum difference from the server's clock. A node compares the leases of other nodes with its own clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
-/** The clock counts as wrong only after this many readings, because a single answer may be late. */
+/** Number of clock readings before the check fails. One reading is not enough, because an answer may be late. */
 const CLOCK_READINGS = 3;
 /** Number of times that the server processes of two connections are compared. */
 const ROUNDS = 4;
@@ -38,7 +38,7 @@ export async function checkServer(
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // After any other error, the check runs again without settings, because a pooler may have refused the settings.
+    // Any other error may mean that a pooler refused the settings. Then the check runs again without settings.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
   await sessionsAreShared({ ...options, isPooled: true }, now);
@@ -123,8 +123,8 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
 }
 
 /**
- * Whether a pooler shares connections. Then one server process serves both of our connections, or several processes
- * serve one of them. Then prepared statements could give a client the answer for another client.
+ * Whether a pooler shares connections: one server process serves both of our connections, or several processes serve
+ * one connection. With prepared statements, a client could then get the answer for another client.
  */
 async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   const seen = connections.map(() => new Set<string>());

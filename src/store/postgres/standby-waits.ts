@@ -60,7 +60,7 @@ export function createStandbyWaits(
     return [...watched].flatMap(([name, heardAt]) => (heardAt <= latest ? name : []));
   };
 
-  /** Asks about all writes that have no answer yet. A planned visit also covers writes added before it begins. */
+  /** Asks the server which silent or abandoned writes wait. A planned visit covers writes added before it begins. */
   function visit(): Promise<void> {
     if (isPlanned) return visits;
     isPlanned = true;
@@ -98,7 +98,7 @@ export function createStandbyWaits(
       const timer = setTimeout(look, SILENCE_MS);
       return {
         heard() {
-          // An abandoned transaction still hears that its connection was closed.
+          // This may be called after `end`, when the connection of an abandoned transaction closes.
           if (!watched.has(name)) return;
           watched.set(name, performance.now());
           timer.refresh();

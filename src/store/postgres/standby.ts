@@ -14,7 +14,7 @@ import { checkServer } from "./server-check.ts";
 
 /** A server from which pages are read. */
 export interface Standby {
-  /** As `Store.pagesFor`. */
+  /** See `Store.pagesFor`. */
   pagesFor(state: ChangeState): PageStore;
   close(): Promise<void>;
 }
@@ -41,15 +41,15 @@ const CONNECTIONS = 10;
 const DEADLINE_MS = 2_000;
 /** How long a read waits for a free connection. */
 const WAIT_MS = 500;
-/** The pauses in which a standby can catch up with the primary. */
+/** Pauses before each check whether the standby has caught up with the primary. */
 const PAUSES_MS = [2, 4, 8, 16, 32];
 /** How long all reads go to the primary after the standby did not catch up (`LATE_MS`) or failed (`BROKEN_MS`). */
 const LATE_MS = 1_000;
 const BROKEN_MS = 5_000;
 
 /**
- * Opens a standby for reads. Uses its page only if the page shows the shop's state on the primary, so readers notice no
- * difference. Otherwise the primary is asked. A standby that does not answer is tried again later.
+ * Opens a standby for reads. Uses a page from the standby only if the shop's state there equals the state on the
+ * primary. Otherwise the page is read from the primary. A standby that does not answer is tried again later.
  * @throws SdsError `failed` if the server is not a standby of the database
  */
 export async function openStandby(options: StandbyOptions, dependencies: Dependencies): Promise<Standby> {
@@ -121,7 +121,7 @@ async function catchesUp(
   return false;
 }
 
-/** Keeps the connections to a standby. After a failure they are opened again later. */
+/** Keeps the connections to a standby open. After a failure, later calls of `open` open new connections. */
 function keepOpen(options: StandbyOptions, dependencies: Dependencies) {
   const { address, log, clock } = options;
   let opened: Promise<OpenStandby> | undefined;
@@ -168,7 +168,11 @@ interface OpenStandby {
   pages: PageStore;
 }
 
-/** @throws SdsError `failed` for an unusable server or another database; the driver's error without an answer */
+/**
+ * Opens the database of a standby.
+ * @throws SdsError `failed` for an unusable server or a different database; the driver's error if no connection is
+ *   possible
+ */
 async function openDatabase(
   { address, login }: StandbyOptions,
   { db: primary, epoch, now, sleep }: Dependencies,
@@ -178,7 +182,7 @@ async function openDatabase(
   const db = openConnections({ address, login, isPooled, sleep, ...limits });
   try {
     if ((await readMeta(db, "epoch")) !== epoch.toHex()) throw noStandby(nameOf(address));
-    // Keys of archived fields are read after the page, from the primary. So they are never older than the page.
+    // Reads the keys of archived fields after the page, and from the primary. So they are never older than the page.
     return { db, pages: withoutArchivedFields(pageStore(db), hiddenKeysReader(quietDatabase(primary))) };
   } catch (thrown) {
     await db.close();

@@ -7,7 +7,7 @@ import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
-/** The state of a shop at the start of a search. The transaction searches the texts that are stored later. */
+/** The state of a shop when a search begins. Texts that are stored afterwards are searched by `read`. */
 interface SearchSnapshot {
   /** The highest number of a delivery. Deliveries stored later have higher numbers. */
   delivery: number;
@@ -40,8 +40,8 @@ export function textSearches(db: Database) {
     },
 
     /**
-     * Reads the texts to redact, in the caller's transaction. These are the texts that the searches found, as they are
-     * now, and matching texts stored since. Sends all statements without waiting for answers.
+     * Reads the texts to redact, in the caller's transaction. Returns the current versions of the texts that the
+     * searches found, and newer texts that match. Sends all statements without waiting for answers.
      */
     async read(tx: Queries, keys: CommitKeys, searches: readonly TextSearch[]): Promise<StoredText[]> {
       const { shop, redactedPeople: people } = keys;
@@ -79,8 +79,9 @@ async function searchShop(db: Database, shop: MirroredShop, people: ReadonlySet<
 }
 
 /**
- * Takes the snapshot. The lock waits for transactions that add texts, so all texts up to these numbers are visible.
- * Later texts get higher numbers, because a transaction locks the shop before it numbers a text.
+ * Reads the state at the start of a search. The lock waits for transactions that add texts, so all texts up to the
+ * returned numbers are visible. Later texts get higher numbers, because a transaction locks the shop before it numbers
+ * a text.
  */
 function snapshotOf(db: Database, { id }: MirroredShop): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {
@@ -105,7 +106,7 @@ function unseen(place: TextPlace, found: readonly TextHits[]) {
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** Returns the keys that found texts may have now. A reward has two, because a redaction may have renamed it. */
+/** Returns the keys that found texts may have now. A redaction may have renamed a reward, so a reward has two keys. */
 function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;

@@ -19,14 +19,14 @@ interface UpgradeProgress {
   done: number;
   /** Describes the current work for people. */
   text: string;
-  /** Key of the last row that the backfill has done, and number of rows done. */
+  /** Key of the last row that the backfill has processed. `rows` is the number of processed rows. */
   position: string[] | null;
   rows: number;
 }
 
 export interface StepLogOptions {
   sleep: (ms: number) => Promise<void>;
-  /** Called with what the upgrade does: at each step, and every ten seconds. */
+  /** Called at each step, and every ten seconds, with a description of the current work. */
   onStep?: ((text: string) => void) | undefined;
 }
 
@@ -101,7 +101,7 @@ export function createStepLog(
       await writeMeta(tx, PROGRESS, JSON.stringify({ schema, done: index, text: textOf(text), position, rows }));
     },
 
-    /** Notes the end of the step. The last step of a migration gives the tables their new version. */
+    /** Records that the step is done. After the last step of a migration, also records the new schema version. */
     async finish(tx: Queries): Promise<void> {
       if (isLast) {
         await tx.run("DELETE FROM meta WHERE name = $1::text", [PROGRESS]);

@@ -1,7 +1,7 @@
 /**
  * A step of a migration. A kill between two steps loses nothing, and the next program continues with the next step.
  * - `transaction`: statements that each take a moment, in one transaction
- * - `index`: an index of a table that may be large, built while others write
+ * - `index`: an index of a table that may be large, built while other transactions write
  * - `backfill`: a statement for the rows of a table, batch by batch
  */
 export type UpgradeStep =
@@ -15,8 +15,8 @@ const TABLE = /^CREATE TABLE (\w+)/gm;
 
 /**
  * Splits a migration into its steps. A line `-- step: transaction` or `-- step: backfill TABLE` begins a step. A file
- * begins with a transaction. If an index belongs to an older table, it is built after the transaction in which it
- * stands. A transaction should lock few tables: under load it seldom gets the locks of many tables at once.
+ * begins with a transaction. If a transaction contains the index of an older table, the index is built in a separate
+ * step afterwards. A transaction should lock few tables: under load it seldom gets the locks of many tables at once.
  */
 export function stepsOf(migration: string): UpgradeStep[] {
   const newTables = new Set(Array.from(migration.matchAll(TABLE), ([, table]) => table));

@@ -15,10 +15,13 @@ const DAY_MS = 86_400_000;
 /** SQL of the columns of `AlertAddress`. */
 const ADDRESS = sql`number, address, added_at AS "addedAt", confirmed_at AS "confirmedAt"`;
 
-/** @returns the purpose to seal the token of an address for (see `Vault`) */
+/** Returns the purpose for which `Vault` seals the token of an address. */
 export const addressPurpose = (shopId: number) => `alert address ${shopId}`;
 
-/** All links in e-mails to an address have the same random token. Whoever reads the e-mails may confirm or end them. */
+/**
+ * Makes the store of alert addresses. All links in e-mails to an address have the same random token. Anyone who can
+ * read the e-mails can confirm the address or unsubscribe it.
+ */
 export function alertAddresses(
   db: QuietDatabase,
   vault: Vault,
@@ -35,7 +38,7 @@ export function alertAddresses(
       const { token, hash } = newAddressToken(random);
       const sealed = await vault.seal(token, addressPurpose(shopId));
       let refused: AddressRefusal | undefined;
-      // A transaction that returns false writes no entry of the audit list.
+      // If the transaction returns false, no entry is added to the audit list.
       await db.transaction(function* () {
         refused = yield* refusalOf(db, shopId, address, now);
         if (refused === undefined) yield* add({ shopId, address, sealed, hash, now });
@@ -92,7 +95,7 @@ function* refusalOf(
   address: string,
   now: number,
 ): TransactionWork<AddressRefusal | undefined> {
-  // Without this lock, two posts at once could together exceed the limits.
+  // Without this lock, two simultaneous requests could together exceed the limits.
   yield* tx.get(sql`SELECT 1 AS one FROM shops WHERE id = ${shopId} ${lockFor(db, "NO KEY UPDATE")}`);
   yield* tx.run(
     sql`DELETE FROM alert_addresses

@@ -19,7 +19,7 @@ import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./qu
 const FAILING = sql`well_at IS NULL AND (told OR cause <> 'endpoint'
   OR (failures >= ${FAILING_ATTEMPTS} AND last_at - since >= ${FAILING_MS}))`;
 
-/** SQL condition: the shop still has dead deliveries. While a retry by hand runs, it may have none. */
+/** SQL condition of shops with dead deliveries. An alert stays during a retry by hand, when the shop may have none. */
 const HAS_DEAD = sql`EXISTS (
   SELECT 1 FROM deliveries WHERE deliveries.shop_id = alerts.shop_id AND status = 'dead'
 )`;
@@ -85,7 +85,7 @@ export function alertStore(db: QuietDatabase, vault: Vault, random: (bytes: numb
   };
 }
 
-/** Returns the SQL condition of alerts to tell. Compares absolute differences: the clock may have been set back. */
+/** Returns the SQL condition of due alerts. Compares absolute differences, because the clock may have been set back. */
 function isDue(now: number) {
   return sql`((told AND well_at IS NOT NULL)
     OR (NOT told AND ${FAILING} AND (told_at IS NULL OR abs(${now} - told_at) >= ${DAY_MS})))`;

@@ -6,9 +6,9 @@ import { entryInsertion } from "./audit.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { addShop, hide, intakePurpose } from "./shops.ts";
 
-/** For each table: how many row numbers all shops of the source may use while one shop moves. */
+/** Maximum number of row numbers per table that all shops of the source may use while one shop moves. */
 const NUMBERS_DURING_MOVE = 1_000_000_000;
-/** For each table: how many row numbers other connections may take while `reserveNumbers` runs. */
+/** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
 const NUMBERS_MEANWHILE = 1_000_000;
 
 export const givenUp = () =>
@@ -16,7 +16,7 @@ export const givenUp = () =>
 
 type Arrivals = Pick<ShopMoves, "arrival" | "arrive" | "arm" | "disarm" | "activate" | "refuse">;
 
-/** Makes the operations of the database that a shop moves to. */
+/** Makes the operations of a move that run on the target database. */
 export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
   const hasArrived = (move: string) => tx.get(sql`SELECT 1 AS one FROM checkpoint_origins WHERE move = ${move}`);
 
@@ -124,7 +124,7 @@ function taken(domain: string, isArriving: boolean): SdsError {
   return new SdsError("conflict", message);
 }
 
-/** Reserves numbers of a table for the rows of one shop. @returns the first number */
+/** Reserves row numbers of a table for one shop. @returns the first number */
 function* reserveNumbers(db: QuietDatabase, table: string, count: number): TransactionWork<number> {
   if (db.engine === "sqlite") {
     const last = yield* tx.get<{ seq: number }>(sql`SELECT seq FROM sqlite_sequence WHERE name = ${table}`);

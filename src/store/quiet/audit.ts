@@ -3,7 +3,7 @@ import { nextTurn } from "../../lib/waits.ts";
 import type { AuditFilter, AuditPage, AuditPlace, AuditStore, NumberedEntry } from "../port/audit.ts";
 import { type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** Rows in one transaction of `prune`: few, so that other transactions wait only briefly. */
+/** Maximum number of rows per transaction of `prune`. A low number keeps waits of other transactions short. */
 const ROWS_PER_STEP = 500;
 /** Maximum number of entries that one step scans. A scan takes milliseconds, during which SQLite blocks the program. */
 const SCANNED = 5_000;

@@ -19,13 +19,13 @@ interface StoredConnection {
 
 type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 
-/** Minimum time between two log lines about a warning that stays. */
+/** Minimum time between two log lines about the same warning. */
 const LOGGED_EVERY_MS = 86_400_000;
 
 /** Maximum difference between the clock that ends mirrored contracts and the platform's clock. */
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
-/** @returns the purpose to seal a shop's tokens for (see `Vault`) */
+/** Returns the purpose for which `Vault` seals a shop's tokens. */
 export const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
 
 export function connectionStore(
@@ -99,7 +99,7 @@ interface SealedConnection {
 
 /**
  * Stores a connection. After an uninstallation, the previous connection's `events_since` is kept. If the mirror may
- * have marked contracts as ended, the shop is loaded again. The contracts may still be active on the platform.
+ * have marked contracts as ended, the shop is loaded again, because the contracts may still be active on the platform.
  */
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;
@@ -123,7 +123,10 @@ function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${shopId}`);
 }
 
-/** Marks a shop as not loaded. Stores its last load as a reconciliation if it had none, so no change is missed. */
+/**
+ * Marks a shop as not loaded. If the shop had no reconciliation yet, the time of its last load is kept as the time of a
+ * reconciliation. So no change since that load is missed.
+ */
 function* forgetLoad(shopId: number): TransactionWork<void> {
   yield* tx.run(
     sql`INSERT INTO syncs (shop_id, kind, last_started_at, last_changed, last_ended_at)

@@ -12,7 +12,7 @@ interface TimedAttempt {
   succeeded: boolean | 0 | 1;
 }
 
-/** Makes the figures of the log. The engines count the attempts, in the transactions that record them. */
+/** Makes the queries for the figures of the log. The transaction that records an attempt also counts the attempt. */
 export function deliveryCounts(db: QuietDatabase): DeliveryCounts {
   return {
     countsByDay: (shopId, since) =>
@@ -54,7 +54,7 @@ export function deliveryCounts(db: QuietDatabase): DeliveryCounts {
   };
 }
 
-/** Returns when the last successful or the last failed attempt began; null without one. */
+/** Returns the start of the last successful or the last failed attempt; null without such an attempt. */
 async function lastAt(
   db: QuietDatabase,
   shopId: number,

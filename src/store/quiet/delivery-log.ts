@@ -13,7 +13,7 @@ import { KINDS, LISTED, pickDeliveries, searchDeliveries } from "./delivery-sear
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Rows in one transaction of `prune` or `retryDead`: few, so that other transactions wait only briefly. */
+/** Maximum number of rows per transaction of `prune` or `retryDead`. A low number keeps lock times short. */
 const ROWS_PER_STEP = 200;
 
 const ATTEMPT = sql`'number', number, 'startedAt', started_at, 'duration', duration, 'statusCode', status_code,
@@ -43,7 +43,7 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     async retryDead(shopId, since, now, kind) {
       let retried = 0;
       for (const each of kindsOf(kind)) {
-        // Retries in the order of numbers. So a delivery that dies again during the steps is not retried twice.
+        // Retries deliveries by ascending number. So a delivery that dies again during the loop is not retried twice.
         for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
           const after: number = last;
           const numbers = await db.transaction(() => requeueSomeDead(db, shopId, each, { since, after, now }));
@@ -182,7 +182,7 @@ function* requeueSomeDead(
   return numbers;
 }
 
-/** Queues a delivery, due now. @param deliveryWith makes the delivery for the version of the newest signing secret */
+/** Queues a delivery that is due now. @param deliveryWith makes the delivery for the newest version of the secret */
 function* queueDelivery(
   db: QuietDatabase,
   shopId: number,
@@ -217,7 +217,7 @@ const oldDeliveries = (ofShop: SQL, before: number) => sql`status = 'delivered' 
 
 const oldUnsentEvents = (ofShop: SQL, before: number) => sql`${ofShop} AND day < ${dayOf(before)}`;
 
-/** SQL that is true for a shop with rows to prune. Most shops have none at most times. */
+/** Returns an SQL condition that is true for a shop with rows to prune. */
 function hasOldRows(before: number, countsBefore: number): SQL {
   const ofShop = sql`shop_id = shops.id`;
   return sql`EXISTS (SELECT 1 FROM deliveries WHERE ${oldDeliveries(ofShop, before)})

@@ -6,7 +6,7 @@ import { either, type QuietDatabase, sql, tableOf } from "./quiet-database.ts";
 
 /** Maximum number of deliveries that a page scans in a range. In SQLite, a scan blocks the program for milliseconds. */
 const SCANNED = 5_000;
-/** Margin when a time is converted to a number: the clocks of nodes differ, and a clock may be set back. */
+/** Margin when a time is converted to a delivery number. The clocks of nodes differ, and a clock may be set back. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
 export const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
@@ -33,7 +33,7 @@ const SUBJECT = sql`CASE
     )
   END`;
 
-/** First step of the binary search for a number. It is more than half of the number of any delivery. */
+/** First step of the binary search for a delivery number. Every delivery number is less than twice this step. */
 const HIGHEST_STEP = 2 ** 40;
 
 interface LogPlace {
@@ -59,7 +59,7 @@ interface Between {
   isNewer: boolean;
 }
 
-/** Searches the log. Each kind and subject is a range of an index, with its own statements. */
+/** Searches the log. Reads a separate range of an index for each kind and each subject. */
 export async function searchDeliveries(
   db: QuietDatabase,
   shopId: number,
@@ -81,7 +81,7 @@ export async function searchDeliveries(
       return Promise.all(ranges.map((range) => readRange(db, shopId, range, ofTime, limit)));
     }),
   );
-  // A scan may have stopped before the end of its range. So the page ends at the nearest place where a scan stopped.
+  // A scan may have stopped before the end of its range. So the page ends at the first place where a scan stopped.
   const end = parts
     .flat()
     .flatMap((part) => part.end ?? [])
@@ -136,7 +136,7 @@ async function betweenTimes(
   return { low: Math.max(low, first - 1), high: Math.min(high, end), isNewer };
 }
 
-/** Finds the deliveries that were queued before a time, by binary search. @returns the number after the last of them */
+/** Returns the number after the last delivery that was queued before a time. Uses a binary search. */
 async function numberAt(db: QuietDatabase, shopId: number, kind: DeliveryKind, time: number): Promise<number> {
   const found = await db.get<{ number: number }>(
     sql`WITH RECURSIVE halves (number, step) AS (
@@ -211,7 +211,7 @@ async function hasFewWaiting(db: QuietDatabase, shopId: number, kind: DeliveryKi
   return (counted?.n ?? 0) <= SCANNED;
 }
 
-/** Reads up to one delivery more than the page has. @returns also where the scan stopped at its limit */
+/** Reads up to `limit` + 1 deliveries. `end` is the last scanned delivery, if the scan reached its limit. */
 async function readRange(
   db: QuietDatabase,
   shopId: number,

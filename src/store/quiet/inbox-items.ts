@@ -13,7 +13,7 @@ import {
 } from "./quiet-database.ts";
 import { servedShopIds } from "./shops.ts";
 
-/** Ids in one transaction of `forgetReceipts`: few, so that other transactions wait only briefly. */
+/** Maximum number of ids per transaction of `forgetReceipts`. A low number keeps waits of other transactions short. */
 const IDS_PER_STEP = 1_000;
 
 /** Literals, not parameters: an engine uses a partial index only if the statement's text has the index's condition. */
@@ -147,7 +147,7 @@ function* mergeItems(
   );
 }
 
-/** Forgets some ids. @returns how many */
+/** Forgets some ids. @returns the number of forgotten ids */
 function* forgetSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
   const old = yield* tx.all<{ id: string }>(
     sql`SELECT id FROM platform_webhooks WHERE shop_id = ${shopId} AND received_at < ${before}

@@ -34,7 +34,7 @@ export function movedRows(db: QuietDatabase, vault: Vault) {
       return stored.map((row) => movedRow(vault, moved, shop, row));
     },
 
-    /** Removes rows with the keys of `removed`, and adds rows. */
+    /** Removes the rows that have the keys of `removed`. Adds the rows of `added`. */
     *write(
       shop: MovedShop,
       name: string,

@@ -3,7 +3,7 @@ import { nextTurn } from "../../lib/waits.ts";
 import type { OrderStageStore, StagedLine, StagedOrder } from "../port/order-stages.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
 
-/** Rows that one transaction removes: few, so that the transaction is short. */
+/** Maximum number of rows that one transaction removes. It is low, so that the transaction is short. */
 const ROWS_PER_STEP = 500;
 
 export function orderStageStore(db: QuietDatabase): OrderStageStore {

@@ -62,7 +62,7 @@ export const tx = {
   },
 };
 
-/** Chooses an engine's SQL where the engines differ. */
+/** Returns the SQL for the engine of `db`, where the engines differ. */
 export function either(db: QuietDatabase, texts: Record<QuietDatabase["engine"], SQL>): SQL {
   return texts[db.engine];
 }
@@ -74,7 +74,7 @@ export function lockFor(db: QuietDatabase, strength: "KEY SHARE" | "NO KEY UPDAT
 
 /**
  * Returns SQL of a table with these rows. All rows are one parameter, so the text is the same for any number of rows.
- * @param columns types of the columns, by name. Each row has its values by the same names
+ * @param columns types of the columns, by name. The properties of each row have the same names.
  */
 export function tableOf<C extends string>(
   db: QuietDatabase,

@@ -2,15 +2,15 @@ import type { Vault } from "../files/vault.ts";
 import type { SettingsPageStore } from "../port/settings-page.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** After this many wrong tokens within WRONG_TOKENS_WITHIN_MS, a network has to wait. */
+/** Number of wrong tokens within WRONG_TOKENS_WITHIN_MS after which a network has to wait. */
 const MAX_WRONG_TOKENS = 5;
 /**
- * A wrong token counts if its time differs from now by less than this. If the clock was ahead, the time may be in the
- * future.
+ * Maximum age of a wrong token that counts towards the limit. The time of a token may also be this far in the future,
+ * because the clock may have been set back.
  */
 const WRONG_TOKENS_WITHIN_MS = 60_000;
 
-/** @returns the purpose to seal a session's notices for (see `Vault`) */
+/** Returns the purpose for which `Vault` seals a session's notices. */
 export const noticePurpose = (session: Uint8Array) => `notice of session ${session.toHex()}`;
 
 export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPageStore {
@@ -85,7 +85,7 @@ function timesValue(db: QuietDatabase, times: readonly number[]) {
 
 /** Counts a token, unless the network has to wait. @returns milliseconds to wait; undefined if the token was counted */
 function* count(db: QuietDatabase, network: string, at: number): TransactionWork<number | undefined> {
-  // This locks the row even if it exists already, so processes count one after the other.
+  // This statement locks the row even if the row exists already. So processes count one after the other.
   const stored = yield* tx.get<StoredTimes>(
     sql`INSERT INTO admin_wrong_tokens AS stored (network, times, last_at)
       VALUES (${network}, ${timesValue(db, [])}, ${at})

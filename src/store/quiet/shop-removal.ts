@@ -3,7 +3,7 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopRemoval } from "../port/shops.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 
-/** Small tables, emptied in the transaction that marks the shop. So keys and sessions end at once. */
+/** Small tables. The transaction that marks the shop empties them, so keys and sessions end at once. */
 const EMPTIED_AT_ONCE = [
   "admin_links",
   "admin_sessions",
@@ -32,11 +32,11 @@ interface LargeTable {
   isKept?: (shopId: number) => SQL;
 }
 
-/** A shop that moves to or from another database is marked as in removal too, but it is not removed. */
+/** SQL condition of shops in removal. Excludes moving shops, which are also marked as in removal. */
 const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
-/** Maximum number of rows and bytes in one step. They are few, because writers wait while a step runs. */
+/** Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. */
 const STEP = { rows: sql`100`, bytes: sql`524288` };
 
 /** Removes shops. First marks the shop, then empties large tables in steps, then removes the shop's row. */
@@ -60,7 +60,7 @@ function largeTables({ engine }: QuietDatabase): LargeTable[] {
   return [
     ...(engine === "sqlite" ? [] : [attempts]),
     { name: "deliveries", key: "number", text: "body" },
-    // Comes after the deliveries: while they exist, attempts are recorded and counted.
+    // Must come after the deliveries, because attempts are counted as long as deliveries exist.
     { name: "delivery_counts", key: "kind, day, outcome", text: "''" },
     { name: "unsent_events", key: "day, subject, topic, cycle", text: "''" },
     { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
@@ -94,7 +94,7 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
   );
   if (shop === undefined) return undefined;
   const { id, removalStartedAt } = shop;
-  // Gives up a move of the shop.
+  // Cancels a move of the shop.
   const moves = yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id = ${id}`);
   if (removalStartedAt === null) yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);
   if (removalStartedAt === null || moves > 0) yield* emptyAtOnce(id);

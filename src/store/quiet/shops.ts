@@ -16,7 +16,7 @@ const IS_SERVED = sql`removal_started_at IS NULL`;
 
 /**
  * SQL of the id of the shop with this domain or this first domain. So senders may still use the first domain of a
- * renamed shop. The domain is passed twice.
+ * renamed shop. Both parameters take the domain.
  */
 export const idByDomain: SQL = sql`(SELECT id FROM shops WHERE domain = ${parameter("text")}
   UNION ALL SELECT id FROM shops WHERE first_domain = ${parameter("text")} LIMIT 1)`;
@@ -67,7 +67,7 @@ export function shopStore(
     sql`SELECT ${COLUMNS}, intake_secret AS sealed FROM shops WHERE id = ${idByDomain} AND ${IS_SERVED}`,
   );
 
-  /** Returns the error for a domain that cannot be given to a shop. */
+  /** Returns the error for a domain that belongs to another shop, or to a shop that is being removed. */
   async function taken(domain: string): Promise<SdsError> {
     const shop = await byDomain(domain, domain);
     if (shop === undefined) return beingRemoved(domain);
@@ -200,7 +200,7 @@ export function* addShop(
   );
   if (added === undefined) return undefined;
   if (db.engine === "postgres") yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
-  // The shop may have moved away from here. Now it is back.
+  // Removes the record that this shop moved to another database, because the shop is here again.
   yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id IS NULL AND ${domain} IN (domain, first_domain)`);
   return added;
 }

@@ -11,10 +11,10 @@ interface LastSync {
   changed: number;
 }
 
-/** Maximum duration of a claim. A later end was stored before the clock was set back, so the claim is ignored. */
+/** Maximum duration of a claim. If a claim ends later, the clock was set back, and the claim is ignored. */
 const LONGEST_CLAIM_MS = 60_000;
 
-/** SQL that is true if a process has claimed the load. */
+/** Returns an SQL condition that is true if a process has claimed the load. */
 const isClaimed = (now: number) =>
   sql`holder IS NOT NULL AND held_until > ${now} AND held_until <= ${now + LONGEST_CLAIM_MS}`;
 
@@ -68,8 +68,8 @@ export const JOIN_SYNCS = sql`
   LEFT JOIN syncs AS changes ON changes.shop_id = connections.shop_id AND changes.kind = 'changes'`;
 
 /**
- * SQL of the time up to which a mirror is complete; 0 if unknown. The query must contain JOIN_SYNCS. A future time was
- * noted before the clock was set back, so it is ignored.
+ * Returns SQL of the time up to which a mirror is complete; 0 if unknown. The query must contain JOIN_SYNCS. If a
+ * stored time is in the future, the clock was set back, and the time is ignored.
  */
 export function coveredUntil(now: number): SQL {
   return sql`CASE WHEN changes.last_started_at <= ${now} THEN changes.last_started_at

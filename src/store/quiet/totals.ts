@@ -105,10 +105,9 @@ async function countRows(slices: AsyncIterable<readonly unknown[]>): Promise<num
 }
 
 /**
- * Reads rows in the order of an index, slice by slice, each in its own turn of the event loop. In a comparison of row
- * values, SQLite uses the index only for the first columns. So this finds the rows after a position in steps. First
- * come rows that differ from the position only in the last column. Then come rows that share fewer columns with the
- * position.
+ * Reads rows in the order of an index, in slices. Each slice has its own turn of the event loop. In a comparison of row
+ * values, SQLite uses the index only for the first columns. So the rows after a position are found in steps. The first
+ * step finds rows that differ from the position only in the last column. Later steps compare fewer columns.
  */
 async function* walk<R extends object>(db: QuietDatabase, { from, condition, columns, selected }: IndexWalk) {
   const names = columns.map((name) => template.raw(name));

@@ -86,7 +86,7 @@ function webhookSecrets(
   return {
     secret,
 
-    // Returns null if the shop has a secret.
+    // Returns null if the shop has a secret already.
     async sealFirst(shopId) {
       return (await newestSecret(db, shopId)) === null ? seal(shopId) : null;
     },

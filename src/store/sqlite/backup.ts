@@ -28,7 +28,7 @@ export interface CopyRequest {
  * Copies the database into a new file while the database is in use. Afterwards the file is either missing, or complete,
  * checked and synced. Needs no master key, and upgrades nothing.
  * @returns the size in bytes
- * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
+ * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, else `failed`
  */
 export function backupDatabase({ folder, file, masterKeyFile, random, now }: CopyRequest): { bytes: number } {
   if (!hasDatabase(folder)) throw noData(folder);
@@ -71,7 +71,7 @@ function existsAlready(target: string): SdsError {
   return new SdsError("conflict", `${target} exists already: a backup overwrites nothing, choose another name`);
 }
 
-/** Copies the database in a single read. So the copy has the state of one moment, and writers continue. */
+/** Copies the database in a single read transaction. So the copy has the state of one moment, and writers continue. */
 function copyInto(draft: string, database: string): void {
   const db = new Database(database, { readwrite: true, create: false, strict: true });
   try {
@@ -98,7 +98,7 @@ function publish(draft: string, target: string): void {
 
 const NOTE_WAIT_MS = 2_000;
 
-/** Notes when the last backup began, for `sds status`. Ignores a failure: the backup is valid without the note. */
+/** Stores the start time of this backup, for `sds status`. Ignores errors, because the backup is valid anyway. */
 function noteBackup(database: string, now: number): void {
   let db: Database | undefined;
   try {

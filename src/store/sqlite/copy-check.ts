@@ -51,7 +51,7 @@ interface CheckedCopy {
 }
 
 interface CheckOptions {
-  /** Whether to compare the schema. Otherwise triggers of a strange file would run in this program. */
+  /** Whether to compare the schema with ours. The triggers of a foreign file would run in this program. */
   compareSchema?: boolean;
 }
 
@@ -101,7 +101,7 @@ export function verifyBackup(file: string): BackupContent {
   }
 }
 
-/** @returns the schema's version. @throws SdsError; Error for a damaged page */
+/** Checks the tables and pages. @returns the schema's version. @throws SdsError; Error for a damaged page */
 function checkContent(db: Database, name: string, compareSchema: boolean): number {
   const version = checkVersion(db, name);
   if (version === 0) throw invalid(`${name} is empty, so it is not a backup`);
@@ -155,7 +155,7 @@ function sealedWith(db: Database, version: number): string | undefined {
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Syncs a file that no connection of this process has open. Otherwise closing it would release SQLite's locks. */
+/** Syncs a file. Closing the file releases SQLite's locks, so this process must have no connection to the file. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

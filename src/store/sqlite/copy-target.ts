@@ -28,7 +28,7 @@ const CACHE_KIB = 128 * 1024;
  * Begins a copy in a data folder. Locks the folder until `close`. Makes the folder if it is missing. `finish` renames
  * the copy to the database's name.
  * @param sealedWith fingerprint of the master key that sealed the source's secrets
- * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with another master key
+ * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with a different master key
  */
 export async function openSqliteTarget(
   folder: string,
@@ -68,7 +68,7 @@ export async function openSqliteTarget(
 
 /**
  * Checks that the target has no rows. @throws SdsError `conflict` for a database with rows, `failed` for a database in
- * use or with another schema
+ * use or with a different schema
  */
 function checkEmpty(database: string, folder: string): void {
   if (!existsSync(database)) return;

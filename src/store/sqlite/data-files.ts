@@ -41,7 +41,7 @@ export function databasePath(folder: string): string {
   }
 }
 
-/** Returns the target of a broken link; undefined if no restored database waits there for its rename. */
+/** Returns the target of a broken link, if a restored database beside the target still has to be renamed. */
 function restoredTarget(path: string): string | undefined {
   try {
     const target = followLinks(path);
@@ -197,8 +197,8 @@ export function finishRestore(database: string): void {
 }
 
 /**
- * Returns the name for the old database, with the time of the restored file. So a process that finishes an interrupted
- * restore finds the same name for the log. If another database has this name, the restored file gets a later time.
+ * Returns the name for the old database. The name contains the time of the restored file. So a process that finishes an
+ * interrupted restore gives the log the same name. If the name exists, the restored file gets a later time.
  */
 function replacedNow(database: string): string {
   const restored = restoredPath(database);

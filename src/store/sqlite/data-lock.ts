@@ -8,9 +8,9 @@ import { makeOwnedFile } from "../files/file-owner.ts";
  * The lock of a data folder. Every process that has the database open shares the lock. A restore or `sds copy` takes it
  * exclusively. Otherwise a process could write the old file's log beside the new file.
  *
- * The lock is a transaction on the empty database `sds.lock`: a read transaction shares it, an exclusive transaction
- * takes it. SQLite allows one write transaction beside read transactions. `serve` shares the lock by this write
- * transaction, so a folder has only one `serve`. All these locks end with their process, even if the process is killed.
+ * The lock is a transaction on the empty database `sds.lock`. A read transaction shares the lock, an exclusive
+ * transaction takes the lock. SQLite allows one write transaction beside read transactions. `serve` shares the lock by
+ * this write transaction, so a folder has only one `serve`. All these locks end with their process, even after a kill.
  */
 export interface DataLock {
   release(): void;

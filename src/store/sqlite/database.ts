@@ -32,7 +32,7 @@ export interface OpenOptions extends UpgradeOptions {
   /** Whether to refuse a missing or empty database. Otherwise a new database is made. */
   mustExist?: boolean;
   /**
-   * Whether to upgrade only while no other process has the database open: an older `serve` cannot use a newer schema.
+   * Whether to upgrade only while no other process has the database open. An older `serve` cannot use a newer schema.
    */
   upgradeAlone?: boolean;
   /** Whether an upgrade with `upgradeAlone` keeps a copy of the older database. Default: true. */
@@ -45,9 +45,9 @@ export interface OpenOptions extends UpgradeOptions {
  * Opens or makes the database, and upgrades its schema. The database is as durable as docs/operating.md promises: WAL
  * with `synchronous=FULL`.
  *
- * Some statements in this folder write a parameter as `+?`. For a LIMIT, or an equality over several tables or rows,
- * SQLite 3.54 plans with the bound value. So it prepares the statement again for each new value. This takes 12 µs of a
- * page's 25 µs. With a plus, SQLite does not plan with the value. A test finds statements that need the plus.
+ * Some statements in this folder write a parameter as `+?`. Without the plus, SQLite 3.54 may choose the query plan by
+ * the value of the parameter. It does so for a LIMIT, and for an equality over several tables or rows. Then it prepares
+ * the statement again for each new value, which takes 12 µs of a page's 25 µs. A test finds missing pluses.
  * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
  *   that a different program or a newer version of this one wrote. The file stays unchanged.
  */

@@ -6,7 +6,7 @@ import { nextTurn } from "../../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
 import { alertKeeper } from "./alert-keeper.ts";
 
-/** Rows in one transaction of `bringForward`: few, so that other operations wait only briefly. */
+/** Maximum number of rows per transaction of `bringForward`. A low number keeps waits of other operations short. */
 const ROWS_PER_STEP = 200;
 
 /** Maximum number of due deliveries that a search by time reads. */
@@ -100,7 +100,7 @@ function queueFinder(db: Database) {
   function dueQueues(now: number): SendQueue[] {
     const found = queuesByTime.all(now);
     const read = found.reduce((sum, each) => sum + each.read, 0);
-    // If more deliveries may be due, checks each queue. Otherwise a shop with many of them would hide other shops.
+    // If more deliveries may be due, checks each queue. Otherwise a shop with many deliveries would hide other shops.
     return read < MAX_READ ? found : [...plannedQueues()].filter(({ at }) => at <= now);
   }
   return { plannedQueues, dueQueues };
@@ -175,7 +175,7 @@ interface OutcomeCount extends SendQueue {
   lastAt: number;
 }
 
-/** Counts by a text of queue, day and outcome. */
+/** Counts of attempts. The key consists of queue, day and outcome. */
 type OutcomeCounts = Map<string, OutcomeCount>;
 
 function countOutcome(counts: OutcomeCounts, { shopId, kind }: SendQueue, outcome: CountedOutcome, at: number): void {

@@ -9,7 +9,7 @@ import {
   type Receipt,
 } from "../port/inbox.ts";
 
-/** Items in one transaction of `bringForward`: few, so that other operations wait only briefly. */
+/** Maximum number of items per transaction of `bringForward`. A low number keeps waits of other operations short. */
 const ITEMS_PER_STEP = 200;
 
 export function inboxQueues(db: Database): InboxQueues {

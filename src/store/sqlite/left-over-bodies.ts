@@ -12,9 +12,9 @@ export interface UpgradeOptions {
 }
 
 /**
- * Applies the bodies of the intake that an earlier version accepted and did not finish, oldest first. Then drops their
- * tables. This also drops bodies that were not stored completely. The senders of these bodies got no answer. All this
- * is part of the upgrade's transaction, so after a kill the next start upgrades again.
+ * Applies intake bodies that an earlier version accepted and did not finish. The oldest body comes first. Then drops
+ * the tables of the bodies, even if they hold incomplete bodies. The senders of incomplete bodies got no answer. All
+ * this is part of the upgrade's transaction, so after a kill the next start upgrades again.
  * @throws SdsError `failed` for a record that is refused
  */
 export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {

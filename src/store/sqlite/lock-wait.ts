@@ -18,12 +18,12 @@ export interface LockWait {
 }
 
 /**
- * Makes the wait for locks. SQLite's own wait would block the program for each operation in turn, so it is switched
- * off. Instead one timer checks the lock for all waiting operations, and reads continue.
- * @param timeoutMs maximum time that operations wait for a lock. It begins when the first operation meets the lock.
+ * Makes the wait for locks. SQLite's own wait would block the program for each operation in turn, so that wait is
+ * switched off. Instead one timer checks the lock for all waiting operations, and reads continue.
+ * @param timeoutMs maximum time that operations wait for a lock, counted from the first operation that finds the lock
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
-  /** Resolves to whether the lock became free in time. Undefined until an operation meets a lock. */
+  /** Resolves to whether the lock became free in time. Undefined while no lock is known. */
   let lock: Promise<boolean> | undefined;
 
   function watchLock(): Promise<boolean> {

@@ -73,8 +73,8 @@ interface RowText {
 }
 
 /**
- * Renders all rows of a table again. A row with new JSON gets its shop's next change number, so that readers of changes
- * see it.
+ * Renders all rows of a table again. If the JSON of a row changes, the row gets its shop's next change number, so that
+ * readers of changes see the row.
  */
 function renderRows(db: Database, table: Resource, renderRow: (row: SqliteRow) => SqliteRow): void {
   const { sort } = PAGE_SORT[table];

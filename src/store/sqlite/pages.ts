@@ -49,7 +49,7 @@ function joinedPages(db: Database, form: RowForm) {
     return { read: fewer, found: whole.get(shopId, at, id, fewer) };
   });
 
-  /** @param read how many rows to read, the extra rows included @param cut how many extra rows there are */
+  /** @param read number of rows to read, including the extra rows @param cut number of extra rows */
   return (
     shopId: number,
     position: Position,

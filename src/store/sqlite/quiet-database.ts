@@ -3,7 +3,7 @@ import type { SQL } from "drizzle-orm";
 import { SQLiteSyncDialect } from "drizzle-orm/sqlite-core/dialect";
 import type { QuietDatabase, StatementValue, TransactionWork } from "../quiet/quiet-database.ts";
 
-/** Puts a plus before parameters: otherwise SQLite may prepare a statement at each run (see `openDatabase`). */
+/** Puts a plus before parameters. Otherwise SQLite may prepare a statement at each run (see `openDatabase`). */
 class SqliteDialect extends SQLiteSyncDialect {
   override escapeParam(): string {
     return "+?";
@@ -11,8 +11,8 @@ class SqliteDialect extends SQLiteSyncDialect {
 }
 
 /**
- * Makes the database for the stores of quiet/. Each text stays prepared. Values are parameters, so the number of texts
- * is limited.
+ * Makes the database for the stores of quiet/. Each distinct statement stays prepared. Values are parameters, so the
+ * number of statements is limited.
  */
 export function quietDatabase(db: Database): QuietDatabase {
   const dialect = new SqliteDialect();

@@ -39,7 +39,7 @@ const CHUNK_BYTES = 1024 * 1024;
 
 export interface Restore {
   bytes: number;
-  /** Paths of the old databases: of this restore, and of an interrupted restore that it finished first. */
+  /** Paths of the old databases: of this restore, and of an interrupted restore that this restore finished first. */
   kept: string[];
   /** Whether the file of the copy's master key exists. */
   hasMasterKey: boolean;
@@ -113,8 +113,8 @@ function keptFiles(folder: string): string[] {
 }
 
 /**
- * Makes the epoch of the copy a former epoch. Otherwise checkpoints from after the backup would stay valid, and their
- * readers would miss changes. The next start makes a new epoch, which refuses these checkpoints as `restored`.
+ * Makes the epoch of the copy a former epoch. Otherwise checkpoints from after the backup would stay valid, and readers
+ * with them would miss changes. The next start makes a new epoch, which refuses these checkpoints as `restored`.
  * @param replaced epochs of the replaced database
  */
 function endEpoch(path: string, replaced: string): void {
@@ -146,7 +146,7 @@ function metaTable(db: Database): string | undefined {
 
 /**
  * Copies a file and syncs the copy.
- * @param owned a file or folder whose owner to copy
+ * @param owned a file or folder; the copy gets the same owner
  * @returns the size in bytes
  * @throws SdsError `failed`, for instance if the disk is full
  */

@@ -20,11 +20,11 @@ interface OpenSearch {
  */
 const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
 const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10 };
-/** A slice that takes longer than this halves the size of the next slice. A shorter slice doubles it. */
+/** If a slice takes longer than this, the next slice is half as large. Otherwise the next slice is twice as large. */
 const TARGET_MS = 2;
 /**
- * Number of rounds of a search. Each round reads the texts that were stored during the previous round, so few texts are
- * left for the transaction. The number is limited, because another process may store rewards all the time.
+ * Number of rounds of a search. Each round reads the texts that were stored during the previous round. So few texts
+ * remain for the transaction that redacts. The number is fixed, because another process may store rewards all the time.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
@@ -64,8 +64,8 @@ export function mentioningTexts(db: Database) {
     },
 
     /**
-     * Reads the texts to redact, in the caller's transaction. These are the texts that a shop's searches found, as they
-     * are now, and matching texts stored since.
+     * Reads the texts to redact, in the caller's transaction. Returns the current versions of the texts that a shop's
+     * searches found, and newer texts that match.
      */
     read(searches: readonly TextSearch[]): StoredText[] {
       const texts = new Map<string, StoredText>();
@@ -127,7 +127,7 @@ function createSearch(
 
   /**
    * If another process changed the shop, all rewards are searched again, because a new reward may have any id. New
-   * deliveries and inbox items have higher numbers, so the search finds them without this.
+   * deliveries and inbox items have higher numbers, so the search finds them anyway.
    */
   function noteOthers(): void {
     const changes = changeCount();
