@@ -11,10 +11,10 @@ export interface Actor {
 /** The actor of each installation and uninstallation of the app. */
 export const PLATFORM: Actor = { role: "operator", who: "platform", from: null };
 
-/** The actor of commands, without the user's name. */
+/** The actor of an action that a command runs. The user's name is not included. */
 export const COMMAND_LINE: Actor = { role: "operator", who: "command line", from: null };
 
-/** The actions in the audit list, with their names for people. */
+/** The actions that the audit list records. Each value is the name that people see. */
 export const AUDITED = {
   "app.installed": "App installed",
   "app.uninstalled": "App uninstalled",
@@ -58,7 +58,7 @@ export const AUDITED_ACTIONS = Object.keys(AUDITED) as AuditedAction[];
 /** Values before or after a change. They never contain a secret or a token. A URL is cut to its host. */
 export type AuditedValues = Readonly<Record<string, string | number | boolean | null>>;
 
-/** An entry of the audit list of a shop. */
+/** An entry in a shop's audit list. */
 export interface AuditEntry {
   /** Epoch milliseconds. */
   at: number;

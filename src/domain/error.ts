@@ -14,7 +14,7 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` means that copies are wrong. */
+/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` means that a copy is wrong. */
 export const CURSOR_PROBLEMS = ["other_shop", "other_resource", "restored", "not_issued"] as const;
 export type CursorProblem = (typeof CURSOR_PROBLEMS)[number];
 
@@ -35,7 +35,7 @@ export class SdsError extends Error {
   }
 }
 
-/** Returns the error of wrong input; `cause` is the thrown value behind it. */
+/** Makes the error for wrong input. `cause` is the value that was caught. */
 export function invalid(message: string, cause?: unknown): SdsError {
   return new SdsError("invalid", message, { cause });
 }
@@ -53,7 +53,7 @@ export function isForbidden(thrown: unknown): boolean {
 const NO_RIGHT = (it: string) => `this user may not use ${it}: run this as its owner, or change its mode`;
 const FULL = () => "the disk is full: free some space";
 
-/** Texts for users that replace messages of the system and of Bun. `it` is the path, or "it" if there is no path. */
+/** Texts for users. They replace messages of the system and of Bun. `it` is the path, or "it" if there is no path. */
 const SYSTEM_MESSAGES: Record<string, (it: string) => string> = {
   EACCES: NO_RIGHT,
   EPERM: NO_RIGHT,
@@ -81,12 +81,12 @@ export function messageOf(thrown: unknown): string {
   return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }
 
-/** Error codes if a server tries to listen on an address that this machine does not have. */
+/** Error codes of a server that listens on an address which this machine does not have. */
 const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ENXIO", "ERR_INVALID_ARG_TYPE"];
 
 /**
  * Returns the error for a server that cannot listen. The message says what to do.
- * @param setting the flag or setting that has the port
+ * @param setting the flag or setting with which the user chooses the port
  */
 export function cannotListen(host: string, port: number, cause: unknown, setting = "--port"): SdsError {
   const code = NO_ADDRESS.includes(codeOf(cause)) ? "EADDRNOTAVAIL" : codeOf(cause);

@@ -17,7 +17,7 @@ export function subscriptionId(domain: string, gid: string): string {
   return derive("sub_", domain, "subscription", gid);
 }
 
-/** Identifies an order by its contract, source and cycle number, because a declined attempt has no platform order. */
+/** Derives an order's id from its contract, source and cycle number, because a declined attempt has no order gid. */
 export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }

@@ -10,7 +10,7 @@ export interface ApiKey {
   createdAt: number;
   lastUsedAt: number | null;
   legacy: boolean;
-  /** Such as "staff 42" or "command line"; null for keys of earlier versions. */
+  /** Who created the key, such as "staff 42" or "command line"; null for keys of earlier versions. */
   createdBy: string | null;
 }
 

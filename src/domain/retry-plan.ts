@@ -22,8 +22,8 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * Returns the next retry after a declined attempt. Only declined payments advance the plan. If an attempt failed for
- * missing stock, the previous wait is repeated. After the first attempt, the first wait of the plan always follows.
+ * Returns the next retry after a declined attempt. Only declined payments advance the plan. If stock was missing, the
+ * previous wait is repeated. After the first attempt, the plan's first wait always follows.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

@@ -44,7 +44,7 @@ export interface OrderRow {
   charged: boolean;
 }
 
-/** Types of occurrences. An occurrence happens once, and has its sender's own id. */
+/** Types of occurrences. An occurrence happens only once. Its id comes from its sender. */
 export type OccurrenceType = "reward" | "cancel_flow";
 
 export interface OccurrenceRow {

@@ -11,8 +11,8 @@ interface AlertLinks {
 }
 
 /**
- * Makes the pages that links in e-mails open. The pages need no session, because each link has a token. Only the button
- * on a page changes something, because mail scanners follow links.
+ * Makes the pages that links in e-mails open. The pages need no session, because each link has a token. Mail scanners
+ * follow links, so only the button on a page changes something.
  */
 export function alertRoutes({ store, now }: AlertLinks): Route[] {
   const find = async (request: Request) => {

@@ -38,7 +38,7 @@ export const ANSWER_SCHEMAS = {
   orders: Order,
 } as const;
 
-/** What the API says about the shop of a key. */
+/** What the API says about the shop that a key belongs to. */
 export const ShopAnswer = Type.Object(
   {
     domain: Type.String({ description: "The shop's domain at the platform." }),

@@ -8,17 +8,17 @@ import { refusals } from "./refusals.ts";
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
- * A body with a Content-Length up to this is read in one call, because a stream would take 15 µs more. Its bytes are
- * counted before they arrive.
+ * A body with a Content-Length up to this size is read in one call, because a stream would take 15 µs more. Its bytes
+ * are counted before they arrive.
  */
 const SMALL_BYTES = 16 * 1024;
-/** Share of the total that bodies may take while they arrive in pieces. Small bodies always get the rest. */
+/** Share of the total that bodies may use while they arrive in pieces. The rest is reserved for small bodies. */
 const STREAM_SHARE = 3 / 4;
 /** Memory that a body takes in addition to its bytes. */
 const OVERHEAD_BYTES = 1024;
-/** A body makes progress each time this many more bytes have arrived. */
+/** Number of bytes that must arrive before a body has made progress again. */
 const PROGRESS_BYTES = 16 * 1024;
-/** A body without progress for this long is stalled. */
+/** Time without progress after which a body is stalled. */
 const STALLED_MS = 1_000;
 /** Timeout for a body to arrive. A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
@@ -47,8 +47,8 @@ export interface BodyReader {
   /**
    * Reads a body. Counts the bytes as they arrive. If the body is small, counts the announced bytes at once. If all
    * bodies together exceed the limit, gives up the body that has stalled longest. If no body is stalled, gives up a
-   * body of the sender with the most bytes. If this body has made no progress, or its own sender has the most
-   * bytes, refuses this body instead.
+   * body of the sender with the most bytes. Refuses this body instead if it has made no progress, or if its own sender
+   * has the most bytes.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up or refused
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
@@ -125,7 +125,7 @@ interface Arrival {
 
 /** Counts the bytes of all bodies, and decides which arrival to give up. */
 class BodyBudget {
-  /** Sorted by progress: the arrival with the oldest progress comes first. */
+  /** Sorted by the time of last progress. The arrival without progress for the longest time comes first. */
   private readonly arrivals = new Set<Arrival>();
   private readonly maxBytes: number;
   private readonly clock: () => number;
@@ -160,7 +160,7 @@ class BodyBudget {
     this.makeRoom(arrival, bytes, this.maxBytes * STREAM_SHARE);
   }
 
-  /** Turns a complete arrival into a body. A body in use is not given up. */
+  /** Turns a complete arrival into a body in use. The budget never gives up a body in use. */
   finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
     this.leave(arrival);
     let counted = bytes.length + OVERHEAD_BYTES;
@@ -203,7 +203,7 @@ class BodyBudget {
 
   /**
    * Picks an arrival of the sender with the most bytes. The picked arrival is given up to make room for `arrival`.
-   * @returns undefined if `arrival` made no progress, or if `bytes` more would give its own sender the most bytes
+   * @returns undefined if `arrival` made no progress, or if its own sender would have the most bytes
    */
   private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
     if (arrival.progressBytes === 0) return undefined;

@@ -35,8 +35,9 @@ export function createClients(trustedProxies: Networks): Clients {
   function clientOf({ headers }: Request, peer: string | undefined): Address | undefined {
     let client = peer === undefined ? undefined : parse(peer);
     if (peer !== undefined && !isTrusted(client)) return client;
-    // Each proxy appends its client's address, and earlier entries may be forged. So the last address that is not our
-    // proxy is the client. If an entry is not an address, the proxy that wrote the entry is taken as the client.
+    // Each proxy appends its client's address, and earlier entries can be forged. So the client is the last address
+    // that is not one of our proxies. If an entry is not an address, the proxy that wrote the entry is used as the
+    // client.
     const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
     for (const entry of entries.filter((each) => each !== "").reverse()) {
       const address = parse(entry);

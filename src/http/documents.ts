@@ -12,7 +12,7 @@ export interface Document {
   compressed: (encoding: Encoding) => Bytes;
 }
 
-/** Compresses at the default levels, because most documents are compressed once and sent often. */
+/** Compresses a document at the default level, because most documents are compressed once and sent often. */
 const COMPRESS_DOCUMENT: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes)),
   gzip: (bytes) => Bun.gzipSync(bytes),
@@ -32,7 +32,7 @@ export function createDocument(content: string | Bytes): Document {
   };
 }
 
-/** Lets scripts of all sites read a document. Only for documents that are the same for everybody. */
+/** Headers that let scripts of all sites read a document. Only for documents that are the same for everybody. */
 export const READABLE_ANYWHERE = { "Access-Control-Allow-Origin": "*" };
 
 /** Responds with the document, compressed if possible. If the browser has the document already, responds with 304. */
@@ -57,7 +57,7 @@ export function versionedAddress(path: string, { version }: Document): string {
   return `${path}?v=${version}`;
 }
 
-/** Responds with a document. At the current versioned address, browsers may keep the document for a year. */
+/** Responds with a document. At the address of the current version, browsers may keep the document for a year. */
 export function respondVersioned(request: Request, document: Document, type: string, more = {}): Response {
   const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";

@@ -8,15 +8,12 @@ const LEVEL = { level: 1 } as const;
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Encoding = "zstd" | "gzip";
 
-/**
- * Compresses at the lowest level: a page of 24 KB takes 15 to 25 µs. It shrinks to an eighth with zstd, to a fifth with
- * gzip.
- */
+/** Compresses at the lowest level. A page of 24 KB takes 15 to 25 µs. zstd reduces it to an eighth, gzip to a fifth. */
 export const compress: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes, LEVEL)),
   gzip: (bytes) => Bun.gzipSync(bytes, LEVEL),
 };
-/** Compress on another thread, for bodies that take milliseconds. */
+/** Compresses on another thread. Use this for bodies whose compression takes milliseconds. */
 export const compressLater: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> = {
   zstd: async (bytes) => new Uint8Array(await Bun.zstdCompress(bytes, LEVEL)),
   gzip: async (bytes) => new Uint8Array(await promisify(gzipLater)(bytes, LEVEL)),
@@ -44,7 +41,7 @@ export function acceptedEncoding(header: string | null): Encoding | undefined {
   return zstd >= gzip ? "zstd" : "gzip";
 }
 
-/** Reads a weight like `gzip;q=0.5`. A weight that is not a number counts as 0. */
+/** Reads a weight like `gzip;q=0.5`. A weight that is not a number is read as 0. */
 function readWeight(text: string): [encoding: string, weight: number] {
   const [encoding = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);

@@ -26,7 +26,7 @@ export function createEntityTags(version: string, epoch: Uint8Array): EntityTags
   };
 }
 
-/** Whether a client already has the answer with this tag: the request names the tag or `*`. */
+/** Whether a client already has the answer with this tag. The request then names the tag or `*`. */
 export function hasTag(request: Request, tag: string): boolean {
   const header = request.headers.get("if-none-match");
   if (header === null) return false;

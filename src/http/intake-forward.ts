@@ -6,19 +6,19 @@ import type { Log } from "../lib/log.ts";
 import type { IntakeSecret } from "../store/port/shops.ts";
 import { INTAKE_LIMIT, MAX_INTAKE_RECORDS } from "./refusals.ts";
 
-/** Marks a post of another node. Such a post is not passed on again. */
+/** Header that marks a post from another node. Such a post is not passed on again. */
 export const FORWARDED = "x-sds-forwarded";
 /**
- * A shop with more posts a second is busy. With fewer posts, the commits of several nodes seldom wait for each other.
- * Then passing the posts on would cost more than it saves.
+ * A shop is busy above this number of posts a second. Below this number, the commits of several nodes seldom wait for
+ * each other, so passing posts on would cost more than it saves.
  */
 const BUSY_PER_SECOND = 50;
 /** Maximum number of shops whose posts are counted. */
 const MAX_COUNTED = 10_000;
-/** A node that does not answer within this time gets no records for `PAUSE_MS`. A commit takes some milliseconds. */
+/** Timeout of a post to another node. After a timeout, the node gets no records for `PAUSE_MS`. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
-/** Maximum wait for a running request for the same shop. Posts that arrive meanwhile share the next request. */
+/** Maximum wait for a running request for the same shop. Posts that arrive during the wait share the next request. */
 const SHARED_AFTER_MS = 1;
 
 /** A post whose signature is right. */
@@ -45,10 +45,10 @@ interface Dependencies {
 }
 
 /**
- * If a shop is busy, passes the records of a post on to the node that works for the shop. Otherwise the nodes that
- * commit for this shop would wait for each other. The other node checks the records as if they came from outside.
- * @returns how many records the other node has committed; undefined if this node has to commit the records. If both
- *   nodes commit a record, it is applied once.
+ * If a shop is busy, passes the records of a post on to the node that works for the shop. Otherwise several nodes would
+ * commit for this shop, and wait for each other. The other node checks the records as if they came from outside.
+ * @returns how many records the other node has committed; undefined if this node must commit the records. If both nodes
+ *   commit a record, it is applied once.
  */
 export type ForwardPost = (post: SignedPost) => Promise<number | undefined>;
 
@@ -58,7 +58,7 @@ export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): 
   /** Times from which nodes that failed may get records again, by URL. */
   const pausedUntil = new Map<string, number>();
 
-  /** Posts records, signed as the shop's billing system signs them. @returns whether the other node took them */
+  /** Posts records to another node, signed like the shop's own posts. @returns whether that node took the records */
   async function send(posts: readonly ForwardedPost[]): Promise<boolean> {
     const [first] = posts;
     const url = first && usableUrl(first.signer.shop.id);
@@ -98,7 +98,7 @@ export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): 
 
 /** Returns a function that counts a post of a shop, and tells whether the shop is busy. */
 function countBusy(clock: () => number): (shopId: number) => boolean {
-  /** The posts of each shop in this second and in the previous second. */
+  /** The number of posts of each shop, in this second and in the previous second. */
   let [counts, before] = [new Map<number, number>(), new Map<number, number>()];
   let second = 0;
   return (shopId) => {
@@ -112,7 +112,7 @@ function countBusy(clock: () => number): (shopId: number) => boolean {
   };
 }
 
-/** Returns the group of each shop: posts that arrive shortly after one another share a request. */
+/** Returns a function that gives a shop's group. Posts of a group that arrive at nearly the same time are joined. */
 function createGroups(send: (posts: readonly ForwardedPost[]) => Promise<boolean>) {
   const createGroup = () =>
     createGroupCommit<ForwardedPost, boolean>({

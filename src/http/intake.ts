@@ -17,7 +17,7 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS, refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./routes.ts";
 
-/** Number of characters to check in one turn of the event loop. Checking the largest body takes up to 20 ms. */
+/** Number of characters that one turn of the event loop checks. Checking the largest body takes up to 20 ms. */
 const SLICE_CHARACTERS = 128 * 1024;
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
@@ -31,7 +31,7 @@ interface Dependencies {
   forward: ForwardPost;
 }
 
-/** POST /intake: takes records from the billing system. Answers after their commit (docs/records.md, The intake). */
+/** POST /intake: receives records, and answers after their commit (docs/records.md, The intake). */
 export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, moves, recordWriter, load, forward } = dependencies;
   async function commit(shop: Shop, text: string): Promise<IntakeResult> {
@@ -57,7 +57,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
   };
 }
 
-/** Whether the headers have the right form. Otherwise the request is refused before its body is read. */
+/** Whether the headers have the right form. If not, the request is refused before its body is read. */
 function mayBeSigned(headers: Headers): boolean {
   return (headers.get("x-service-shop") ?? "") !== "" && SIGNATURE.test(headers.get("x-service-signature") ?? "");
 }
@@ -91,7 +91,8 @@ function isSigned(secret: string, body: Uint8Array, header: string): boolean {
 }
 
 /**
- * Reads one record, an array of records, or NDJSON. Other requests run between the slices of a large body.
+ * Reads one record, an array of records, or NDJSON. Pauses between the slices of a large body, so that other requests
+ * can run.
  * @throws SdsError `bad_record` for the first bad record, `too_large` for too many records
  */
 async function readRecords(text: string): Promise<IncomingRecord[]> {

@@ -4,7 +4,7 @@ import type { OutageLog } from "../store/engine/outage-log.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields, StoreError } from "../store/port/store-error.ts";
 
-/** How long one check of the database is valid, so that frequent requests cost at most one write a second. */
+/** How long the result of a database check is valid, so that frequent requests cost at most one write a second. */
 const CHECK_VALID_MS = 1_000;
 
 interface Dependencies {
@@ -15,11 +15,11 @@ interface Dependencies {
   log: OutageLog;
 }
 
-/** The state that /readyz answers. */
+/** The state that /readyz reports. */
 export interface Readiness {
   /** Resolves to the reason if the program cannot take work now; otherwise to undefined. */
   reason(): Promise<string | undefined>;
-  /** Whether the program is ready, by the last check. */
+  /** Whether the program is ready. The state of the database is from the last check. */
   readonly isReady: boolean;
   /** Checks the database during an outage, so that the log says when the outage ends. Never rejects. */
   watch(): Promise<void>;
@@ -33,7 +33,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
-  /** The reason that was logged last. A lost connection is not noted here, because the outage log reports it. */
+  /** The reason that was logged last. A lost connection is not stored here, because the outage log reports it. */
   let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {
@@ -55,7 +55,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
 
   async function reason(): Promise<string | undefined> {
     if (stopping) return "The program is stopping.";
-    // A check of a locked database takes seconds. Requests during a check get the earlier result.
+    // A check of a locked database takes seconds. A request that arrives during a check gets the previous result.
     if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
       checking = true;
       failure = await check();
@@ -79,7 +79,7 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   };
 }
 
-/** Fields for the log. An error equal to the reason is left out. */
+/** Returns the fields for the log. Leaves out an error that equals the reason. */
 function reasonFields(reason: string, error: string): Record<string, string> {
   return error === reason ? { reason } : { reason, error };
 }

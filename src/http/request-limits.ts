@@ -1,8 +1,8 @@
 import type { RateLimit } from "../config.ts";
 
 /**
- * Limits how many requests each caller makes. A caller is an API key (docs/api.md, "Limits"). On the settings page, it
- * is a shop. Each node counts only its own requests.
+ * Limits how many requests each caller makes. In the API, a caller is an API key (docs/api.md, "Limits"). On the
+ * settings page, a caller is a shop. Each node counts only its own requests.
  */
 export interface RequestLimits {
   /**
@@ -14,7 +14,7 @@ export interface RequestLimits {
 }
 
 interface Bucket {
-  /** How many requests the caller could make at the time `at`. */
+  /** How many more requests the caller was allowed at the time `at`. */
   left: number;
   /** The time of the caller's last request, by `clock`. */
   at: number;

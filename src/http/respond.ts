@@ -23,7 +23,7 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
-/** The statuses of errors on our side. */
+/** The HTTP statuses of errors on our side. */
 export const FAILURE_STATUSES = [...new Set(Object.values(STATUS))].filter((status) => status >= 500);
 
 const COMMON_HEADERS = {
@@ -60,12 +60,12 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** Makes headers once for several answers, because making headers takes longer than the rest of a small answer. */
+/** Makes headers that several answers share, because making headers takes longer than the rest of a small answer. */
 export function lastingHeaders(headers: Record<string, string>): Headers {
   return new Headers({ ...COMMON_HEADERS, ...headers });
 }
 
-/** Responds with JSON and headers from `lastingHeaders`. @param more headers of this answer alone */
+/** Responds with JSON and headers from `lastingHeaders`. @param more headers only for this answer */
 export function respondAgain(
   status: number,
   body: Uint8Array<ArrayBuffer> | null,
@@ -96,7 +96,7 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
   return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
-/** Responds to an error that a handler threw. Only refusals are shown. Other errors are logged with the request id. */
+/** Responds to an error that a handler threw. Shows only refusals. Other errors are logged with the request id. */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, HEADERS_OF[thrown.code]);
@@ -116,7 +116,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   return respondError(refusals.internal(), {}, requestId);
 }
 
-/** Whether the database could not serve the request now. The same request can succeed later. */
+/** Whether the database could not serve this request. The same request can succeed later. */
 export function isUnavailable(thrown: unknown): thrown is StoreError {
   return thrown instanceof StoreError && thrown.reason !== "conflict";
 }
@@ -129,7 +129,7 @@ export function logUnavailable({ reason, message }: StoreError, requestId: strin
   });
 }
 
-/** Responds with 503 and the time after which a retry makes sense. */
+/** Responds with 503 and the time after which the client may try again. */
 export function respondUnavailable(message: string, requestId?: string): Response {
   return respondError(new SdsError("unavailable", message), { "Retry-After": RETRY_AFTER_SECONDS }, requestId);
 }

@@ -10,9 +10,9 @@ export interface RouteContext {
    * the path has neither `:id` nor `:row`.
    */
   id: string;
-  /** Returns the network under which limits count the client, also behind trusted proxies. */
+  /** Returns the network under which limits count the client. Works behind trusted proxies too. */
   client: () => string;
-  /** Whether the client's connection is https, also behind trusted proxies. */
+  /** Whether the client's connection is https. Works behind trusted proxies too. */
   isSecure: () => boolean;
   /** The domain of the request's shop, for the log. Handlers set it after they have checked the request. */
   shop?: string;
@@ -26,11 +26,11 @@ export type Method = "GET" | "HEAD" | "POST";
 /** One row of the table of routes: a path and its handlers. */
 export interface Route {
   /**
-   * Matched byte by byte, except placeholders and a final `*`. The `*` stands for anything, and `:id` for letters,
-   * digits and `_`. Other placeholders stand for any part of a path, and the handler must check that part.
+   * The path is matched byte by byte, except placeholders and a final `*`. The `*` stands for anything, and `:id` for
+   * letters, digits and `_`. Other placeholders stand for any part of a path, and the handler must check that part.
    */
   path: string;
-  /** The name of the route in metrics and the log. Several paths can have the same label. By default, the path. */
+  /** The name of the route in metrics and the log; by default the path. Several paths can have the same label. */
   label?: string;
   /** A request with another method gets 405, with these methods in `Allow`. */
   methods: Partial<Record<Method, RouteHandler>>;
@@ -48,7 +48,7 @@ export interface RouteHandlers {
   admin: readonly Route[];
   /** The pages and forms below /app. */
   app: readonly Route[];
-  /** The pages of links in e-mails, below /alerts. */
+  /** The pages below /alerts. Links in e-mails open them. */
   alerts: readonly Route[];
   /** The pages and files below /docs. */
   docs: readonly Route[];

@@ -6,13 +6,13 @@ import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
 
-/** A connection is closed after this many seconds without a byte. */
+/** Time in seconds without a byte after which a connection is closed. */
 const IDLE_TIMEOUT_S = 30;
 
 /** Responds to a request for a path that nothing serves. */
 type Unknown = (request: Request) => Response;
 
-/** The label of all paths that are not in the table. */
+/** The label of all requests whose path is not in the table. */
 const OTHER_ROUTE = "other";
 
 /** A request with its answer, for metrics and the log. */
@@ -21,16 +21,16 @@ export interface AnsweredRequest {
   route: string;
   method: string;
   response: Response;
-  /** Milliseconds until the answer was made. Its body may still be sent. */
+  /** Milliseconds until the answer was made. The body of the answer may still be on its way. */
   tookMs: number;
   context: RouteContext;
-  /** The client's address; empty if the server was not asked for it, or if this process makes the request itself. */
+  /** The client's address; empty if `needsAddress` is not set, or if this process makes the request itself. */
   address: () => string;
 }
 
 interface HttpOptions {
   unknown?: Unknown;
-  /** Called after each answer. */
+  /** Each function is called after each answer. */
   observers?: readonly ((answered: AnsweredRequest) => void)[];
   /** Whether an observer reads the client's address. Asking Bun for the address takes some microseconds. */
   needsAddress?: boolean;
@@ -40,9 +40,9 @@ interface HttpOptions {
 type Parameters = Record<string, string>;
 
 /**
- * Makes one Elysia app from the table of routes. Bun's router calls `serve` for a request on a socket. Elysia's router
- * calls `serve` for a request to `handle`, which has no socket. Only Bun's router sees the path as it was sent.
- * In `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
+ * Makes an Elysia app from the table of routes. For a request on a socket, Bun's router calls `serve`. For a request to
+ * `handle`, which has no socket, Elysia's router calls `serve`. Only Bun's router sees the path as it was sent. In
+ * `request.url`, `/api/v2/../v1/orders` and `/api\v1\orders` are `/api/v1/orders`.
  */
 export function createHttpApp(
   table: readonly Route[],
@@ -53,7 +53,7 @@ export function createHttpApp(
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
   /**
-   * Returns an answer without a promise if the handler does (lib/waits.ts).
+   * Answers a request. Returns no promise if the handler returns none (lib/waits.ts).
    * @param matched undefined for unknown paths
    */
   function serve(
@@ -88,7 +88,7 @@ export function createHttpApp(
   const bunUnknown = (request: Request, server: Server<unknown>) => serve(undefined, request, {}, server);
   const app = new Elysia({
     strictPath: true,
-    // By default, Elysia looks for the path in the wrong place if the host is short, as in http://sds/.
+    // By default, Elysia finds the wrong path if the host is short, as in http://sds/.
     handler: { standardHostname: false },
     // Bun gets its routes from `serve.routes`, not from Elysia.
     systemRouter: false,
@@ -117,7 +117,7 @@ export function labelOf(route: Route | undefined): string {
   return route === undefined ? OTHER_ROUTE : (route.label ?? route.path);
 }
 
-/** Answers, and then tells the observers. */
+/** Makes the answer, and then calls the observers. */
 function observed(
   observers: readonly ((answered: AnsweredRequest) => void)[],
   facts: Omit<AnsweredRequest, "response" | "tookMs">,
@@ -131,7 +131,7 @@ function observed(
   });
 }
 
-/** Finds the route that answers. A malformed id makes a path unknown: then the wildcard route of its prefix answers. */
+/** Finds the route that answers. For a malformed id, it is the wildcard route with the same prefix. */
 function routeWithId(
   table: readonly Route[],
   route: Route | undefined,
@@ -142,12 +142,12 @@ function routeWithId(
   return table.find(({ path }) => path.endsWith("/*") && route.path.startsWith(path.slice(0, -1)));
 }
 
-/** Whether an id in a path is plain. A path with encoded letters is another path, and gets 404. */
+/** Whether an id in a path is plain. A path with percent-encoded letters is another path, and gets 404. */
 function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }
 
-/** Returns the name of a row. If the path has a gid with plain slashes, the name is the gid. */
+/** Returns the name of a row from the parts of a path. If they are a gid with plain slashes, joins them. */
 function rowOf({ row = "", vendor, object, number }: Parameters): string {
   return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
 }

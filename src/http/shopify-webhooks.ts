@@ -16,9 +16,9 @@ import { refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteContext, RouteHandler } from "./routes.ts";
 
-/** The platform's largest payloads, such as an order with many lines, have some megabytes. */
+/** Maximum size of a payload. The platform's largest payloads have some megabytes, such as an order with many lines. */
 const LIMIT = { maxBytes: 5 * 1024 * 1024 };
-/** Maximum length of a webhook's id. A longer id is not stored, so duplicates of its webhook are not recognized. */
+/** Maximum length of a webhook's id. A longer id is not stored, so repeated webhooks with it are not recognized. */
 const MAX_ID_LENGTH = 200;
 /** Maximum lengths of a topic and of a domain in the log, in characters. */
 const MAX_LOGGED_TOPIC = 100;
@@ -36,15 +36,15 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "shopMovedTo">;
   inboxWriter: InboxWriter;
   warnings: Pick<ConnectionWarnings, "noteVersion">;
-  /** Counts the genuine webhooks that are under way, because readers give way to webhooks. */
+  /** Counts the genuine webhooks that are being handled, because readers give way to webhooks. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;
 }
 
 /**
- * POST /platform/webhooks: answers 200 after the commit to the inbox. A genuine webhook that is not used gets 200 too,
- * because the platform removes an endpoint that keeps refusing.
+ * POST /platform/webhooks: answers 200 after the commit to the inbox. Answers 200 also to a genuine webhook that we do
+ * not use. Otherwise the platform would remove our endpoint after repeated refusals.
  */
 export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, verify, moves, inboxWriter, warnings, load, log, now } = dependencies;
@@ -76,7 +76,8 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
     const shop = await findShop(dependencies, domain);
     if (shop !== undefined) context.shop = shop.domain;
     if (shop !== undefined) await warnings.noteVersion(shop, "webhooks", headers.get("x-shopify-api-version"));
-    // The platform sends the webhook again. By then, it goes to the service that has the shop.
+    // The shop has moved to another service, or moves now. The platform repeats the webhook, and that service then
+    // receives it.
     if (shop === undefined && (await moves.isAway(domain))) throw refusals.shopMoves();
     if (shop === undefined) warnOfUnknown(logged);
     else if (intent.do === "ignore")
@@ -98,7 +99,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
   }
 }
 
-/** Finds a shop, also if its domain has changed at the platform but not here yet. */
+/** Finds a shop, even if its domain has changed on the platform but not here yet. */
 async function findShop({ shops, connections }: Dependencies, domain: string): Promise<Shop | undefined> {
   const shop = await shops.find(domain);
   if (shop !== undefined || !isDomain(domain)) return shop;

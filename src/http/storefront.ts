@@ -15,7 +15,7 @@ const HEADERS = {
 };
 /** Maximum memory for the stylesheets of all shops. A stylesheet takes at most about 0.5 MiB. */
 const MAX_CACHED_BYTES = 64 * 1024 * 1024;
-/** Memory that a stylesheet takes in addition to its bytes. */
+/** Memory that a stylesheet needs in addition to its bytes. */
 const OVERHEAD_BYTES = 1024;
 
 const EMPTY = createDocument("");
@@ -43,15 +43,15 @@ export function createWidgetStyleHandler(
 }
 
 /**
- * Keeps scoped stylesheets in memory, by the hash of their source. The database stores only the source. So a fix of the
- * scoper also reaches styles that an earlier version accepted.
+ * Keeps scoped stylesheets in memory. The key is the hash of the source. The database stores only the source, so a fix
+ * of the scoper also changes styles that an earlier version accepted.
  */
 class Stylesheets {
   /** The least recently used stylesheet comes first. */
   private readonly documents = new Map<string, Document>();
   /**
-   * Stylesheets that are being made, by shop and hash. Requests that come meanwhile wait for the same stylesheet. Shops
-   * do not share an entry: if one shop saves a new source before the read, the other shop would get that source.
+   * Stylesheets that are being made. The key is shop and hash. Requests during this time wait for the same stylesheet.
+   * Shops do not share an entry: if one shop saves a new source before the read, the other shop would get that source.
    */
   private readonly making = new Map<string, Promise<Document>>();
   /**
@@ -94,7 +94,7 @@ class Stylesheets {
     return document;
   }
 
-  /** Scopes a stored source. A source that this version refuses gives an empty stylesheet. */
+  /** Scopes a stored source. Returns an empty stylesheet if this version refuses the source. */
   private async scoped(shopId: number, source: string): Promise<string> {
     try {
       const scoped = await scopeStyle(source);
@@ -121,8 +121,8 @@ class Stylesheets {
 }
 
 /**
- * Returns an upper bound of a document's bytes in all forms. Both compressed forms together are smaller than the plain
- * form, so twice the plain form is enough.
+ * Returns an upper bound for the bytes of a document in all its forms. Both compressed forms together are smaller than
+ * the plain form, so twice the plain form is enough.
  */
 function sizeOf({ plain }: Pick<Document, "plain">): number {
   return 2 * plain.length + OVERHEAD_BYTES;

@@ -26,7 +26,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const beganAt = attempts[0]?.startedAt ?? record.expectedAt;
-  // Two processes may have given this number to different cycles at the same time.
+  // Two processes can give the same new number to different cycles at the same time. The second record is refused.
   if (record.isNew === true && before !== undefined && before.resource.billedAt !== beganAt)
     return {
       refused: { field: "cycleNumber", reason: `has the number of another order by now: ${record.cycleNumber}` },
@@ -205,8 +205,8 @@ function openStatus(
   if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
   if (abandoned) return "UNCOLLECTIBLE";
   const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);
-  // An uncollectible order with retries left was abandoned with its contract. The contract is active again, so the
-  // order goes on.
+  // If an UNCOLLECTIBLE order has retries left, its retries stopped only because its contract ended. The contract is
+  // active again, so the retries continue.
   const isResumed = before?.resource.status === "UNCOLLECTIBLE" && retriesExhausted === false;
   if (isKnown && !isResumed) return before.resource.status;
   return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
@@ -214,8 +214,8 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up. The end of the contract does not use up the plan, because the contract can become
- * active again. If an order becomes uncollectible without a known plan, returns false. From this value, `openStatus`
- * knows that the order can go on with its contract.
+ * active again. Returns false if an order becomes uncollectible and its plan is unknown. Then `openStatus` continues
+ * the order if the contract becomes active again.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,
@@ -226,7 +226,7 @@ function plannedExhaustion(
   return retriesExhausted ?? (becomesUncollectible ? false : null);
 }
 
-/** Returns the stored money of a charged order, because an older record must not change it. */
+/** Returns the stored money of a charged order. An older record must not change this money. */
 function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
   return before?.charged === true ? before.resource : undefined;
 }

@@ -21,20 +21,20 @@ export interface Submission {
   records: readonly MirrorRecord[];
   /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** The readings of whole contracts that gave the records. The same commit notes the readings too. */
+  /** The contract readings that the records come from. The same commit stores the readings. */
   reads?: readonly ContractRead[];
   /**
    * Data requests from the platform webhooks of `inboxNumbers`. A data request that is already stored changes nothing.
    */
   dataRequests?: readonly DataRequest[];
   /**
-   * Events before this time are not queued. Epoch milliseconds; by default 0, so that all events are queued. Infinity
-   * queues no event. An event without a time of its source counts as happening now.
+   * Epoch milliseconds. Events before this time are not queued. The default is 0: all events are queued. With Infinity,
+   * no event is queued. If an event has no time, the current time is used.
    */
   eventsSince?: number;
   /**
-   * Where an import reads old records. Personal data is left out if the person was redacted after the records were
-   * written.
+   * The source of an import's records. If a person was redacted after the records were written, the person's data is
+   * left out.
    */
   source?: RecordSource;
   /**
@@ -68,7 +68,7 @@ export interface ShopState extends EventTargets {
   changeCount: number;
   /** Number of the last span in `change_spans` (epoch milliseconds divided by SPAN_MS); 0 if there is no span yet. */
   spanNumber: number;
-  /** The change count after the last commit that noted its span. Commits of an older version note no spans. */
+  /** The change count after the last commit that noted its span. An older version of this program notes no spans. */
   previousSpanCount: number;
   counts: ResourceCounts;
 }
@@ -77,7 +77,7 @@ export interface LoadedShop {
   keys: CommitKeys;
   state: ShopState;
   rows: LoadedRows;
-  /** The stored readings of the contracts that the submissions have read, by the contract's gid. */
+  /** The stored readings of the contracts in the submissions, by contract gid. */
   reads: ReadonlyMap<string, Pick<ContractRead, "renewals">>;
 }
 
@@ -96,11 +96,11 @@ export interface ShopChanges {
   /** The change count before the span `spanNumber`; null if this span is not new. */
   countBeforeSpan: number | null;
   deliveries: NewDelivery[];
-  /** The events without a delivery. */
+  /** The events for which no delivery is queued. */
   unsent: UnsentEvent[];
   /** Numbers of the inbox items that leave the inbox. */
   inboxNumbers: number[];
-  /** Readings of contracts to note, in order. */
+  /** Contract readings to store, in order. */
   reads: ContractRead[];
   dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
@@ -115,7 +115,7 @@ export interface TextChange {
 }
 
 export interface CommitPlan {
-  /** One for each submission, in order. */
+  /** One result for each submission, in the same order. */
   results: CommitResult[];
   changes: ShopChanges[];
 }
@@ -153,7 +153,7 @@ function removedShop({ domain }: MirroredShop): { refused: Refusal & { index: nu
 
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
 
-/** A redaction. It applies to all stored texts, and to the deliveries and rewards that the commit added before it. */
+/** A redaction of all stored texts, and of the deliveries and rewards that the commit added before the redaction. */
 interface PlannedRedaction {
   redaction: Redaction;
   /** How many deliveries and rewards the commit added before the redaction. */
@@ -246,7 +246,7 @@ class ShopDraft {
       const written = isReward(row) ? (redactedRewards.get(row) ?? row) : row;
       return { row: written, isNew, changeNumber: changeCount + index + 1 };
     });
-    // After the clock was set back, the current span is earlier than the last noted span. Then changes belong to the
+    // If the clock was set back, the current span is earlier than the last noted span. Then changes are counted in the
     // last noted span.
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > spanNumber;
@@ -259,7 +259,7 @@ class ShopDraft {
       fields: withFirstValues(this.snapshot.fields, customFields),
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
-      // Earlier changes belong to the first noted span too, so the count before this span is 0.
+      // If no span was noted before, all earlier changes are counted in this span. So the count before the span is 0.
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),

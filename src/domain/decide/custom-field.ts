@@ -37,7 +37,7 @@ export function withoutPersonalFields(mirror: MirrorView, contract: Subscription
   );
 }
 
-/** Notes which fields have values from now on. @returns null if nothing changes */
+/** Marks the fields that get their first value. @returns null if no field gets its first value */
 export function withFirstValues(
   fields: readonly FieldDefinition[],
   customFields: readonly CustomFieldsRow[],

@@ -64,21 +64,21 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** A stored time is at most this far ahead of our clock. The platform's clock may be ahead of ours. */
+/** Maximum time by which a stored time is ahead of our clock. The platform's clock can be ahead of our clock. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
-/** A time further ahead than this is wrong, and counts as now. */
+/** Maximum time by which a plausible time is ahead of our clock. The current time replaces an implausible time. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a future time of the platform's data. Data with an earlier time is ignored, so a future time would block newer
- * data until then. A wrong time counts as now, so that it blocks no data.
+ * Limits a time of the platform's data that is in the future. Data is ignored if it is older than the stored time, so a
+ * future time would block newer data. A wrong time is replaced by the current time, so that it blocks no data.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;
   return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_CHANGE_AHEAD_MS);
 }
 
-/** Returns the customer with a changed number of contracts. */
+/** Returns the customer with `difference` added to the number of contracts. */
 export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
   const subscriptionCount = row.resource.subscriptionCount + difference;
   return { ...row, resource: { ...row.resource, subscriptionCount } };

@@ -71,9 +71,9 @@ export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow)
 }
 
 /**
- * Returns the outcome of a new attempt; undefined if the record brings no new attempt. A success counts once. The first
- * decline is new. A later decline is new if the source counts more attempts than before. If the source does not count
- * attempts, a decline is new if it differs from the stored order.
+ * Returns the outcome of a new attempt; undefined if the record brings no new attempt. Only the first success is new.
+ * The first decline is new. A later decline is new if the source counts more attempts than before. If the source does
+ * not count attempts, a decline is new if it differs from the stored order.
  */
 function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
@@ -81,7 +81,8 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
   if (before === undefined) return "declined";
   const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
   if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
-  // The platform counts the attempts. A source that does not count attempts only adds details to the last attempt.
+  // The platform has counted the attempts, and this source does not count. So the record only adds details to the last
+  // attempt.
   if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
   const given = [
@@ -95,14 +96,14 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
 }
 
 /**
- * Returns the number of attempts before this record, for a source that does not count attempts. A recovered order had
- * one failed attempt at least.
+ * Returns the stored number of attempts, for a source that does not count attempts. A recovered order that is not
+ * stored had at least one failed attempt.
  */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }
 
-/** Returns the contract with its completed cycles and last order after a change of an order. */
+/** Returns the contract with an updated number of completed cycles and an updated last order. */
 function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;

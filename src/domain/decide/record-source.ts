@@ -5,7 +5,7 @@ import type { RewardRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
 import type { MirrorView } from "./snapshot.ts";
 
-/** Where an import reads its records. Older data must not bring back what a redaction removed. */
+/** The input of an import. Records that are older than a redaction must not restore the redacted data. */
 export interface RecordSource {
   /** The shop's change count when the import began. */
   changeCount: number;
@@ -14,7 +14,7 @@ export interface RecordSource {
 }
 
 /**
- * Leaves out personal data of a person who was redacted after the source was made. Reads the same rows as `decide`.
+ * Leaves out personal data of a person who was redacted after the source was written. Reads the same rows as `decide`.
  * @returns the same record if it has no such data; undefined if it has only such data
  */
 export function withoutRedactedSince(
@@ -45,7 +45,7 @@ export function withoutRedactedSince(
 }
 
 /**
- * Leaves out all texts of the sender, and replaces the id by its hash. Any text may contain the person's name. A search
+ * Leaves out all texts of the sender, and replaces the id by its hash. Any text can contain the person's name. A search
  * for the name is impossible, because the redaction removed the name from the mirror.
  */
 function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): RewardRecord {
@@ -58,6 +58,7 @@ function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): Rew
 function isRedactedSince(row: CustomerRow | undefined, { changeCount, changedAt }: RecordSource): boolean {
   const { redactedAt = null, redactedAfter = null } = row ?? {};
   if (redactedAt === null || redactedAfter === null) return false;
-  // Compares change counts too: clocks can differ, and a redaction can wait for a lock after its time was taken.
+  // Change counts are compared too, because clocks differ, and because a redaction can wait for a lock after it noted
+  // its time.
   return redactedAfter >= changeCount || (changedAt !== null && changedAt <= redactedAt);
 }

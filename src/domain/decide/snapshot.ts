@@ -15,7 +15,7 @@ export interface MirrorView {
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
   hasOccurrence(type: OccurrenceType, id: string): boolean;
-  /** The shop's definitions of custom fields, also of archived fields. */
+  /** The shop's definitions of custom fields, including archived fields. */
   fields: readonly FieldDefinition[];
   /** @param id of the subscription */
   fieldValues(id: string): FieldValues;
@@ -38,17 +38,17 @@ export const WITHOUT_FIELDS = {
   rowsOf: () => [],
 } satisfies Partial<MirrorView>;
 
-/** Returns the stored value if the field is absent. */
+/** Returns the given value; the stored value if the record does not have the field. */
 export function keep<T>(given: T | undefined, stored: T): T {
   return given === undefined ? stored : given;
 }
 
-/** Compares rows as JSON. So every row must have its fields in the order of its interface. */
+/** Whether two rows differ as JSON. So every row must have its fields in the order of its interface. */
 export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }
 
-/** Refuses a record that names a contract which is not in the mirror. */
+/** Refuses a record, because its contract is not in the mirror. */
 export function unknownContract(gid: string): { refused: Refusal } {
   return { refused: { field: "subscription", reason: `names a contract that is not in the mirror: ${gid}` } };
 }
@@ -57,11 +57,11 @@ export function unknownContract(gid: string): { refused: Refusal } {
 export interface LoadedRows {
   /** Rows by internal id; null if the shop has no such row. */
   rows: Map<string, Row | null>;
-  /** Whether the shop has an occurrence, by `occurrenceKey`. */
+  /** For each occurrence, whether the shop has the occurrence. The keys come from `occurrenceKey`. */
   occurrences: Map<string, boolean>;
   /** Texts that are not stored in rows, and that may name a redacted person. */
   texts: StoredText[];
-  /** The shop's definitions of custom fields, also of archived fields; empty if `needsFields` is false. */
+  /** The shop's definitions of custom fields, including archived fields; empty if `needsFields` is false. */
   fields: FieldDefinition[];
   /** Values of custom fields, by the subscription's id; empty for a subscription without values. */
   fieldValues: Map<string, FieldValues>;

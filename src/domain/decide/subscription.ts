@@ -70,9 +70,9 @@ function subscriptionAfter(
 }
 
 /**
- * Returns the cancellation date if the source gives no date. The date is now if the status becomes CANCELLED. It is
- * null if the contract is reactivated. It is also null if the contract was already cancelled when the mirror first saw
- * it.
+ * Returns the cancellation date of a contract whose source gives no date. The date is now if the status becomes
+ * CANCELLED. It is null if the contract is reactivated. It is also null if the contract was already cancelled when the
+ * mirror first saw it.
  */
 function impliedCancellation(
   stored: Subscription | undefined,

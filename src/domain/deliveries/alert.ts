@@ -12,7 +12,7 @@ type AlertCause = (typeof ALERT_CAUSES)[number];
 /** What fails in a shop. Times in epoch milliseconds. */
 export interface Alert {
   cause: AlertCause;
-  /** The first failure since the last success. */
+  /** Time of the first failure since the last success. */
   since: number;
   /** Number of deliveries that are dead, or whose first attempt failed; always 1 for an alert about a connection. */
   failures: number;
@@ -31,7 +31,7 @@ interface AlertText {
   /** The beginning of a sentence. "since" and a time complete the sentence. */
   what: string;
   error: string;
-  /** What to do, and the section of the settings page for it. */
+  /** What to do, and in which section of the settings page. */
   advice: string;
   path: "/deliveries" | "/deliveries/workflows" | "/data";
 }
@@ -39,7 +39,7 @@ interface AlertText {
 /** Describes an alert for the merchant. */
 export function alertTexts({ cause, host, error }: Alert): AlertText {
   if (cause === "connection") {
-    // The stored error is for operators.
+    // The stored error is a text for operators. `explainTrouble` gives the text for merchants.
     const trouble = explainTrouble(error ?? "");
     return {
       what: "Shopify has refused the app's connection",
@@ -101,7 +101,7 @@ export function operatorText(shop: string, isOver: boolean, { cause, since, host
  * @param link to the deliveries
  */
 export function failingTrigger({ cause, since, host, error }: Alert, link: string): Trigger | undefined {
-  // A trigger about dead triggers could die too. Without a connection, no trigger can be sent.
+  // If triggers are dead, a trigger about them could die too. If the connection is refused, no trigger can be sent.
   if (cause === "connection" || host === null) return undefined;
   const fields = { Host: host, Error: error ?? "", Since: isoUtc(since), Link: link };
   return { handle: ENDPOINT_FAILING, customer: null, fields };

@@ -27,7 +27,7 @@ export function outcomeOf(status: DeliveryStatus): CountedOutcome {
   return status === "delivered" || status === "dead" ? status : "retried";
 }
 
-/** Tells readers of the log how long deliveries stay there. */
+/** Returns a sentence that says how long the log keeps deliveries. */
 export function retentionText(keepDeliveredMs: number): string {
   const days = Math.floor(keepDeliveredMs / 86_400_000);
   return `Delivered ones are removed after ${counted(days, "day", "days")}, dead ones are kept.`;
@@ -67,8 +67,8 @@ export function isLastAttempt(round: number, waits: readonly number[]): boolean 
 
 /**
  * Returns the state after an attempt.
- * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
- *   attempt.
+ * @param startedAt start of the attempt. The wait for the next attempt begins here, so a slow failure does not delay
+ *   the next attempt.
  * @param waits milliseconds after each attempt of a round, except the last attempt
  */
 export function afterAttempt(
@@ -104,7 +104,7 @@ export function keptAnswer(body: Uint8Array): string {
   const isCut = body.length >= KEPT_ANSWER_BYTES;
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const text = decoder.decode(body.subarray(0, KEPT_ANSWER_BYTES), { stream: isCut }).replaceAll("\0", "\uFFFD");
-  // U+FFFD takes three bytes, so the text can exceed the limit again.
+  // Each invalid byte became U+FFFD, which takes three bytes. So the text can exceed the limit again.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(KEPT_ANSWER_BYTES));
   return text.slice(0, read);
 }

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { isWithin, type Networks } from "../../lib/networks.ts";
 
 /**
- * Networks that endpoints may use although their addresses are not global: for tests and private networks
+ * Networks that endpoints may use although their addresses are not global, such as test networks and private networks
  * (docs/webhooks.md, "Endpoint").
  */
 export type EgressAllow = Networks;

@@ -39,7 +39,7 @@ export interface UnsentEvent {
   subject: string;
   /** The topic, or the handle of a workflow trigger. */
   topic: string;
-  /** Which renewal of the contract the event is about, 0 for a checkout; -1 for events that name no order. */
+  /** Number of the renewal that the event is about: 0 for a checkout, -1 for an event without an order. */
   cycle: number;
   reason: UnsentReason;
 }
@@ -80,7 +80,7 @@ export function queueEvents(
       queued.deliveries.push(webhookDelivery(newId(), event, shop, secretVersion, now));
     else queued.unsent.push(unsentEvent(event, secretVersion));
     const { trigger } = event;
-    // A shop without triggers does not use workflows, so it needs no entry for each event.
+    // A shop without triggers does not use workflows. No reason is noted for its events.
     if (trigger === undefined || targets.triggers.length === 0 || !targets.isConnected) continue;
     if (!hasAccess(targets.plan)) continue;
     if (targets.triggers.includes(trigger.handle)) queued.deliveries.push(triggerDelivery(newId(), trigger));
@@ -99,7 +99,7 @@ function webhookSecret(topic: Topic, { plan, url, secretVersion, topics }: Event
 /** Describes an event for which no webhook is queued. */
 function unsentEvent({ topic, data }: Event, reason: UnsentReason): UnsentEvent {
   const { contract_id, customer_id, cycle_number } = data as { [field: string]: unknown };
-  // A reward's event also has its sender's own fields, and they can have these names.
+  // For a reward, only `customer_id` is read, because the sender's own fields can have the other names.
   if (topic === "loyalty.reward_earned") return { subject: String(customer_id), topic, cycle: NO_CYCLE, reason };
   const cycle = typeof cycle_number === "number" ? cycle_number : NO_CYCLE;
   return { subject: numberOf(String(contract_id)), topic, cycle, reason };

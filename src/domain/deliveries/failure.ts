@@ -1,6 +1,6 @@
 import type { Outcome } from "./delivery.ts";
 
-/** A failed attempt in words for the person who runs the endpoint. */
+/** Describes a failed attempt to the person who runs the endpoint. */
 interface FailureText {
   what: string;
   /** What to change, as one or two sentences. */
@@ -33,7 +33,7 @@ const REMEDY_OF_STATUS: Record<number, string> = {
 const OPEN_SERVER = "Check that the server is running, and that its firewall accepts connections from the internet.";
 const PUBLIC_CERTIFICATE = "Install a certificate of a public authority, with its whole chain.";
 
-/** Parts of stored errors (docs/webhooks.md, "Retries"). The first matching entry is used. */
+/** What to do, for each text that a stored error can contain (docs/webhooks.md, "Retries"). The first match is used. */
 const REMEDY_OF_ERROR: readonly [part: string, todo: string][] = [
   ["has no endpoint", "Enter the address of your endpoint."],
   ["is not allowed", "Enter a public address that begins with https:// and uses port 443 or a port from 1024 up."],
@@ -57,7 +57,7 @@ const REMEDY_OF_ERROR: readonly [part: string, todo: string][] = [
 
 /**
  * Says what failed and what to change, in the words of the settings page.
- * @returns undefined for a success
+ * @returns undefined if the attempt succeeded
  */
 export function explainFailure({ statusCode, error }: Pick<Outcome, "statusCode" | "error">): FailureText | undefined {
   if (error === null) return undefined;

@@ -1,6 +1,6 @@
 import { invalid } from "../error.ts";
 
-/** A mail server, and the sender of its mails. */
+/** A mail server, and the address from which we send mails through it. */
 export interface SmtpServer {
   host: string;
   port: number;

@@ -1,4 +1,4 @@
-/** What a delivery is about. Each part is null if the delivery does not name it. */
+/** What a delivery is about. A field is null if the delivery does not name the object. */
 export interface DeliverySubject {
   /** Gid of the contract. */
   contract: string | null;
@@ -6,11 +6,11 @@ export interface DeliverySubject {
   customer: string | null;
   /** Gid of the order; null for a declined attempt too. */
   order: string | null;
-  /** Which renewal of the contract: 0 for a checkout. */
+  /** Number of the contract's renewal: 0 for a checkout. */
   cycle: number | null;
 }
 
-/** One of the subjects to search for. */
+/** A subject whose deliveries are searched. */
 export interface SubjectSearch {
   /** The number of a contract's gid, or one of `customerSubjects`. Engines derive the same text from a stored body. */
   subject: string;
@@ -23,7 +23,8 @@ export const SUBJECT_CHARACTERS = 1_024;
 
 /** Reads what a delivery is about. @param body the body, or its first SUBJECT_CHARACTERS */
 export function subjectOf(topic: string, body: string): DeliverySubject {
-  // Quotes in strings are escaped, so the patterns match only fields. A reward's other fields are its sender's own.
+  // Quotes in strings are escaped, so the patterns match only fields. For a reward, only the customer is read, because
+  // the sender's own fields can have the other names.
   const part = (pattern: RegExp) => pattern.exec(body)?.[1] ?? null;
   const isReward = topic === "loyalty.reward_earned";
   const cycle = isReward ? null : part(/"cycle_number":([0-9]+)/);
@@ -40,7 +41,7 @@ export function numberOf(gid: string): string {
   return gid.slice(gid.lastIndexOf("/") + 1);
 }
 
-/** Returns the subjects of a customer's deliveries that name no contract: one of webhooks, one of triggers. */
+/** Returns the subjects of a customer's deliveries without a contract: one for webhooks, then one for triggers. */
 export function customerSubjects(id: string, gid: string): string[] {
   return [id, `customer/${numberOf(gid)}`];
 }

@@ -53,7 +53,10 @@ export const EVENT_DATA = {
   }),
   "order.recovered": data(payment),
   "loyalty.reward_earned": Type.Object(
-    { source: oneOf(REWARD_SOURCES, "Tells which further fields the event has: each source has its own."), customer_id },
+    {
+      source: oneOf(REWARD_SOURCES, "Tells which further fields the event has: each source has its own."),
+      customer_id,
+    },
     { additionalProperties: Type.Unknown(), description: "Also has the reward's own fields, as they were recorded." },
   ),
   "cancel_flow.completed": data({

@@ -34,7 +34,7 @@ export interface Event {
   topic: Topic;
   data: Record<string, unknown>;
   trigger?: Trigger;
-  /** The source's time, epoch milliseconds. An event without `at` happened now. */
+  /** Time of the event at its source, epoch milliseconds. If `at` is not set, the event happens now. */
   at?: number;
 }
 
@@ -122,7 +122,7 @@ export function orderEvents(
     topic: "order.failed",
     data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
   };
-  // Only renewals have the trigger: a declined checkout starts no subscription.
+  // Only a renewal starts the workflow, because a declined checkout starts no subscription.
   if (after.resource.source !== "recurring") return [event];
   const fields = {
     "Contract ID": contract_id,
@@ -134,8 +134,8 @@ export function orderEvents(
 }
 
 /**
- * Returns the event of a reward, with the sender's own fields. The event of a streak starts a workflow if its milestone
- * is a number.
+ * Returns the event of a reward, with the sender's own fields. If the reward is for a streak and `milestone` is a
+ * number, the event starts a workflow.
  */
 export function rewardEvent(
   customer_id: string,

@@ -10,7 +10,7 @@ export interface FieldDefinition {
   key: string;
   label: string;
   type: CustomFieldType;
-  /** The values of a `choice`; empty for other types. */
+  /** The allowed values of a `choice`; empty for other types. */
   options: string[];
   /** Whether a record whose `by` is "subscriber" may change the value. */
   subscriberEditable: boolean;
@@ -41,7 +41,7 @@ export const MAX_FIELDS = 50;
 /** Maximum number of fields of a shop, including archived fields, because their values stay stored. */
 const MAX_STORED_FIELDS = 200;
 
-/** Adds a field after all others. @throws SdsError `invalid`, or `conflict` if the key exists */
+/** Adds a field at the end of the list. @throws SdsError `invalid`, or `conflict` if the key exists */
 export function addField(fields: readonly FieldDefinition[], field: NewField): FieldDefinition[] {
   const { key, label, type, options = [], subscriberEditable = false, personal = type === "text" } = field;
   if (!KEY.test(key))
@@ -87,7 +87,7 @@ export function restoreField(fields: readonly FieldDefinition[], key: string): F
   return replaced(fields, { ...before, archivedAt: null });
 }
 
-/** Notes that these fields have values. */
+/** Marks the fields with these keys as having values. */
 export function withValues(fields: readonly FieldDefinition[], keys: ReadonlySet<string>): FieldDefinition[] {
   return fields.map((field) => (keys.has(field.key) ? { ...field, hasValues: true } : field));
 }

@@ -8,7 +8,7 @@ export type FieldValue = string | number | boolean;
 /** Values by key, in the order of the definitions. */
 export type FieldValues = Record<string, FieldValue>;
 
-/** Returns a stored value. Only own properties count, because a key can also be the name of an inherited property. */
+/** Returns a stored value. Reads only own properties, because a key can be the name of an inherited property. */
 export function storedValue(values: FieldValues, key: string): FieldValue | null {
   return Object.hasOwn(values, key) ? (values[key] ?? null) : null;
 }

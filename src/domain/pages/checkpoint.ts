@@ -9,14 +9,16 @@ import { RESOURCES, type Resource } from "../resources.ts";
 export interface CheckpointScope {
   shopId: number;
   resource: Resource;
-  /** The shop's branch, in which its changes are numbered; empty for the first branch. */
+  /** A branch of the shop. Changes are numbered within a branch. The first branch has an empty name. */
   branch: string;
 }
 
 /** An ended branch of a shop. A branch ends if a failover or a restore goes on from an earlier state. */
 export interface FormerBranch {
   branch: string;
-  /** Number of the branch's last change that the database has. The failed server may have had later changes. */
+  /**
+   * Number of the branch's last change that the database has. Before a failover, the failed server may have had more.
+   */
   changeCount: number;
 }
 
@@ -43,9 +45,9 @@ const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]
  * for one shop, resource and key. A restored database has a new key, because its change numbers were set back.
  */
 export interface Checkpoints {
-  /** Returns the same text until the number of the scope changes. */
+  /** Returns a checkpoint. The text stays the same until the number of the scope changes. */
   format(scope: CheckpointScope, number: number): string;
-  /** @returns the number of the change; undefined for any text that `format` did not write for this branch */
+  /** @returns the number of the change; undefined if `format` did not write the text for this branch */
   parse(scope: CheckpointScope, text: string): number | undefined;
   /**
    * Returns the number of the change if a former branch or the shop's former database issued the text. If the change is
@@ -69,7 +71,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** After this many shops, the search for the shop of a checkpoint pauses, so that other work can run. */
+/** Number of shops after which the search for the shop of a checkpoint pauses, so that other work can run. */
 const SHOPS_IN_A_TURN = 500;
 
 export function createCheckpoints(dependencies: Dependencies): Checkpoints {
@@ -85,10 +87,10 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
     return `${date}~chg_${base32(bytes)}`;
   }
 
-  /** Returns the number of a genuine checkpoint if the database still has its change. */
+  /** Returns the change number of a genuine checkpoint; "restored" if the database has lost the change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // A move to another database keeps the branch. So the former database may have issued checkpoints of this branch.
+    // A move to another database keeps the branch. So the former database can have issued checkpoints of this branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));
@@ -154,7 +156,7 @@ function authenticate(key: Uint8Array, { branch, ...scope }: CheckpointScope, da
   return mac;
 }
 
-/** Stands for all branches. Names of branches have no dash. */
+/** Stands for all branches. No branch has this name, because names of branches have no dash. */
 const ISSUED = "-";
 
 function macOf(

@@ -47,7 +47,7 @@ export function namedRow(resource: Resource, text: string, domain: string): Name
       return { id: subscriptionId(domain, text) };
     case "customers":
       return { id: customerId(domain, text) };
-    // The internal id of an order does not depend on its gid, because the gid comes only with the charge.
+    // The internal id of an order does not depend on its gid, because an order gets its gid only when it is charged.
     case "orders":
       return { orderGid: text };
   }

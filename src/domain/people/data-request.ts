@@ -1,11 +1,11 @@
-/** Days that a shop has to answer a data request. */
+/** Number of days within which a shop must answer a data request. */
 const ANSWER_DAYS = 30;
-/** The log warns this long before a request is due. */
+/** Interval between the first warning in the log and the due date of a request. */
 export const DATA_REQUEST_WARNING_MS = 7 * 86_400_000;
-/** Days that an answered request is kept. */
+/** Number of days for which an answered request is kept. */
 export const ANSWERED_RETENTION_DAYS = 30;
 
-/** A customer asked for the data that is stored about them. Times in epoch milliseconds. */
+/** A customer's request for the data that is stored about them. Times in epoch milliseconds. */
 export interface DataRequest {
   /** Identifies the request if it arrives again. */
   id: string;
@@ -15,7 +15,7 @@ export interface DataRequest {
   dueAt: number;
 }
 
-/** @param id the platform's id; if it is null, customer and time identify the request */
+/** Makes a data request. @param id the platform's id; if it is null, customer and time identify the request */
 export function dataRequest(id: string | null, customer: string, requestedAt: number): DataRequest {
   const dueAt = requestedAt + ANSWER_DAYS * 86_400_000;
   return { id: id ?? `${customer} ${requestedAt}`, customer, requestedAt, dueAt };

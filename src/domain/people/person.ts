@@ -16,7 +16,7 @@ const NAME_GAP = "(?:[\\s,._+/-]|%20)+";
 /** The pattern of a gap between the digits of a telephone number. */
 const PHONE_GAP = "[-+()./\\s]{0,3}";
 const ADDRESS = "[\\p{L}\\p{N}._%+-]{1,64}@[\\p{L}\\p{N}.-]{1,255}";
-/** Scripts whose names are written without a gap. */
+/** Writing systems in which a name has no gap between its words. */
 const NO_GAP = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]/u;
 /**
  * Spellings of the same letter. A change of case, or a keyboard, can turn one spelling into another. The flag `i` and
@@ -88,8 +88,8 @@ function fullNames(names: readonly string[]): string[] {
 }
 
 /**
- * Returns the pattern of a name, with NAME_GAP for every gap. A word has no gap character: a character that matches in
- * two ways would make a search slow.
+ * Returns the pattern of a name, with NAME_GAP for every gap. No word contains a gap character. Otherwise a character
+ * could match in two ways, which would make a search slow.
  */
 function wordsOf(name: string): string {
   return name
@@ -140,8 +140,8 @@ export function isPersonalField(name: string): boolean {
 }
 
 /**
- * Replaces a person's data in a JSON value. A whole text becomes null, a part of a text becomes a mark. Drops fields
- * whose names contain the data.
+ * Replaces a person's data in a JSON value. A text that is the person's data becomes null. Data inside a longer text
+ * becomes REMOVED. Drops fields whose names contain the data.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (isPersonalField(field)) return null;
@@ -159,7 +159,7 @@ export function mentions(value: unknown, gid: string): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
-/** @returns null for a text that is the person's data */
+/** Removes the person's data from a text. @returns null if the whole text is the person's data */
 function textWithoutPerson(text: string, person: KnownPerson): string | null {
   // The digits of a gid can equal a telephone number.
   if (text.startsWith("gid://")) return text;
@@ -168,7 +168,10 @@ function textWithoutPerson(text: string, person: KnownPerson): string | null {
   return withoutIdentity(text, person);
 }
 
-/** Replaces the person's data inside a text that has the `identity`. A single name stays: it can name a product. */
+/**
+ * Replaces the person's data inside a text that has the `identity`. A text with only a first or last name is unchanged,
+ * because that can be the name of a product.
+ */
 export function withoutIdentity(text: string, { identity, more }: KnownPerson): string {
   const normal = text.normalize("NFC");
   const without = identity === null ? normal : normal.replace(identity, REMOVED);

@@ -20,8 +20,8 @@ export interface StoredText {
 }
 
 /**
- * Returns the search texts of a person: every text about the person contains at least one of them. Other texts can
- * contain them too, because the digits of an id can be part of another number.
+ * Returns the texts with which to search for a person. Every text about the person contains at least one of them. A
+ * text about other people can contain one too, because the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
@@ -32,7 +32,7 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
   };
 }
 
-/** The form of the `searchTexts` in each place. */
+/** Patterns that match every possible result of `searchTexts`, for each place. */
 const NAMES: Record<TextPlace, RegExp> = {
   delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
@@ -55,16 +55,17 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 }
 
 /**
- * Removes one person's data from a text. Returns the same object if the text does not name the person. The key of a
- * reward can change. For a webhook that names the person, returns a new object, even if its text is unchanged. The
- * caller then removes the answers to the webhook, because answers can contain personal data.
+ * A function that removes one person's data from a text. It returns the same object if the text does not name the
+ * person. Otherwise it returns a new object, and the key of a reward can change. For a new object of a webhook, the
+ * caller also removes the answers, because answers can contain personal data.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
- * Returns the redaction of one person. A reward has whatever fields its sender chose, and the inbox has whole payloads
- * of the platform. So the redaction finds personal data by field names, and by the person's data: known data, and data
- * in the same text. A queued body changes, and so does its signature: the law is more important than equal bytes.
+ * Returns the redaction of one person. A reward can have any fields, because its sender chooses them. The inbox has
+ * whole payloads of the platform. So the redaction removes personal data by field names. It also removes values that
+ * equal known data, or data in the same text. It changes queued webhooks too, although retries should send the same
+ * bytes: the law is more important.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(
@@ -88,7 +89,7 @@ export function redactionOf(
   };
 }
 
-/** Names of fields in which a text has data of the person whom the text is about. */
+/** Names of fields that hold data of the person whom the text is about. */
 const OWN_FIELDS = {
   email: /^(customer_?)?e_?mail$/i,
   firstName: /^((customer_?)?first_?name|customer_?name|full_?name)$/i,
@@ -96,12 +97,12 @@ const OWN_FIELDS = {
   phone: /^(customer_?)?phone$/i,
 };
 /**
- * Maximum number of sets of a person's data whose patterns are cached. Most texts have the same set, and making its
- * patterns takes longer than a search with them.
+ * Maximum number of people whose search patterns are cached. Most texts have the same data of a person. Making the
+ * patterns takes longer than searching with them.
  */
 const MAX_PEOPLE = 100;
 
-/** Returns a function that adds the data in a text to what is known about a person. */
+/** Returns a function that combines the person's data in a text with the known data of the person. */
 function createPersonReader(before: Profile | undefined, contacts: Contacts): (value: JsonObject) => KnownPerson {
   const known: Record<string, string | null | undefined> = { ...before, phone: contacts.phone };
   const unknown = Object.entries(OWN_FIELDS).filter(([name]) => known[name] == null);
@@ -129,8 +130,7 @@ const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 const SENDER_TEXTS = ["reason", "reason_id", "offer_type"];
 
 /**
- * Redacts a value except our own fields. Their values are not personal data, even if such a value equals a person's
- * name.
+ * Redacts a value except our own fields. Our fields hold no personal data, even if such a value equals a person's name.
  */
 function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
@@ -159,7 +159,7 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/** Hashes a sender's id that holds the person's address or name. Equal ids get equal hashes, to find repeated ids. */
+/** Hashes a sender's id if it contains personal data. Equal ids get equal hashes, so repeated ids are still found. */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === id ? id : redactedId(id);
 }

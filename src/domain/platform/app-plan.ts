@@ -10,7 +10,7 @@ const PLAN_OF_HANDLE = new Map<string, Plan>([
   ["api-and-webhooks-add-on", "free+addon"],
 ]);
 
-/** A shop's subscription to the app. */
+/** A shop's subscription to our app. */
 export interface AppSubscription {
   name: string;
   /** The plan's handle; null if the app sets its prices itself. The platform translates names, but not handles. */

@@ -12,7 +12,7 @@ export const NOT_CONNECTED: TroubleText = {
   todo: "Install the app in Shopify's admin, or ask the operator of this service to connect the shop.",
 };
 
-/** A trouble without a known reason. */
+/** The text for a trouble whose reason is unknown. */
 export const REFUSED: TroubleText = { what: "Shopify refuses the app's access.", todo: OPEN_AGAIN };
 
 /** Each key is the HTTP status of Shopify's answer. */

@@ -1,7 +1,7 @@
 /**
- * How a shop gets access tokens. `client_credentials`: repeatedly with the app's credentials. `token`: one permanent
- * token, given by hand. `refresh`: tokens come in pairs, and the refresh token gives the next pair. `app_key`:
- * repeatedly with a JWT that the app's own private key signs.
+ * How a shop gets access tokens. `client_credentials`: the app's credentials get each token. `token`: an operator gave
+ * one permanent token. `refresh`: tokens come in pairs, and the refresh token gets the next pair. `app_key`: a JWT gets
+ * each token, and the app's own private key signs the JWT.
  */
 export type ConnectionKind = "client_credentials" | "token" | "refresh" | "app_key";
 
@@ -15,7 +15,7 @@ export interface Tokens {
   appKey?: string;
 }
 
-/** Time from an uninstallation until the platform cancels those contracts of the app that have not ended. */
+/** Time between an uninstallation and the moment when the platform cancels the app's contracts that have not ended. */
 export const CONTRACTS_END_AFTER_MS = 48 * 3_600_000;
 
 /** Scopes that must be granted: contracts with their billing, customers, orders. */

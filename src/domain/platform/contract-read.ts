@@ -1,12 +1,12 @@
 import type { Refusal } from "../records/refusal.ts";
 
-/** One reading of a contract and of its orders that can still change. */
+/** One reading of a contract, with its orders that can still change. */
 export interface ContractRead {
   /** The contract's gid. */
   contract: string;
   /** Start of the reading, epoch milliseconds. */
   beganAt: number;
-  /** Time of the contract's last change that the reading saw, epoch milliseconds. */
+  /** Time of the contract's newest change that the reading saw, epoch milliseconds. */
   updatedAt: number;
   /**
    * The keys are the gids of the orders that were also read. A value is the time of the order's last change; null if
@@ -28,7 +28,7 @@ export interface ContractRead {
 }
 
 /**
- * Refuses readings if another process has stored other runs of renewals since the readings began.
+ * Refuses readings if another process has stored different runs of renewals since the readings began.
  * @param stored the last readings, by the contract's gid
  */
 export function refuseOutdated(
@@ -43,10 +43,10 @@ export function refuseOutdated(
   return isOutdated ? { field: "", reason } : undefined;
 }
 
-/** A run's first renewal, and the cycle of this renewal. Each next renewal of the run has the next cycle. */
+/** A run's first renewal, and the cycle of that renewal. Each further renewal of the run has the next cycle. */
 export type RenewalRun = readonly [renewal: number, cycle: number];
 
-/** The same amount in minor units of two currencies. Two whole numbers are exact, a quotient is not. */
+/** The same amount in minor units of two currencies. Two whole numbers are exact, but their quotient is rounded. */
 export interface ExchangeRate {
   from: number;
   to: number;

@@ -21,7 +21,7 @@ export interface BulkProgress {
 
 /** How far the load of a shop is. Stored, so that every node and command can show it. */
 export interface LoadProgress extends Partial<SyncProgress> {
-  /** How long the current stage still takes, in milliseconds. */
+  /** Estimated time until the current stage ends, in milliseconds. */
   leftMs?: number;
   /** Why the load was interrupted. */
   error?: string;
@@ -33,7 +33,7 @@ type Progress = Omit<SyncProgress, "done"> & Pick<LoadProgress, "done">;
 /** The stages of a load, in their order. */
 const LOAD_STAGES: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 const MINUTE_MS = 60_000;
-/** If a smaller part than this is finished, the estimated number of contracts is too rough to show. */
+/** Minimum finished part of a stage at which the estimate is shown. Before that, the estimate is too rough. */
 const MIN_DONE = 0.02;
 
 /** Says how far a load is: "1,240 of about 5,000 subscriptions, 2 minutes left". */

@@ -1,7 +1,7 @@
 /** `full` loads all data of a shop. `changes` reconciles: it reads changes since a time. */
 export type SyncKind = "full" | "changes";
 
-/** Counts of a run: items read, by resource; rows changed; events queued. */
+/** Counts of a run: items read (by resource), rows changed, events queued. */
 export interface SyncCounts {
   customers: number;
   subscriptions: number;
@@ -14,17 +14,17 @@ export interface SyncCounts {
 
 /** The part of a load that comes from the file of one bulk operation. */
 export interface BulkPart {
-  /** Text of the operation's query. Each run has its own text, so a restarted run finds its own operation. */
+  /** The operation's query. Each run has its own query text, by which a restarted run finds its own operation. */
   query: string;
   /** The gid of the operation; null until it was started. */
   operation: string | null;
-  /** Everything before this byte of the file is stored. A line begins at this byte. */
+  /** All lines before this byte offset of the file are stored. A line begins at this offset. */
   offset: number;
   /** How many customers or orders are stored. */
   count: number;
   /** How many customers or orders the shop had when the load began. */
   total: number;
-  /** The number of the stage that the orders are written to; null before the stage exists. */
+  /** Number of the stage to which the orders are written; null before the stage exists. */
   stage: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface ListPosition {
   rowCount: number;
 }
 
-/** The progress of a run. All items of `stage` before `cursor` are in the mirror. Times in epoch milliseconds. */
+/** The progress of a run. Times in epoch milliseconds. All items of `stage` before `cursor` are in the mirror. */
 export interface SyncRun {
   startedAt: number;
   /** A reconciliation reads changes since this time. */
@@ -43,13 +43,13 @@ export interface SyncRun {
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";
   cursor: string | null;
-  /** The list that `cursor` belongs to. A run begins a new list after many rows. */
+  /** The list that `cursor` belongs to. After many rows, a run begins a new list. */
   list?: ListPosition | undefined;
   /** How many customers the shop had when a load began. */
   customerTotal?: number;
   /** How many contracts the shop has, if a load counted them. */
   contractTotal?: number;
-  /** The unfinished parts that come from bulk operations. All other items come page by page. */
+  /** The unfinished parts that come from bulk operations. All other items are read page by page. */
   bulk?: { customers?: BulkPart; orders?: BulkPart };
   counts: SyncCounts;
 }

@@ -2,7 +2,7 @@ import type { LineItem } from "../resources.ts";
 import type { RetryPlan } from "../retry-plan.ts";
 import type { IncomingRecord, OrderRecord } from "./record-schemas.ts";
 
-/** Removes a customer's personal data for good. Platform data older than `asOf` does not restore personal data. */
+/** Removes a customer's personal data permanently. Platform data older than `asOf` does not restore personal data. */
 export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
@@ -19,13 +19,13 @@ export interface Contacts {
 /** An attempt to charge, as the platform reports it. */
 export interface BillingAttempt {
   startedAt: string;
-  /** null while the attempt waits, for instance for the customer's bank. */
+  /** null while the attempt waits, for example for the customer's bank. */
   endedAt: string | null;
   outcome:
     | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
-    /** With `outOfStock`, a product was missing and no payment was declined. */
+    /** If `outOfStock` is true, a product was missing and no payment was declined. */
     | { kind: "declined"; reason: string; outOfStock: boolean }
-    /** The payment of a checkout was cancelled, or its authorization expired: nothing was charged. */
+    /** The payment of a checkout was cancelled, or its authorization expired. Nothing was charged. */
     | { kind: "voided" }
     | { kind: "waiting" };
 }
@@ -57,7 +57,7 @@ export interface BillingCycleRecord {
   /** The expected money. It applies until a charge succeeds. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
-  /** Whether the reader found `cycleNumber` unused. The record is refused if another cycle has got it since. */
+  /** Whether `cycleNumber` was unused when the cycle was read. The record is refused if another cycle has it now. */
   isNew?: boolean;
 }
 

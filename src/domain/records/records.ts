@@ -62,7 +62,7 @@ function normalDate<T extends string | null | undefined>(date: T): T {
   return (typeof date === "string" ? isoUtc(parseUtc(date) as number) : date) as T;
 }
 
-/** Returns line items with their keys in one order, because line items are compared and served as stored. */
+/** Returns line items with their keys in a fixed order, because line items are compared and served as stored. */
 function normalLines(lines: LineItem[]): LineItem[] {
   return lines.map(({ variantId, productId, title, quantity, unitPriceCents }) => ({
     variantId,

@@ -2,7 +2,7 @@ import { type CssNode, type Declaration, ident, lexer, property } from "css-tree
 import { offsetOf } from "./selector.ts";
 import { StyleRefusal } from "./tokens.ts";
 
-/** Keyframes, fonts and registered properties are known by name to the whole page, so their names begin with this. */
+/** Prefix of the names of keyframes, fonts and registered properties. These names are valid in the whole page. */
 export const PREFIX = "sds-";
 
 const LINKS_PAGE = "it gives elements names that the whole page uses";
@@ -42,10 +42,10 @@ const FONT_DESCRIPTORS = new Set([
 ]);
 const PROPERTY_DESCRIPTORS = new Set(["inherits", "initial-value", "syntax"]);
 
-/** What a declaration may apply to. */
+/** The elements to which a declaration can apply. */
 export interface DeclarationTarget {
   /**
-   * Whether the declaration may apply to the widget itself. Always true in keyframes, because the widget may use them.
+   * Whether the declaration can apply to the widget itself. Always true in keyframes, because the widget can use them.
    */
   mayBeWidget: boolean;
   isKeyframe: boolean;
@@ -74,7 +74,7 @@ export function checkDeclaration(declaration: Declaration, target: DeclarationTa
     throw new StyleRefusal(at, `position: absolute is not allowed ${where}.`);
 }
 
-/** Checks `position`, also in conditions. Variables are refused, because they could hold `fixed`. */
+/** Checks `position` in rules and in conditions. Refuses variables, because they could hold `fixed`. */
 export function checkPosition(declaration: Declaration): void {
   if (property(declaration.property).basename !== "position" || POSITIONS.includes(keywordOf(declaration))) return;
   throw new StyleRefusal(
@@ -133,7 +133,7 @@ function keywordOf(declaration: Declaration): string {
   return first?.type === "Identifier" && rest.length === 0 ? first.name.toLowerCase() : "";
 }
 
-/** The page and the widget share counters of the same name. So the widget's names must begin with our prefix. */
+/** The page and the widget share counters with the same name. So the widget's names must begin with our prefix. */
 function checkCounters(declaration: Declaration, at: number): void {
   for (const node of valueNodes(declaration)) {
     const isOwn = node.type === "Identifier" && (node.name.startsWith(PREFIX) || node.name.toLowerCase() === "none");

@@ -18,9 +18,8 @@ export function keyframesName(written: string, at: number): string {
 }
 
 /**
- * Adds our prefix to names of keyframes where animations use them: in `animation`, in `animation-name`, and in custom
- * properties that these two use with var().
- *
+ * Adds our prefix to the names of keyframes that animations use. These names are in `animation`, in `animation-name`,
+ * and in custom properties that these two use with var().
  * @param defined the names of the keyframes in this style, as the merchant wrote them
  */
 export function prefixKeyframesNames(declarations: readonly Declaration[], defined: ReadonlySet<string>): void {

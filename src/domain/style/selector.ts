@@ -21,7 +21,7 @@ const OTHER_FUNCTIONS = new Set("dir lang nth-child nth-last-child nth-last-of-t
 
 /** Pseudo-elements written with one colon, as in CSS 2. */
 const OLD_PSEUDO_ELEMENTS = new Set(["after", "before", "first-letter", "first-line"]);
-/** All others are refused: `::view-transition` and `::backdrop` cover the page, `::part` reaches into other trees. */
+/** The allowed pseudo-elements. `::view-transition` and `::backdrop` would cover the page, for example. */
 const PSEUDO_ELEMENTS = new Set(
   [
     ...OLD_PSEUDO_ELEMENTS,
@@ -53,9 +53,8 @@ export interface ScopedSelectors extends OuterRule {
 }
 
 /**
- * Writes selectors so that each matches only the widget and elements in it, even in a browser that ignores `@scope`:
- * each begins with the widget or with `&`, and no sibling of the widget is selected.
- *
+ * Writes selectors so that each matches only the widget and elements in it, even in a browser that ignores `@scope`.
+ * Each selector begins with the widget or with `&`, and selects no sibling of the widget.
  * @param outer undefined for a rule that is not nested
  * @throws StyleRefusal
  */
@@ -82,7 +81,7 @@ function scopeSelector(selector: Selector, start: number, outer: OuterRule | und
 }
 
 interface Beginning extends ScopedSelectors {
-  /** Whether `text` contains the first compound. If not, the caller appends it. */
+  /** Whether `text` contains the first compound. Otherwise the caller appends the compound. */
   isWhole: boolean;
 }
 
@@ -115,7 +114,7 @@ function beginSelector(
   return { text: WIDGET, mayBeWidget: true, isWhole: false };
 }
 
-/** Makes `html body` one compound: both are the widget. */
+/** Makes `html body` one compound, because both names stand for the widget. */
 function mergeWidgets([first, second, ...rest]: readonly Compound[]): Compound[] {
   if (first === undefined) return [];
   const isInside = second?.combinator === " " || second?.combinator === ">";

@@ -7,8 +7,8 @@ import { type AtRuleItem, type RuleItem, readStyle, type StyleItem } from "./syn
 import { readTokens, StyleRefusal, TOO_LARGE } from "./tokens.ts";
 
 /**
- * Maximum number of characters of a result. Scoping adds a few words to each selector: 64 KiB of selectors could become
- * a megabyte.
+ * Maximum number of characters of a result. Scoping makes each selector longer, so 64 KiB of selectors could become a
+ * megabyte.
  */
 const MAX_SCOPED_CHARACTERS = 262_144;
 
@@ -24,7 +24,7 @@ const CONTAINMENT = `@layer{@scope (.sds-widget){${WIDGET}{${BOX}}}}`;
 const CONDITIONS = new Set(["container", "media", "supports"]);
 
 interface StylesheetRefusal {
-  /** Line and column count from 1. A column is a UTF-16 code unit. */
+  /** The first line and the first column have the number 1. A column is a UTF-16 code unit. */
   line: number;
   column: number;
   /** A sentence for the merchant. */
@@ -217,7 +217,7 @@ function writeRules(items: readonly StyleItem[], output: StyleOutput, outer: Out
 function conditionOf({ name, prelude, start }: AtRuleItem): string {
   const condition = generate(prelude);
   if (condition.trim() === "") throw new StyleRefusal(start, `@${name} needs a condition.`);
-  // The option `visit` would miss declarations in conditions.
+  // The option `visit` of css-tree would miss declarations in conditions.
   walk(prelude, (node) => {
     if (node.type === "Declaration") checkPosition(node);
   });

@@ -39,9 +39,9 @@ export interface AtRuleItem {
 }
 
 /**
- * Reads a style into a tree. css-tree parses selectors, conditions and declarations. This file finds the blocks by the
- * tokens: css-tree takes a nested rule without `&` for a declaration, and repairs wrong blocks without an error.
- *
+ * Reads a style into a tree. css-tree parses selectors, conditions and declarations. This file finds the blocks by
+ * their tokens. css-tree would parse a nested rule without `&` as a declaration, and repair wrong blocks without an
+ * error.
  * @throws StyleRefusal
  */
 export function readStyle(source: string): StyleItem[] {
@@ -56,7 +56,7 @@ interface TokenSource {
   itemCount: number;
 }
 
-/** @param end the index of the token after the last one */
+/** @param end the index after the last token */
 function readItems(from: TokenSource, begin: number, end: number, isInRule: boolean): StyleItem[] {
   const items: StyleItem[] = [];
   let index = begin;
@@ -138,7 +138,7 @@ function readDeclaration(from: TokenSource, index: number, stop: number): StyleI
   return { kind: "declaration", start, declaration };
 }
 
-/** Lets css-tree parse the tokens from `begin` to before `stop`, without any of its repairs. */
+/** Parses the tokens from `begin` to before `stop` with css-tree, but without css-tree's repairs. */
 function parsePiece(
   { source, tokens }: TokenSource,
   begin: number,
@@ -157,8 +157,8 @@ function parsePiece(
       offset: start,
       parseCustomProperty: true,
       onParseError(error, fallback) {
-        // `fallback` is null while css-tree tries the forms of a condition: another form may still match, so this is no
-        // error yet. If all forms fail, css-tree makes a node that `refuseUnparsed` refuses.
+        // `fallback` is null while css-tree tries the forms of a condition. This is no error yet, because another form
+        // can still match. If all forms fail, css-tree makes a node that `refuseUnparsed` refuses.
         if (fallback !== null) throw error;
       },
     });

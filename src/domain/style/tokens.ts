@@ -1,13 +1,13 @@
 import { ident, string, tokenize, tokenTypes, url } from "css-tree/dist/csstree.esm";
 
-/** More open brackets than this could exhaust the stack of a parser. */
+/** Maximum number of open brackets. More could exhaust a parser's stack. */
 const MAX_DEPTH = 16;
 /** Maximum number of tokens in a style, to bound the time of the checks. Real styles have up to 20,000 tokens. */
 const MAX_TOKENS = 30_000;
 
 export const TOO_LARGE = "This style is too large.";
 
-/** All other at-rules are refused. */
+/** The allowed at-rules. */
 const AT_RULES = new Set(["container", "font-face", "keyframes", "media", "property", "supports"]);
 
 /** At-rules that only scoping may write. */
@@ -15,7 +15,7 @@ const OWN_AT_RULES = new Set(["layer", "scope"]);
 /** Maximum number of bracket levels that scoping adds, around a rule and in its selector. */
 const OWN_DEPTH = 3;
 
-/** All other functions are refused, because browsers get new functions that load files. */
+/** The allowed functions. All others are refused, because browsers get new functions that load files. */
 const FUNCTIONS = new Set(
   [
     "abs acos asin atan atan2 calc calc-size clamp cos exp hypot log max min mod pow rem round sign sin sqrt tan",
@@ -38,7 +38,7 @@ const REQUEST_FUNCTIONS = new Set(
   "cross-fade element expression image local paint src -moz-element -webkit-cross-fade -webkit-image-set".split(" "),
 );
 
-/** Functions whose value could put an address into image-set(). */
+/** Functions whose value can put an address into image-set(). */
 const SUBSTITUTIONS = new Set(["attr", "env", "var"]);
 
 const DATA_URL =
@@ -99,9 +99,8 @@ export function isBlank({ type }: StyleToken): boolean {
 }
 
 /**
- * Reads a whole style, and checks each token wherever it stands: also in selectors, conditions and custom properties.
- * So no later step can let a request pass.
- *
+ * Reads a whole style. Checks each token at every position, also in selectors, conditions and custom properties. So a
+ * style that passes this check sends no request.
  * @param isScoped whether `scopeStylesheet` has written this text
  * @throws StyleRefusal
  */
@@ -150,7 +149,7 @@ function checkToken({ type, start, end }: StyleToken, text: string): void {
   if (type === tokenTypes.CDO || type === tokenTypes.CDC) refuse("Comments of HTML are not allowed: use /* */.");
   if (type === tokenTypes.Url) checkAddress(url.decode(written), start);
   if (type === tokenTypes.Delim && written === "\\") refuse("A backslash can't stand here.");
-  // We may write a space after this token, and this space would become a part of the escape.
+  // A space can follow this token in our output. The space would become a part of the escape.
   if (OPEN_ESCAPE.test(written)) refuse("End this escape with a space.");
   const character = written.match(NO_NAME_CHARACTER)?.[0].codePointAt(0);
   if (character === undefined) return;
@@ -174,7 +173,8 @@ function checkFunction(tokens: readonly StyleToken[], index: number, text: strin
   if (REQUEST_FUNCTIONS.has(name))
     throw new StyleRefusal(start, `The function ${name}() is not allowed, because it can load files.`);
   if (!FUNCTIONS.has(name)) throw new StyleRefusal(start, `The function ${name}() is not allowed.`);
-  // The tokenizer reads an escaped url( as another function. Browsers decode the name first, and load the file.
+  // The tokenizer does not recognize url( if it is written with escapes. Browsers decode the name first, and load the
+  // file.
   if (written.includes("\\")) throw new StyleRefusal(start, `Write the function ${name}() without escapes.`);
   if (name !== "url") return;
   const address = tokens.slice(index + 1, index + 3).find((token) => !isBlank(token));

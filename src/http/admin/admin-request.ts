@@ -15,7 +15,7 @@ export interface AdminDependencies {
   bodies: BodyReader;
   recordWriter: RecordWriter;
   now: () => number;
-  /** Milliseconds of a clock that only goes forward, for limits. */
+  /** Milliseconds of a clock that only goes forward. Time limits and rate limits use this clock. */
   steadyTime: () => number;
   random: (bytes: number) => Uint8Array;
   resolve: Resolve;
@@ -28,7 +28,7 @@ export interface AdminDependencies {
   sendsMail: boolean;
   /** Limits the posted forms and the views of personal data of each shop. */
   actionLimits: RequestLimits;
-  /** Wakes the sender. */
+  /** Wakes the sender of deliveries. */
   wake: () => void;
   log: Log;
 }
@@ -44,7 +44,7 @@ export const SECTIONS = {
   Settings: ["/plan", "/triggers", "/alerts", "/audit"],
 } as const satisfies Record<string, readonly [AdminTab, ...AdminTab[]]>;
 
-/** The names of the tabs by their paths. */
+/** The names of the tabs. Each key is the path of a tab. */
 export const TABS = {
   "/overview": "Overview",
   "/deliveries": "Webhooks",
@@ -103,7 +103,7 @@ export interface AdminRequest {
 export interface AdminPage {
   title: string;
   tab: AdminTab;
-  /** The parent page, for a page that no tab leads to. */
+  /** The parent page; set only if no tab leads to this page. */
   trail?: { to: string; name: string };
   /** Buttons and links beside the title. */
   actions?: ComponentChildren;
@@ -114,7 +114,7 @@ export interface AdminPage {
   live?: VNode;
 }
 
-/** A new API key, with the start of the API's addresses. */
+/** A new API key, with the base URL of the API. */
 export interface NewKey {
   value: string;
   address: string;
@@ -134,7 +134,7 @@ export interface SeeOther {
   notices?: Notice[];
 }
 
-/** A document that a page shows in a frame, under a policy of its own. */
+/** A document that a page shows in a frame. The document has its own Content-Security-Policy. */
 export interface AdminFrame {
   frame: VNode;
 }

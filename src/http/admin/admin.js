@@ -129,7 +129,7 @@ function keepCurrent() {
     const live = document.getElementById("live");
     if (asking || live === null || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // The next tick retries.
+    // If this fails, the next tick refreshes the part again.
     await refresh(live).catch(() => undefined);
     asking = false;
   }
@@ -147,7 +147,7 @@ function prepare(root) {
     for (const frame of root.querySelectorAll("iframe[data-address]")) preview(frame, frame.dataset.address);
 }
 
-// From here on: the page in a frame of the platform's admin.
+// The rest of this file is for the page in a frame of the platform's admin.
 
 const NOT_CONFIRMED = "Shopify could not confirm who you are. Nothing was changed.";
 /** Path and query of the shown page. */
@@ -279,7 +279,7 @@ function stayInFrame() {
     shownAddress = withoutProof(location);
     visit(location.href, {}, false);
   });
-  // A click on the platform's own menu.
+  // Runs when the user clicks a link in the platform's own menu.
   document.addEventListener("shopify:navigate", (event) => {
     const href = event.target.getAttribute("href");
     if (href !== null) visit(new URL(href, location.origin));

@@ -18,7 +18,7 @@ export function assetAddress(path: keyof typeof FILES): string {
   return versionedAddress(path, FILES[path].document);
 }
 
-/** Serves the styles and the script of all pages. They contain no shop's data and need no session. */
+/** Serves the styles and the script of all pages. They contain no data of a shop and need no session. */
 export function assetRoutes(): Route[] {
   return Object.entries(FILES).map(([path, { document, type }]) => ({
     path,

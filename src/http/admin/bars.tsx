@@ -13,7 +13,7 @@ export interface DayCounts {
 const OUTCOMES = ["delivered", "retried", "dead"] as const;
 const WIDTH = 720;
 const HEIGHT = 120;
-/** Width of a bar, as a share of the width of its day. */
+/** Width of a bar, as a share of the space of its day. */
 const BAR_SHARE = 0.75;
 
 /**
@@ -130,7 +130,7 @@ function totalOf({ delivered, retried, dead }: DayCounts): number {
   return delivered + retried + dead;
 }
 
-/** @returns such as `24 Oct` */
+/** Returns a day as text, such as `24 Oct`. */
 function shortDay(day: string | undefined): string {
   if (day === undefined) return "";
   return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }).format(new Date(day));

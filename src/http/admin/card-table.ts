@@ -23,15 +23,15 @@ export function Row({ id, children }: { id?: string; children: ComponentChildren
   return h("tr", { id, role: "row" }, children);
 }
 
-/** The cell that names its row. */
+/** The cell with the name of its row. */
 export function NameCell({ children }: { children: ComponentChildren }) {
   return h("th", { scope: "row", role: "rowheader" }, children);
 }
 
 interface CellProps {
-  /** At the top right of a card. */
+  /** Set if the value is at the top right of a card. */
   class?: "corner";
-  /** Stands before the value in a card. */
+  /** Text before the value in a card. */
   label?: string;
   children: ComponentChildren;
 }

@@ -14,7 +14,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g;
 
 interface CodeProps {
   id: string;
-  /** Name of the part of the page, for screen readers. */
+  /** Name of this part of the page, for screen readers. */
   label: string;
   text: string;
 }

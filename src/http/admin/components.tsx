@@ -71,7 +71,7 @@ export function SearchForm({ id, label, action, children }: SearchFormProps) {
 interface PreviewFrameProps {
   name: string;
   title: string;
-  /** Path of the first document. */
+  /** Path of the document that the frame shows first. */
   from: string;
 }
 
@@ -90,12 +90,12 @@ interface PreviewButtonProps {
   id: string;
   /** Name of the frame that shows the answer. */
   frame: string;
-  /** Path that takes the form. */
+  /** Path to which the form is posted. */
   from: string;
   children: ComponentChildren;
 }
 
-/** Posts its form into a frame. */
+/** A button that posts its form and shows the answer in a frame. */
 export function PreviewButton({ id, frame, from, children }: PreviewButtonProps) {
   return (
     <button type="submit" id={id} class="secondary" formaction={useAddress(from)} formtarget={frame}>
@@ -150,7 +150,7 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** A command that reads a subscription. @param address start of the API's addresses */
+/** Returns a command that reads a subscription. @param address base URL of the API */
 export function readCommand({ value, address }: NewKey): string {
   return `curl -H "Authorization: Bearer ${value}" "${address}/api/v1/subscriptions?limit=1"`;
 }
@@ -197,7 +197,7 @@ interface LiveProps {
   /** Whether the part can still change. */
   poll: boolean;
   announce: string;
-  /** The query with which the script asks for this part; by default the query of the page. */
+  /** The query with which the script fetches this part; by default the query of the page. */
   query?: string;
   children: ComponentChildren;
 }

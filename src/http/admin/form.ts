@@ -5,8 +5,8 @@ import type { BodyReader } from "../body.ts";
 import type { Visitor } from "./visitor.ts";
 
 /**
- * The largest form has 50 values of 1,024 characters. A character has up to four bytes, and a form encodes most bytes
- * as three. So the form takes 0.6 MiB.
+ * Maximum number of bytes of a form. The largest form has 50 values of 1,024 characters. A character has up to four
+ * bytes, and a form encodes most bytes as three. So the form takes 0.6 MiB.
  */
 const MAX_BODY = 1024 * 1024;
 const TYPE = "application/x-www-form-urlencoded";

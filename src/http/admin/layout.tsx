@@ -19,13 +19,14 @@ import { Form, Link, VisitorContext } from "./components.tsx";
 import { PageNotices, type StandingNotices } from "./page-notices.tsx";
 import type { Frame, Visitor } from "./visitor.ts";
 
-/** Origin of the platform's admin, which can show our page in a frame, and base URL of the platform's scripts. */
+/** Origin of the platform's admin, which shows our page in a frame. */
 const PLATFORM_ADMIN = "https://admin.shopify.com";
 const PLATFORM_SCRIPTS = "https://cdn.shopify.com/shopifycloud/";
 
 /**
- * Forbids inline scripts and styles, other hosts, and a frame around the page. In the platform's admin, allows the
- * platform's scripts, and a frame in the shop's own admin. Documents in frames of our page have FRAME_POLICY.
+ * Returns the Content-Security-Policy of a page. It forbids inline scripts and styles, other hosts, and frames around
+ * the page. In the platform's admin, it allows the platform's scripts, and a frame in the shop's own admin. Documents
+ * in frames of our page have FRAME_POLICY.
  */
 function policyOf(frame: Frame | null): string {
   const [scripts, ancestors] =
@@ -41,8 +42,8 @@ function shopOf({ shop }: Frame): string {
 }
 
 /**
- * The policy of a document in a frame of our page. The document's origin is not the page's origin. The document cannot
- * run scripts, send requests or post forms, whatever its CSS contains.
+ * The Content-Security-Policy of a document in a frame of our page. The document has a different origin than the page.
+ * The document cannot run scripts, send requests or post forms, whatever its CSS contains.
  */
 const FRAME_POLICY =
   "default-src 'none'; style-src data:; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; sandbox; " +

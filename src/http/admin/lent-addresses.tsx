@@ -17,9 +17,10 @@ type Loan = { html: string; frame: Frame } | AdminFile;
 type Dependencies = Pick<AdminDependencies, "store" | "now" | "random">;
 
 /**
- * Creates a one-time address for a document or a file. In the platform's admin, frames and downloads cannot send an ID
- * token. A document made by a script would have the page's own policy. The document or file waits in the database,
- * because another node may serve the address. The address has a random number and nothing about the visitor.
+ * Creates a one-time address for a document or a file, because frames and downloads in the platform's admin send no ID
+ * token. If our script made the document, the document would have the page's own policy. The document or file waits in
+ * the database, because another node may serve the address. The address has a random number and nothing about the
+ * visitor.
  */
 async function lend({ store, now, random }: Dependencies, { shop, root }: Visitor, loan: Loan): Promise<string> {
   const number = random(NUMBER_BYTES).toHex();
@@ -43,7 +44,7 @@ export async function lendFrame(dependencies: Dependencies, visitor: Visitor, ht
   });
 }
 
-/** Makes a page with a link to a file. Our script fetches every page, so it could not save the file itself. */
+/** Makes a page with a download link. Our script fetches every page, and cannot save the response as a file. */
 export async function lendFile(dependencies: Dependencies, visitor: Visitor, loan: AdminFile): Promise<AdminPage> {
   const address = await lend(dependencies, visitor, loan);
   const { name } = loan.file;

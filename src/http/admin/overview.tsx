@@ -49,7 +49,7 @@ function Figures(shown: ShopFigures) {
   );
 }
 
-/** What a new shop sees instead of empty figures. */
+/** Shown to a new shop instead of figures, which would all be zero. */
 function FirstSteps(shown: ShopFigures) {
   return (
     <>
@@ -65,9 +65,9 @@ function FirstSteps(shown: ShopFigures) {
 interface Verdict {
   tone: "good" | "plain" | "warning" | "bad";
   text: string;
-  /** What to do: the text of a link, and its path. */
+  /** What to do: the text of a link, and the path of the link. */
   next?: [text: string, path: string];
-  /** 0 to 1, while the shop is loaded. */
+  /** The finished part of the load, from 0 to 1. Set only during a load. */
   done?: number;
 }
 

@@ -36,7 +36,7 @@ export function PageNotices({ notices, plan, tab, load, alerts }: PageNoticesPro
   );
 }
 
-/** Shown on every page that does not show the alert in its content. */
+/** Shows an alert on every page that does not show the alert in its content. */
 function AlertNotice({ alert, tab }: { alert: Alert; tab: AdminTab }) {
   const { what, error, advice, path } = alertTexts(alert);
   const to = alert.cause === "dead" ? `${path}?status=dead` : path;

@@ -41,7 +41,7 @@ export const SAMPLE_EVENT: Sample = {
   content: <Code id="sample-event" label="Sample" text={JSON.stringify(sampleEvent("order.charged"), null, 2)} />,
 };
 
-/** A sample call with an API key. @param address start of the API's addresses */
+/** A sample call with an API key. @param address base URL of the API */
 export function sampleCall(address: string): Sample {
   const command = readCommand({ value: "cad_pk_…", address });
   return {

@@ -16,7 +16,7 @@ export function readTyped<Field extends string>(fields: readonly Field[], query:
   return { typed: Object.fromEntries(texts) as Record<Field, string>, refusals: {} };
 }
 
-/** Reads the first and the last day, in UTC. `to` is exclusive. Notes why a day is refused. */
+/** Reads the first and the last day, in UTC. `to` is the end of the last day. Notes why a day is refused. */
 export function readDays({ typed, refusals }: Search<"from" | "to">): { from?: number; to?: number } {
   const days: { from?: number; to?: number } = {};
   for (const field of ["from", "to"] as const) {
@@ -35,7 +35,7 @@ export function quoted(typed: string): string {
   return `“${printable(typed.slice(0, 100))}”`;
 }
 
-/** Writes the query of a search; empty without parameters. @param more other parameters, such as the page's start */
+/** Returns the query of a search; empty without parameters. @param more other parameters, such as the page's start */
 export function queryOf({ typed }: Search<string>, more: Record<string, string> = {}): string {
   const query = new URLSearchParams(Object.entries({ ...typed, ...more }).filter(([, value]) => value !== ""));
   return query.size === 0 ? "" : `?${query}`;

@@ -29,7 +29,7 @@ export interface SessionDoor extends Door {
   signOut(visitor: Visitor, actor: Actor): Promise<string>;
 }
 
-/** Only this part of the settings page knows the tokens of sessions. */
+/** Creates the door of `/admin`. Only this door knows the tokens of sessions. */
 export function createSessionDoor({
   store,
   now,
@@ -49,7 +49,7 @@ export function createSessionDoor({
       const session = await store.sessions.find(key, now());
       if (session === undefined) return signedOutPage();
       const { shop, expiresAt } = session;
-      // Views prolong the session. At most one view in six hours writes.
+      // A view extends the session, but a session is written at most once in six hours.
       if (expiresAt - now() < SESSION_LIFE_MS / 2)
         await store.sessions.renew(key, now() + SESSION_LIFE_MS, MAX_SESSION_LIFE_MS);
       return { shop, key, csrf: csrfToken(token), who: nameOf(key), root: "/admin", frame: null };
@@ -70,7 +70,7 @@ export function createSessionDoor({
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
-      // If the token cannot be taken back, its count expires within a minute.
+      // If the count cannot be taken back, it expires within a minute.
       const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
@@ -79,7 +79,7 @@ export function createSessionDoor({
       const began = await store.sessions
         .begin(hashToken(token), key, entry, now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // The store failed, so the token may be right. It must not count as wrong.
+          // The store failed, so the token may be right. Then the token must not be counted as wrong.
           await takeBack();
           throw thrown;
         });
@@ -103,12 +103,12 @@ function cookieOf(token: string, isSecure: boolean): string {
   return `${COOKIE}=${token}; ${ATTRIBUTES}; Max-Age=${MAX_SESSION_LIFE_MS / 1000}${isSecure ? "; Secure" : ""}`;
 }
 
-/** Names a session in logs and in the audit list. @param key the hash of its token */
+/** Returns the name of a session for logs and the audit list. @param key the hash of the session's token */
 function nameOf(key: Uint8Array): string {
   return `session ${key.toHex().slice(0, 6)}`;
 }
 
-/** Returns the token of the cookie; undefined for several cookies. A sibling domain could have added one of them. */
+/** Returns the token of the cookie; undefined for several cookies, because a sibling domain can have added one. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

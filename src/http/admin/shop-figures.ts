@@ -8,7 +8,7 @@ import type { Store } from "../../store/port/store.ts";
 import type { DayCounts } from "./bars.tsx";
 
 const DAYS = 30;
-/** Maximum number of waiting or delivered deliveries to count. Counting up to 100,000 would take 0.1 s a view. */
+/** Maximum number of waiting or delivered deliveries to count. To count 100,000 would take 0.1 s for each view. */
 export const COUNTED = 10_000;
 
 /** What the overview shows of a shop. Times in epoch milliseconds. */
@@ -19,7 +19,7 @@ export interface ShopFigures {
   keys: number;
   waiting: { pending: number; retrying: number; isPart: boolean };
   dead: number;
-  /** The dead workflow starts. */
+  /** Number of workflow starts that are dead. */
   deadStarts: number;
   figures: AttemptFigures;
   lastSuccess: number | null;

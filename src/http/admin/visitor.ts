@@ -1,10 +1,10 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { RouteContext } from "../routes.ts";
 
-/** The start of all paths of the page. Requests below /admin have a cookie, and requests below /app an ID token. */
+/** The start of all paths of the page. Requests below /admin have a cookie. Requests below /app have an ID token. */
 type Root = "/admin" | "/app";
 
-/** Who looks at the page, and through which door. Handlers and pages know nothing else about a request's origin. */
+/** Who looks at the page, and through which door. Handlers know nothing else about where a request comes from. */
 export interface Visitor {
   /** A request cannot name another shop. */
   shop: Shop;

@@ -42,7 +42,7 @@ const NOTICE_LIFE_MS = 5 * 60_000;
 /** Pages below these paths may show personal data. Each view counts towards the rate limit for forms. */
 const LOOKS = ["/data/browse/", "/fields/values/"];
 
-/** The settings page behind a door. */
+/** The settings page, with the door that finds its visitors. */
 export interface Site extends AdminDependencies {
   door: Door;
 }
@@ -55,7 +55,7 @@ interface Visit {
   path: string;
   /** The value of `:id` in the path. */
   id: string;
-  /** The network of the client. */
+  /** The network of the client, see `Clients.networkOf`. */
   from: string;
 }
 
@@ -102,7 +102,7 @@ async function signIn(
   context: RouteContext,
 ): Promise<Response> {
   const form = await readOwnForm(bodies, request, context.client());
-  // A form of another site must not count as a visitor's wrong token.
+  // A form from another site must not be counted as a wrong token of the visitor.
   if (form === undefined) return badLink();
   const result = await door.signIn(request, form.get("token") ?? "", context);
   if ("cookie" in result) {
@@ -124,7 +124,7 @@ export function tabRoute(site: Site): RouteHandler {
   return visited(site, ({ visitor, path }) => seeOther(site, { to: tabOf(path) }, visitor));
 }
 
-/** Makes a handler respond with a page if the database is unavailable or a form took too long to arrive. */
+/** Makes a handler respond with a page if the database is unavailable, or if a form took too long to arrive. */
 export function orTryAgain({ log, door }: Site, handler: RouteHandler): RouteHandler {
   return async (request, context) => {
     try {

@@ -1,19 +1,19 @@
 import { isShopOfPlatform } from "../../shopify/install/id-token.ts";
 
-/** Where the app runs: the platform's id of the app, and our own origin as browsers see it. */
+/** Where the app runs: the app's id on the platform, and our own origin as browsers see it. */
 export interface AppPlace {
   clientId: string;
   origin: string;
 }
 
-/** Facts of the address of a document below /app. All of them can be forged, except a good `idToken`. */
+/** Values from the address of a document below /app. Anyone can forge the values, except a valid `idToken`. */
 export interface FramedEntry {
   shop: string;
   /** The ID token that the platform's admin appended; null without one. */
   idToken: string | null;
   /** The address of the same page without the ID token. */
   reload: string;
-  /** When the bounce page was last asked for a new ID token, in epoch milliseconds; null if it never was. */
+  /** When a new ID token was last requested through the bounce page, in epoch milliseconds; null if never. */
   bouncedAt: number | null;
 }
 
@@ -31,13 +31,13 @@ const BOUNCE_PATH = "/app/bounce";
 /** The parameter with the address that App Bridge loads with a new ID token. */
 const RELOAD = "shopify-reload";
 const BOUNCED_AT = "bounced_at";
-/** Parameters of the platform that prove nothing to us, or must not be repeated. */
+/** Parameters of the address that `reload` does not repeat. */
 const DROPPED = ["id_token", "hmac", "timestamp", "session", RELOAD, BOUNCED_AT];
 /** Parameters that App Bridge reads on every page. */
 const KEPT = ["shop", "host", "embedded", "locale"];
 const ADMIN = "admin.shopify.com";
 
-/** @param target path and query of a request */
+/** Reads the address of a document. @param target path and query of the request */
 export function readEntry(target: string, { clientId, origin }: AppPlace): DocumentEntry {
   const { pathname, searchParams } = new URL(target, origin);
   const shop = readShop(searchParams);
@@ -78,14 +78,14 @@ export function readBounce(target: string, { origin }: Pick<AppPlace, "origin">)
   return readShop(back.searchParams) === shop ? shop : undefined;
 }
 
-/** @returns undefined without the parameter; null for several shops, or for a text that is not a shop's domain */
+/** Reads the parameter `shop`. @returns undefined if it is missing; null if it is not exactly one domain of a shop */
 function readShop(query: URLSearchParams): string | null | undefined {
   const [shop, ...others] = query.getAll("shop");
   if (shop === undefined) return undefined;
   return others.length === 0 && isShopOfPlatform(shop) ? shop : null;
 }
 
-/** @returns the address of the shop's admin, without the protocol; undefined if the parameter names another address */
+/** Reads the parameter `host`. @returns the address of the shop's admin, without protocol; undefined if refused */
 function readHost(query: URLSearchParams, shop: string): string | undefined {
   const [host, ...others] = query.getAll("host");
   const [name] = shop.split(".");

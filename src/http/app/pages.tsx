@@ -17,7 +17,7 @@ export function redirectDocument(address: string): Response {
   });
 }
 
-/** Responds with a page of App Bridge alone. App Bridge loads the page that was asked for, with a new ID token. */
+/** Responds with a page that contains only App Bridge. App Bridge then loads the requested page with a new ID token. */
 export function respondBounce(frame: Frame): Response {
   const content = <p>If nothing happens, open the app again from your shop's admin.</p>;
   return respondMessage(200, "Opening the app", content, { frame });
@@ -51,7 +51,7 @@ export function respondForeignFetch(): Response {
   return respondMessage(403, "This request was refused", content);
 }
 
-/** @param reload the address of the page that was asked for */
+/** Responds with a page that tries again by itself. @param reload the address of the requested page */
 export function respondConnecting(frame: Frame, reload: string): Response {
   const content = (
     <>
@@ -61,7 +61,7 @@ export function respondConnecting(frame: Frame, reload: string): Response {
       </p>
     </>
   );
-  // The next load waits some seconds for the connection, and the browser shows this page meanwhile.
+  // The next request waits some seconds for the connection. Meanwhile the browser shows this page.
   return respondMessage(200, "Connecting your shop", content, { frame, next: reload });
 }
 
@@ -72,7 +72,7 @@ const REASONS = {
     "The data of an earlier installation is being deleted, as the privacy rules ask. This takes some minutes at most.",
 };
 
-/** @param reload the address of the page that was asked for */
+/** Responds with a page that has a link to try again. @param reload the address of the requested page */
 export function respondTryAgain(reason: keyof typeof REASONS, frame: Frame, reload: string): Response {
   const content = (
     <>

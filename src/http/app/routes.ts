@@ -15,7 +15,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
     { path: "/app/lent/:id", methods: { GET: createLentHandler(dependencies) } },
     // The platform sends an ID token with its request for this document. A redirect would lose the token.
     { path: "/app", methods: { GET: pageRoute(site, showOverview) } },
-    // Without this route, an unknown path would get an answer that may not be framed.
+    // Without this route, an unknown path would get a response that the platform's admin cannot show in its frame.
     { path: "/app/*", methods: { GET: pageRoute(site, refuseUnknown) } },
   ];
   return [...guarded(site, own), ...pageRoutes(site).map(withoutRedirect)];
@@ -25,7 +25,7 @@ const refuseUnknown: Handler = async () => {
   throw new SdsError("not_found", "no page has this address");
 };
 
-/** A path that has only a form redirects to its tab. This adds the platform's parameters to a document's redirect. */
+/** Adds the platform's parameters to a document's redirect, for example from a path that has only a form. */
 function withoutRedirect({ path, methods: { GET, ...others } }: Route): Route {
   if (GET === undefined) return { path, methods: others };
   const get: RouteHandler = async (request, context) => {

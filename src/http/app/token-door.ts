@@ -36,7 +36,7 @@ export interface TokenDoor extends Door {
   bounce: RouteHandler;
 }
 
-/** If an ID token is refused within this time after a bounce, the door does not ask for a new ID token. */
+/** Minimum time between two requests for a new ID token. If a token is refused earlier, the door shows an error. */
 const BOUNCE_AGAIN_AFTER_MS = 20_000;
 const BEARER = /^Bearer ([\w.-]+)$/i;
 
@@ -46,7 +46,7 @@ const BEARER = /^Bearer ([\w.-]+)$/i;
  */
 export function createTokenDoor(dependencies: Dependencies): TokenDoor {
   const { shops, sessions, clientId, publicUrl, verifyIdToken, now } = dependencies;
-  /** Returns our origin as the browser sees it. The header Host can be any text. */
+  /** Returns our origin as the browser sees it. The header Host can be any text, even an invalid host. */
   const originOf = ({ headers }: Request, { isSecure }: RouteContext) =>
     publicUrl ?? URL.parse(`http${isSecure() ? "s" : ""}://${headers.get("host")}`)?.origin ?? "http://localhost";
 
@@ -69,7 +69,7 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
     async keep(visitor) {
       const shop = await shops.byId(visitor.shop.id);
       if (shop === undefined) return undefined;
-      // Used forms and notices belong to a stored session, and are removed with the session.
+      // Used forms and notices belong to a stored session. They are removed with the session.
       await sessions.put(visitor.key, shop.id, now(), now() + SESSION_LIFE_MS);
       return { ...visitor, shop };
     },
@@ -88,7 +88,7 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
 
 type Place = Parameters<typeof readEntry>[1];
 
-/** Old browsers do not say what they load. Then a GET without a bearer token is a document. */
+/** Whether the request is for a document. In an old browser, every GET without a bearer token is a document. */
 function isDocument({ method, headers }: Request): boolean {
   const destination = headers.get("sec-fetch-dest");
   const isLoaded = destination === null || ["document", "iframe", "frame"].includes(destination);
@@ -159,7 +159,7 @@ function answerTo(opening: Opening, idToken: IdToken, frame: Frame, reload: stri
       ? respondConnecting(frame, reload)
       : respondTryAgain(opening.waits, frame, reload);
   const { shop: domain, staff, session } = idToken;
-  // The ID token itself cannot be the key, because the platform makes a new token each minute.
+  // The ID token itself cannot be the key, because the platform makes a new token every minute.
   const key = sha256(JSON.stringify([`https://${domain}`, staff, session]));
   const csrf = sha256(Buffer.concat([Buffer.from("csrf "), key])).toString("base64url");
   return { shop: opening.shop, who: `staff ${staff}`, key, csrf, root: "/app", frame };

@@ -4,7 +4,7 @@
 const THEMES = ["", "light", "dark"];
 const THEME_NAMES = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 
-/** Returns a stored choice of the reader, or an empty text. Browsers can forbid the storage. */
+/** Returns a stored choice of the reader, or an empty text. A browser can forbid access to the storage. */
 function remembered(name) {
   try {
     return localStorage.getItem(name) ?? "";
@@ -17,7 +17,7 @@ function remember(name, value) {
   try {
     localStorage.setItem(name, value);
   } catch {
-    // The choice lasts until the next page.
+    // The choice cannot be stored, so the next page forgets it.
   }
 }
 
@@ -71,7 +71,7 @@ function offerCopying() {
   }
 }
 
-/** Returns groups of adjacent figures. Each group is one program in several languages. */
+/** Returns groups of adjacent figures. A group has the same program in several languages. */
 function languageGroups() {
   const groups = [];
   for (const figure of document.querySelectorAll("main figure")) {

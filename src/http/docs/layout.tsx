@@ -10,7 +10,7 @@ import style from "./docs.css" with { type: "text" };
 import script from "./docs.js" with { type: "text" };
 import { type Entry, PAGES, SITE } from "./site.ts";
 
-/** A file that all pages load. */
+/** A file that every page loads. */
 export interface PageFile {
   path: string;
   type: string;
@@ -113,7 +113,7 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
   return `<!doctype html>${render(page)}`;
 }
 
-/** A folded list above the content, for narrow screens. */
+/** A folded list above the content. Only narrow screens show this list. */
 function Folded({ label, title, children }: { label: string; title: string; children: ComponentChildren }) {
   return (
     <nav class="narrow" aria-label={label}>

@@ -6,7 +6,7 @@ import { createAnchors } from "../../docs/outline.ts";
 export interface Rendering {
   /** Returns the address of a link on this site; undefined for a forbidden link. */
   linkTo: (target: string) => string | undefined;
-  /** Returns the addresses of a picture in a light and a dark theme; undefined if there is no such picture. */
+  /** Returns the addresses of a picture, one for each theme; undefined if there is no such picture. */
   pictureAt: (target: string) => { light: string; dark: string } | undefined;
   /** Returns the title of the linked page; undefined for other targets. */
   titleOf: (target: string) => string | undefined;
@@ -77,7 +77,7 @@ function convert(page: PageContext, node: unknown): ComponentChildren {
 
 function link({ linkTo, titleOf }: PageContext, target: string, children: ComponentChildren): ComponentChildren {
   const href = linkTo(target);
-  // Markdown pages link to each other by file name; the site shows the page's title instead.
+  // Markdown pages link to each other by file name. The site shows the title of the linked page instead.
   const text = textOf(children) === target.replace(/#.*/, "") ? (titleOf(target) ?? children) : children;
   return href === undefined ? text : <a href={href}>{text}</a>;
 }

@@ -10,7 +10,7 @@ export interface SampleWithPath {
 /** Sample calls of a list ask for one row, because the example of the answer has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
-/** Prints the answer, even if the answer is an error. */
+/** Python code that prints the response, even if the response is an error. */
 const PYTHON_ANSWER = `try:
     response = urllib.request.urlopen(request, timeout=60)
 except urllib.error.HTTPError as error:

@@ -12,7 +12,7 @@ import {
 import { type SampleWithPath, samples } from "./reference-samples.ts";
 import { fieldTable, paragraphs, schemaSections, table, typeText } from "./reference-schemas.ts";
 
-/** This schema has no section here, because docs/api.md, "Errors" describes it. */
+/** The reference has no section for this schema, because docs/api.md, "Errors" describes it. */
 const ERROR_SCHEMA = "ApiError";
 
 /** Writes a page of the reference in Markdown: the operations of a tag, with their headers and types. */
@@ -122,7 +122,7 @@ function schemasOf(document: OpenApiDocument, operations: readonly SampleWithPat
   });
 }
 
-/** Writes the common part of all webhooks, and a section for each topic. */
+/** Writes the parts that all webhooks share, and a section for each topic. */
 function eventSections(document: OpenApiDocument, events: readonly OpenApiOperation[]): string[] {
   const [first] = events;
   if (first === undefined) return [];

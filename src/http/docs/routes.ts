@@ -13,7 +13,7 @@ import { renderHome, renderSearch, renderTopic, renderUnknown } from "./pages.ts
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES, SITE } from "./site.ts";
 
-/** Allows only our own files and the search form. */
+/** The Content-Security-Policy of all pages. It allows only our own files and the search form. */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
@@ -30,7 +30,7 @@ const YAML = "application/yaml; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** Content type of text files: browsers show plain text, but download other types. */
 const TEXT = "text/plain; charset=utf-8";
-/** Complete programs in the guides (docs/api.md, "Ready for your tools"). Each program's first line is its name. */
+/** Complete programs in the guides (docs/api.md, "Ready for your tools"). Each program begins with its name. */
 const PROGRAMS = ["copy.mjs", "puller.py", "receiver.mjs", "receiver.py"];
 
 type FileContent = string | Uint8Array<ArrayBuffer>;
@@ -82,7 +82,7 @@ function file(path: string, type: string, content: () => Awaitable<FileContent>)
   return cached(path, { ...REVALIDATED, "Content-Type": type }, content);
 }
 
-/** @param content called at the first request */
+/** Makes a route that keeps its content in memory. @param content called at the first request */
 function cached(path: string, headers: Record<string, string>, content: () => Awaitable<FileContent>): Route {
   let document: Awaitable<Document> | undefined;
   return readOnly(path, (request) => {
@@ -101,7 +101,7 @@ function clientPackage(): Blob | undefined {
   return Bun.embeddedFiles.find((each) => "name" in each && /^sds-client-.*\.tgz$/.test(String(each.name)));
 }
 
-/** Finds a program in the guides by its first line, a comment with the program's name. */
+/** Finds a program in the guides. The first line of a program is a comment with the program's name. */
 function programNamed(name: string): string {
   const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
   const guides = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));

@@ -1,12 +1,12 @@
 import { outline } from "../../docs/outline.ts";
 import { type Entry, PAGES, TOPICS } from "./site.ts";
 
-/** A section with all words of a search. */
+/** A section that contains all words of a search. */
 export interface Hit {
   page: string;
   title: string;
   path: string;
-  /** The first word of the search, with some text around it. */
+  /** The text around the first word of the search. */
   excerpt: string;
 }
 
@@ -32,7 +32,7 @@ const BEFORE_WORD = 40;
 
 let index: readonly Indexed[] | undefined;
 
-/** Returns the first words of a query, in lower case. Leaves out STOP_WORDS, unless there are no other words. */
+/** Returns the first words of a query, in lower case. Leaves out STOP_WORDS, unless the query has no other words. */
 export function wordsOf(query: string): string[] {
   const words = query
     .toLowerCase()
@@ -42,7 +42,7 @@ export function wordsOf(query: string): string[] {
   return (telling.length === 0 ? words : telling).slice(0, MAX_WORDS);
 }
 
-/** Finds the sections with all words of a query. Sections with more of these words in the heading come first. */
+/** Finds the sections with all words of a query. A section with more of these words in its heading comes first. */
 export function search(query: string): Hit[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];

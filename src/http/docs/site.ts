@@ -11,7 +11,7 @@ export interface Entry {
   name: string;
   summary: string;
   path: string;
-  /** false for a section of another page. */
+  /** Whether the entry is a page; false for a section of another page. */
   isPage: boolean;
   /** Returns the Markdown. The first call for a page of the reference renders it from the OpenAPI document. */
   text: () => string;
@@ -37,7 +37,7 @@ const REFERENCE: readonly { tag: string; topic: string; summary: string; name?: 
   { tag: "Intake", topic: "reference-intake", summary: "sending records" },
   { tag: "Service", topic: "reference-service", summary: "health, and the OpenAPI document" },
 ];
-/** The name of the group before the reference. */
+/** The reference comes after the group with this name. */
 const BEFORE_REFERENCE = "Send data";
 
 const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
@@ -68,7 +68,7 @@ const place = guideGroups.findIndex(({ name }) => name === BEFORE_REFERENCE) + 1
 
 export const SITE: readonly Group[] = guideGroups.toSpliced(place, 0, reference);
 
-/** Pages, and sections with a topic of their own. */
+/** All pages, and all sections that have their own topic. */
 export const TOPICS: readonly Entry[] = SITE.flatMap(({ entries }) => entries);
 
 export const PAGES: readonly Entry[] = TOPICS.filter(({ isPage }) => isPage);

@@ -36,7 +36,7 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
     return title !== undefined && isNamed(title) ? { $ref: `#/components/schemas/${title}` } : define(schema);
   }
 
-  /** Writes the schema of fields that an object does not name; true if such fields may have any value. */
+  /** Writes the schema of fields that an object does not name; true if these fields can have any value. */
   function others(schema: unknown): boolean | JsonSchema {
     if (typeof schema === "boolean") return schema;
     const written = define(schema as TSchema);
@@ -70,7 +70,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** A schema begins with the keywords of FIRST and ends with those of LAST, in this order, for human readers. */
+/** In a written schema, the keywords of FIRST come first and those of LAST come last, for human readers. */
 const FIRST = ["title", "description", "type"];
 const LAST = ["properties", "required", "additionalProperties", "examples"];
 

@@ -17,7 +17,7 @@ import {
 } from "./parts.ts";
 import { DOMAIN, sampleRows } from "./sample-rows.ts";
 
-/** Names of a resource in texts and types, and its sort field. */
+/** The names of each resource in texts and types, and the field by which its list is sorted. */
 const NAMES = {
   subscriptions: { one: "subscription", type: "Subscription", tag: "Subscriptions", sortField: "startedAt" },
   customers: { one: "customer", type: "Customer", tag: "Customers", sortField: "createdAt" },

@@ -3,40 +3,40 @@ import type { Bytes } from "../encoding.ts";
 
 /** Maximum number of answers in each of the cache's two maps. */
 const MAX_ANSWERS = 2_048;
-/** Maximum length of a question in characters. Answers to longer questions are not kept. */
+/** Maximum length of a question in characters. If a question is longer, its answer is not cached. */
 const LONGEST_QUESTION = 1_024;
 
-/** A remembered answer to a request of a shop. */
+/** A cached answer to a request of a shop. */
 export interface CachedAnswer {
-  /** The number of the shop's last change when the answer was made. */
+  /** The shop's change count when the answer was made. */
   changeCount: number;
   /** The shop's branch when the answer was made. */
   branch: string;
   tag: string;
   headers: Record<string, string>;
-  /** `headers` in the form that Bun sends, made when the kept answer is sent for the first time. */
+  /** `headers` in the form that Bun sends. They are made when the cached answer is sent for the first time. */
   sentHeaders?: Headers;
-  /** undefined for a large body. Such bodies are not kept, so the cache can then only answer 304. */
+  /** undefined if the body is too large for the cache. Then the cache can only answer 304. */
   body: Bytes | undefined;
 }
 
 /**
- * Keeps answers until data of the shop changes. Most readers of changes ask for the same small answer again and again.
- * A kept answer needs no read of the database.
+ * Caches answers until the shop's data changes. Most readers of changes repeat the same request, and its answer is
+ * small. A cached answer needs no read of the database.
  */
 export interface AnswerCache {
   /**
    * @param shop the shop's current state
    * @param question everything that the answer depends on except the shop, such as path and query
-   * @returns undefined if the answer is not kept, or the shop has changed since
+   * @returns undefined if the answer is not cached, or if the shop has changed since then
    */
   find(shop: Pick<KeyOwner, "shopId" | "changeCount" | "branch">, question: string): CachedAnswer | undefined;
   keep(shopId: number, question: string, answer: CachedAnswer): void;
 }
 
 export function createAnswerCache(): AnswerCache {
-  // When `newer` is full, it becomes `older`, and the previous `older` is dropped. With one map, removing the oldest
-  // entry would take 10 µs each time.
+  // When `newer` is full, it becomes `older`, and the previous `older` is dropped. Removing the oldest entry of a
+  // single map would take 10 µs.
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {

@@ -9,8 +9,8 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 /** Minimum time between two writes of a key's last use. Otherwise each read would cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 /**
- * Minimum time between an attempted write and the immediate write of a key's first use. If less time has passed, a job
- * writes the use later.
+ * Minimum time between an attempted write and an immediate write of a key's first use. If less time has passed, a job
+ * writes the first use later.
  */
 const ATTEMPT_INTERVAL_MS = 1_000;
 
@@ -26,6 +26,7 @@ interface Dependencies {
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
   /**
+   * Finds the owner of the key in a header.
    * @param client returns the network under which the client's wrong keys are counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
@@ -43,7 +44,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /** Writes the first use of a key after the answer, because a write takes seconds while the database is locked. */
+  /** Writes a key's first use later, because a write takes seconds while the database is locked. */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()
@@ -92,7 +93,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
       });
     },
     async writeUses(options) {
-      // Waits for a running write, because the store closes next when the program stops.
+      // Waits for a running write, because the store closes after this call when the program stops.
       await soon;
       await writeUses(options);
     },
@@ -100,8 +101,8 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
 }
 
 /**
- * Converts a stored time to a time of `clock`. A future time was written before the clock was set back, and counts as
- * long ago.
+ * Converts a stored time to a time of `clock`. A future time was written before the clock was set back. It is converted
+ * to a time long ago.
  */
 function clockAt(storedAt: number, { now, clock }: Pick<Dependencies, "now" | "clock">): number {
   const ageMs = now() - storedAt;

@@ -3,25 +3,26 @@ import type { Awaitable } from "../../lib/waits.ts";
 import { type Bytes, compressLater, type Encoding } from "../encoding.ts";
 import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 
-/** A larger page is sent in parts. Smaller pages mostly fit into the buffers of their connection. */
+/** Maximum size of a page that is sent in one part. Such pages mostly fit into the buffers of their connection. */
 const LARGE_BYTES = 256 * 1024;
-/** Bytes of a part. The next part follows when the client has taken this part. */
+/** Number of bytes in a part. When the client has received a part, the next part follows. */
 const PART_BYTES = 256 * 1024;
 /** Maximum number of unsent bytes of large pages for one shop. MAX_BYTES is the limit for all shops together. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** A client that takes longer for a page is disconnected. Otherwise a few slow clients could block all large pages. */
+/** Time limit for sending a page. Without a limit, a few slow clients could block all large pages. */
 const SENDING_TIMEOUT_MS = 120_000;
 
 export function isLarge(page: Uint8Array): boolean {
   return page.length > LARGE_BYTES;
 }
 
-/** Sends large pages. Limits how many bytes of them wait for clients that read slowly or not at all. */
+/** Sends large pages. Limits how many of their bytes wait for clients that read slowly or not at all. */
 export interface LargePages {
   /**
-   * Sends a page. If there is an encoding, compresses the page first. During compression, the full size counts against
-   * the limits. Then the bytes to send count against the limits, until they are sent or the connection is closed.
+   * Sends a page. If `encoding` is given, compresses the page first. During compression, the full size counts against
+   * the limits. After compression, the compressed size counts against the limits, until the page is sent or the
+   * connection is closed.
    * @returns 503 if too many bytes wait already
    */
   respond(
@@ -47,7 +48,7 @@ export function createLargePages({
     addTo(unsentByShop, shopId, bytes);
   }
 
-  /** Counts bytes. @returns a function that uncounts the bytes, and may be called twice; 503 if too many bytes wait */
+  /** Counts waiting bytes. @returns a function that ends the count, and may be called twice; 503 above the limits */
   function take(shopId: number, bytes: number): (() => void) | Response {
     if ((unsentByShop.get(shopId) ?? 0) + bytes > maxBytesOfShop) return tooMany(" of this shop");
     if (unsent + bytes > maxBytes) return tooMany("");
@@ -90,8 +91,9 @@ function tooMany(whose: string): Response {
 }
 
 /**
+ * Makes a stream of the parts of a page.
  * @param signal of the request, aborted when the client closes the connection
- * @param onEnd called when the last part was taken, or when sending has failed; may be called twice
+ * @param onEnd called when the client has taken the last part, or when sending has failed; may be called twice
  */
 function partsOf(page: Bytes, signal: AbortSignal, timeoutMs: number, onEnd: () => void): ReadableStream<Bytes> {
   let sent = 0;
@@ -116,7 +118,7 @@ function partsOf(page: Bytes, signal: AbortSignal, timeoutMs: number, onEnd: () 
     },
     cancel: end,
   });
-  // If the client is gone already, Bun neither reads nor cancels the stream. Without this call, the timer would keep
+  // If the client is already gone, Bun neither reads nor cancels the stream. Without this call, the timer would keep
   // the page in memory.
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });

@@ -10,7 +10,7 @@ const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 /** The only value of `include`, which only subscriptions have. */
 export const INCLUDED = "customFields";
 const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
-/** Each known parameter by its `plain` spelling, to find the parameter that a request misspelt. */
+/** Each known parameter by its `plain` spelling. A misspelt parameter is compared with these spellings. */
 const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 /**
  * Parameters that may be given several times. The last `limit` and the last `cursor` are used. If several `status` are
@@ -19,9 +19,9 @@ const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Parameters by which other APIs page, sort or filter, as `plain` writes them. The key is our parameter for the same
- * use; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the first page
- * again and again.
+ * Parameters with which other APIs page, sort or filter, as `plain` writes them. The key is our parameter for the same
+ * purpose; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the first
+ * page again and again.
  */
 const FOREIGN = namesByUse({
   limit:
@@ -150,13 +150,13 @@ function checkName(name: string, resource: Resource, isStrictRequest: boolean): 
   if (near !== undefined && near !== name && names.includes(near)) throw unknown(name, `it is spelt ${near}`);
   const ours = foreignUse(name, resource);
   if (ours !== undefined && names.includes(ours)) throw unknown(name, `use ${ours}`);
-  // If we ignored a filter that only other lists have, the client would get all rows without noticing.
+  // If we ignored a filter that only other lists have, the client would get all rows without an error.
   if (near !== undefined || ours !== undefined || isStrictRequest)
     throw unknown(name, `${resource} have the parameters ${names.join(", ")}`);
 }
 
 /**
- * Returns our counterpart of a parameter of other APIs; empty if we have no such parameter. For `page[size]`,
+ * Returns our parameter that replaces a parameter of other APIs; empty if we have no such parameter. For `page[size]`,
  * `page.size` and `status__in`, looks up the whole name and then its first word.
  * @returns undefined for a name that other APIs do not use
  */
@@ -189,7 +189,7 @@ function nearestTo(name: string): string | undefined {
   return undefined;
 }
 
-/** Whether one text becomes the other if one letter is added, removed or replaced. */
+/** Whether one text becomes the other text if one letter is added, removed or replaced. */
 function differByOneLetter(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
   let equal = 0;
@@ -207,7 +207,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/^amp;|[^a-z0-9]/g, "");
 }
 
-/** Shortens a text from a request for an error message, and replaces characters that cannot be printed. */
+/** Quotes a text from a request in an error message. Shortens the text, and replaces characters outside of ASCII. */
 function shown(text: string): string {
   const short = text.length > 64 ? `${text.slice(0, 64)}...` : text;
   return JSON.stringify(short.toWellFormed()).replace(/[\u007f-\u{10ffff}]/gu, "?");

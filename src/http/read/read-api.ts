@@ -13,7 +13,7 @@ import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
 import { isStrict } from "./list-query.ts";
 
-/** The content that was read for an answer. */
+/** The content of an answer. */
 export interface Content {
   body: Bytes;
   /** The state of the shop's data at the time of the read. */
@@ -40,14 +40,14 @@ interface Dependencies {
 export interface ReadApi {
   /**
    * Checks the key, the plan and the rate limit, in this order. Then reads the content and answers.
-   * @param prepare checks the request before the request waits for its turn, and returns the function that reads.
-   *   A kept answer is sent without calling `prepare`. So the answer may depend only on the shop, path, query and
-   *   whether the request is strict
+   * @param prepare checks the request before the request waits for its turn, and returns the function that reads. A
+   *   cached answer is sent without this check. So the answer may depend only on the shop, path, query and whether the
+   *   request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
   /**
-   * Does the same as `answer` for JSON that can change while the shop's rows stay the same. So the answer is not kept,
-   * and its tag is computed from the JSON.
+   * Does the same as `answer` for JSON that can change while the shop's rows stay the same. So the answer is not
+   * cached, and its tag is computed from the JSON.
    */
   answerFresh(
     request: Request,
@@ -56,7 +56,7 @@ export interface ReadApi {
   ): Awaitable<Response>;
 }
 
-/** A read that takes longer than this counts as a long read, and the next reader waits for another turn. */
+/** Minimum duration of a long read. After a long read, the next reader waits for another turn of the event loop. */
 const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
@@ -119,7 +119,7 @@ interface AdmittedRequest {
   read: Read;
   /** The headers of the rate limit. */
   limits: HeaderFields;
-  /** Whether the answer is sent in a later turn of the event loop than the request. */
+  /** Whether the answer is sent in a later turn of the event loop than the turn in which the request arrived. */
   isLate?: boolean;
 }
 
@@ -147,8 +147,8 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // If the client already has a larger answer, the answer is kept for the next 304, but without its body. If every page
-  // were kept, garbage collections would take a tenth of the processor time.
+  // A larger answer is cached only if the client already has it, and without its body. So the cache can answer the next
+  // request with 304. If every page were cached, garbage collections would take a tenth of the processor time.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,
@@ -167,7 +167,7 @@ function send(
 }
 
 /**
- * Returns the path and query, and whether the request is strict. A strict request may get another answer than a lenient
+ * Returns path and query, and whether the request is strict. A strict request can get another answer than a lenient
  * request.
  */
 function cacheKeyOf(request: Request): string {
@@ -176,8 +176,8 @@ function cacheKeyOf(request: Request): string {
 }
 
 /**
- * Makes a stream of an answer's bytes, if the answer comes in a later turn of the event loop than its request. Bun then
- * sends a stream in two system calls, but a large byte array in dozens of calls.
+ * Makes a stream of the bytes of an answer that is sent in a later turn of the event loop. Bun sends a stream in two
+ * system calls, but would send a large byte array in dozens of calls.
  */
 function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({

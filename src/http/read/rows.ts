@@ -22,7 +22,7 @@ interface ListDependencies {
   pagesFor: Store["pagesFor"];
   checkpoints: Checkpoints;
   api: ReadApi;
-  /** Start of the addresses in links; null for links that begin with the path. */
+  /** Base URL of links; null for links without protocol and host. */
   publicUrl: string | null;
   log: Log;
 }
@@ -66,7 +66,7 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
   ): Awaitable<Content> {
     const { shopId, branch } = owner;
     return andThen(pagesFor(owner).changes(shopId, form, filter, limit, after), (page) => {
-      // The client knows a change that the shop does not have.
+      // The client knows a change that this database does not have.
       if (after > page.changeCount) throw refuseCheckpoint(owner, "restored");
       const checkpoint = checkpoints.format({ shopId, resource, branch }, page.reached);
       return contentOf({ url, publicUrl }, limit, page, page.hasMore ? checkpoint : null, checkpoint);
@@ -94,7 +94,9 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
     });
 }
 
-/** Makes the refusals of checkpoints. If a reader has changes that the database lost, warns once for each shop. */
+/**
+ * Returns a function that refuses a checkpoint. It warns once for each shop if the database lost a reader's changes.
+ */
 function checkpointRefusals(resource: Resource, log: Log): (owner: KeyOwner, reason: CursorProblem) => SdsError {
   const logged = new Set<number>();
   return ({ shopId, domain }, reason) => {
@@ -124,7 +126,7 @@ export function createRowHandler(resource: Resource, pagesFor: Store["pagesFor"]
 }
 
 /**
- * Returns the number of the change after which a page begins; undefined if the query names a time instead.
+ * Returns the number of the change after which a page begins; undefined if the query has a time instead.
  * @throws SdsError, or rejects with it, if the checkpoint or cursor is not valid
  */
 function changeNamed(
@@ -159,8 +161,8 @@ function numberOf(
 }
 
 /**
- * Says why a cursor's row cannot belong to this list. Does not look for the row in other shops. Otherwise a client
- * could guess ids and dates, and learn which rows other shops have.
+ * Says why a cursor's row cannot belong to this list. Does not search the rows of other shops. Otherwise a client could
+ * guess ids and dates, and learn which rows other shops have.
  */
 function problemOfId(id: string): CursorProblem {
   return RESOURCES.some((other) => isRowName(other, id)) ? "other_resource" : "not_issued";
@@ -183,7 +185,7 @@ function contentOf(
   };
 }
 
-/** Returns the path and the query of the next page (RFC 8288). A `#` is encoded, because it would end the query. */
+/** Returns the path and the query of the next page (RFC 8288). Encodes `#`, because a plain `#` would end the query. */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
     .replaceAll("#", "%23")
@@ -192,7 +194,7 @@ function nextPage(url: string, cursor: string): string {
   return `${urlPathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
 }
 
-/** Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, copies nothing. */
+/** Puts ASCII text before and after the rows. Copies nothing if the buffer has space on both sides of the rows. */
 function concatBytes(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
   const first = rows.byteOffset - begin.length;

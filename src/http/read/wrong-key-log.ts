@@ -1,16 +1,16 @@
 import type { Log } from "../../lib/log.ts";
 
-/** This many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is being replaced. */
+/** Minimum number of wrong keys from one address for a warning. Fewer wrong keys are usual if a key was replaced. */
 const REPEATED = 3;
 /** Minimum time between two warnings about the same address. */
 const INTERVAL_MS = 60_000;
-/** Maximum number of addresses to count. If there are more, the address that was quiet longest is forgotten. */
+/** Maximum number of addresses to count. If there are more, the address that was quiet for longest is forgotten. */
 const MAX_ADDRESSES = 1_000;
 
 interface WrongKeys {
   /** Number of wrong keys since the last warning. */
   count: number;
-  /** Time of the last warning, by the clock. */
+  /** Time of the last warning, in milliseconds of the clock. */
   warnedAt: number;
   lastAt: number;
 }
@@ -23,12 +23,12 @@ export interface WrongKeyLog {
 }
 
 /**
- * Warns about repeated wrong keys: at once for each address, then at most once a minute. The keys themselves are never
- * logged.
+ * Warns about repeated wrong keys. An address with REPEATED wrong keys gets a warning at once, and later at most one
+ * warning a minute. The keys themselves are never logged.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createWrongKeyLog(clock: () => number, log: Log): WrongKeyLog {
-  /** The address with the latest wrong key is last. */
+  /** Sorted by the time of the latest wrong key. The most recent address is last. */
   const byAddress = new Map<string, WrongKeys>();
 
   function warnIfDue(address: string, wrong: WrongKeys): void {

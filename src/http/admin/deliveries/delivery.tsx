@@ -110,7 +110,7 @@ function dataLinks({ subject: { order, contract, customer }, test }: DeliveryDet
   );
 }
 
-/** Says in a sentence or two how the delivery went, and what to do. */
+/** Says in one or two sentences whether the delivery arrived, and what to do. */
 function Verdict({ delivery, now }: { delivery: DeliveryDetails; now: number }) {
   const { status, attempts, history, nextAttemptAt } = delivery;
   const last = history.at(-1);
@@ -148,7 +148,7 @@ function Verdict({ delivery, now }: { delivery: DeliveryDetails; now: number }) 
 interface VerdictBoxProps {
   id?: string;
   tone: string;
-  /** What to change. */
+  /** What the merchant should change. */
   todo?: ComponentChildren;
   children: ComponentChildren;
 }
@@ -256,7 +256,7 @@ async function countRelated(
   { kind, subject, test }: DeliveryDetails,
 ): Promise<number> {
   const named = subject.contract === null ? subject.customer : numberOf(subject.contract);
-  // The ids of a test event are samples.
+  // A test event names samples, which no other delivery is about.
   if (named === null || test) return 0;
   const page = await deliveries.page(shopId, { kind, subjects: [{ subject: named }], limit: COUNTED + 1 });
   return Math.max(0, page.deliveries.length - 1);

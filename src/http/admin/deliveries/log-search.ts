@@ -20,7 +20,7 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 
 /** A search of the delivery log, from the parameters of an address. */
 export interface LogSearch extends Search<Field> {
-  /** The filter from the fields with valid values. */
+  /** The filter. It uses only fields with valid values. */
   filter: Omit<DeliveryFilter, "limit">;
   /** Where the page begins or ends. For the newest page, neither field is set. */
   place: Pick<DeliveryFilter, "before" | "after">;

@@ -26,7 +26,7 @@ interface ResendFormProps {
   id: string;
   buttonId: string;
   label: string;
-  /** The query of the log to return to. Without a query, the delivery's page opens next. */
+  /** The query of the log to which the visitor returns. Without a query, the delivery's page opens next. */
   query?: string;
   /** Whether the button is the most important button of its page. */
   isPrimary?: boolean;
@@ -49,7 +49,7 @@ export interface LogTableProps {
   kind: DeliveryKind;
   deliveries: readonly Delivery[];
   now: number;
-  /** The query of the log, for the way back. It is undefined for a sample, which has no links and no buttons. */
+  /** The query of the log, to return to the log later; undefined for a sample, which has no links and no buttons. */
   query: string | undefined;
 }
 
@@ -105,7 +105,7 @@ export function aboutText({ subject: { contract, customer, order, cycle }, test 
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** Names a charge by its cycle, because a declined charge has no order yet. */
+/** Names a charge by its cycle, because a declined charge has no order. */
 function chargeText(cycle: number | null): string[] {
   if (cycle === null) return [];
   return [cycle === 0 ? "Checkout" : `Renewal ${cycle}`];
@@ -135,7 +135,7 @@ export function nextText(nextAttemptAt: number, now: number): string {
   return nextAttemptAt - now < 1_000 ? "now" : `in ${spanText(nextAttemptAt - now)}`;
 }
 
-/** The last answer: its HTTP status, or why no answer came. Empty before the first attempt. */
+/** Returns the HTTP status of the last answer, or why no answer arrived; empty before the first attempt. */
 function answerText(delivery: Delivery): string {
   const { lastStatusCode, error } = delivery;
   if (error === null || (lastStatusCode !== null && error === httpError(lastStatusCode)))

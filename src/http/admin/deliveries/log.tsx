@@ -14,7 +14,7 @@ import { LogTable } from "./log-table.tsx";
 import { SAMPLE_DELIVERIES, SAMPLE_STARTS } from "./sample-log.tsx";
 
 const PAGE_ROWS = 20;
-/** A page with too few deliveries continues its search for at most this time. */
+/** Maximum time for which the search of the log continues if a page is not full. */
 const SEARCH_MS = 50;
 /** Maximum number of newer deliveries to count. */
 const COUNTED = 99;
@@ -67,7 +67,7 @@ export function showLog(kind: DeliveryKind): Handler {
   };
 }
 
-/** The deliveries that are shown, and how many came since. */
+/** The shown deliveries, and the number of newer deliveries. */
 interface ShownLog extends DeliveryPage {
   /** Whether this is the newest page, on which new deliveries appear. */
   isNewest: boolean;
@@ -99,7 +99,7 @@ async function readLog(source: LogSource, shopId: number, search: LogSearch): Pr
   return { ...page, isNewest, added: 0 };
 }
 
-/** Reads a page. One read covers only a part of the log, so this reads on until the page is full or time is up. */
+/** Reads a page. One read covers only a part of the log, so more reads follow until the page is full or time is up. */
 async function searchPage(
   { deliveries, steadyTime }: LogSource,
   shopId: number,
@@ -194,7 +194,7 @@ export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store,
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 
-  /** Keeps only a valid search. The form can send any text, and browsers refuse an address with a very long text. */
+  /** Returns the query of a valid search; empty for any other text, because the form can send any text. */
   async function ownQuery(text: string): Promise<string> {
     const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
     return Object.keys(search.refusals).length > 0 ? "" : queryOf(search, search.place);

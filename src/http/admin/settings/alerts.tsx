@@ -8,7 +8,7 @@ import { ACTION, Empty, FieldError, Form, fieldAttributes, Link, Time } from "..
 
 const TAB = "/alerts";
 
-/** Why an address is not added. */
+/** Says why an address is not added. */
 const REFUSALS = {
   known: "This address is in the list already.",
   full: `A shop can have ${MAX_ADDRESSES} addresses. Remove one first.`,

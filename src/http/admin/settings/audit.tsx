@@ -10,7 +10,7 @@ import { Filters, Pager, queryOf, readDays, readTyped, type Search, type SearchF
 
 const TAB = "/audit";
 const ROWS = 50;
-/** A page with too few entries continues its search for at most this time. */
+/** Maximum time for which the search of the list continues if a page is not full. */
 const SEARCH_MS = 50;
 const NO_ENTRIES: AuditPage = { entries: [], end: null };
 const FIELDS = ["who", "what", "from", "to"] as const;
@@ -54,7 +54,7 @@ export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTi
   return { title: "Audit", tab: TAB, status: Object.keys(refusals).length > 0 ? 422 : 200, content };
 };
 
-/** Returns the entry numbers beside which the newer and the older page begin; undefined if there is no such page. */
+/** Returns the entry numbers next to which the newer and the older page begin; undefined for a missing page. */
 function neighboursOf(
   { entries: found, end }: AuditPage,
   entries: readonly NumberedEntry[],

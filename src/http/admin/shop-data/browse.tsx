@@ -12,7 +12,7 @@ import { RESOURCE_NAMES, type ResourceRows, RowTable } from "./row-table.tsx";
 
 const TAB = "/data/browse";
 const PAGE_ROWS = 20;
-/** Maximum number of cursors in an address. Without a cursor for a newer page, "Newer" leads to the newest page. */
+/** Maximum number of cursors in an address. If a newer page has no cursor, "Newer" leads to the newest page. */
 const KEPT_CURSORS = 20;
 
 /** The parameters of the address. */
@@ -22,13 +22,13 @@ interface Browse {
   /** The typed name of a row; empty if nothing was typed. */
   typed: string;
   filter: RowFilter | undefined;
-  /** The cursors of the newer pages and of this page, newest first. */
+  /** The cursors of the newer pages and of this page, newest page first. */
   cursors: string[];
 }
 
 /**
- * Shows rows of a resource, or redirects to the row that was looked for. The store can page only towards older rows, so
- * the address has the cursors of the newer pages too.
+ * Shows rows of a resource, or redirects to the row that the visitor searched for. The store can read pages only
+ * towards older rows, so the address has the cursors of the newer pages too.
  */
 export const showRows: Handler = async (request, { store: { pages } }) => {
   const browse = readBrowse(request);
@@ -40,7 +40,7 @@ export const showRows: Handler = async (request, { store: { pages } }) => {
   const cursors = browse.cursors.slice(-KEPT_CURSORS);
   const page = await listRows(pages, shop, resource, { filter, cursor: cursors.at(-1), limit: PAGE_ROWS });
   if (page !== undefined) return pageOf({ ...browse, cursors }, page);
-  // The cursor's row was removed, or the cursor is not of this list. The newest page is shown.
+  // The cursor's row was removed, or the cursor belongs to another list. The newest page is shown.
   const newest = await listRows(pages, shop, resource, { filter, limit: PAGE_ROWS });
   return pageOf({ ...browse, cursors: [] }, newest ?? { rows: [], older: null });
 };

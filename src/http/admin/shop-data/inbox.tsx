@@ -92,7 +92,7 @@ function RetryAll({ failed }: { failed: number }) {
 interface ItemsProps {
   id: string;
   status: InboxEntry["status"];
-  /** How many items of the status the inbox has. */
+  /** Number of items in the inbox with this status. */
   count: number;
   items: readonly InboxEntry[];
   now: number;
@@ -148,7 +148,7 @@ function Items({ id, status, count, items, now }: ItemsProps) {
 
 const HEADINGS = ["Change", "About", "Reason", "Received", "Action"];
 
-/** What a topic of Shopify is about. */
+/** Words for the object of a Shopify topic. Each key is the topic's first part. */
 const CHANGED: Record<string, string> = {
   subscription_contracts: "Subscription",
   subscription_billing_attempts: "Charge",

@@ -46,7 +46,7 @@ const SAMPLE_REQUEST: Sample = {
   ),
 };
 
-/** Answers with everything that is stored about a customer, as a file. */
+/** Responds with a file of everything that is stored about a customer. */
 export const exportData: Handler = async (request, { store, now }) => {
   const { id } = request;
   const found = await exportPerson(store, request, gidOf(id), now());
@@ -74,7 +74,7 @@ export const markAsAnswered: Handler = async (request, { store, now }) => {
   return { to: TAB, notices: [{ text: `The request of customer ${id} is marked as answered.` }] };
 };
 
-/** @param number of a customer's gid @throws SdsError `not_found` for any other text */
+/** Returns the gid of a customer. @throws SdsError `not_found` if the text is not the number of a gid */
 function gidOf(number: string): string {
   if (!/^[1-9]\d{0,19}$/.test(number)) throw new SdsError("not_found", "that is not the number of a customer");
   return gidOfNumber("customers", number);

@@ -69,7 +69,7 @@ interface RowTableProps<R extends Resource> {
   resource: R;
   rows: readonly ResourceRows[R][];
   shop: Shop;
-  /** Shows only the first columns, for a table with half of the page's width. */
+  /** Whether only the first columns are shown, because the table has half of the page's width. */
   isBrief?: boolean;
 }
 
@@ -77,7 +77,7 @@ const BRIEF_COLUMNS = 3;
 /** Heading of the column that is at the top right of a card. */
 const STATUS = "Status";
 
-/** The columns of each resource: its name, status and facts, without personal data. */
+/** The columns for each resource. They show the row's name, status and facts, without personal data. */
 const COLUMNS: { [R in Resource]: [heading: string, cell: (row: ResourceRows[R], shop: Shop) => ComponentChildren][] } =
   {
     subscriptions: [

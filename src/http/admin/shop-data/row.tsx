@@ -71,7 +71,7 @@ export const showRow: Handler = async (request, { store, now }) => {
 interface RowFacts {
   title: string;
   facts: Fact[];
-  /** Finds the linked rows; undefined if the resource has no linked rows. */
+  /** Filter for the linked rows; undefined if the resource has no linked rows. */
   filter?: RowFilter;
 }
 

@@ -76,13 +76,13 @@ function SummaryPart(summary: Summary) {
 interface DataVerdict {
   tone: string;
   text: ComponentChildren;
-  /** What to do. */
+  /** What the merchant should do. */
   todo?: ComponentChildren;
-  /** 0 to 1, while the shop is loaded. */
+  /** The finished part of the load, from 0 to 1. Set only during a load. */
   done?: number;
 }
 
-/** Says whether the data is in step with Shopify, and what to do if it is not. */
+/** Says whether the data is the same as Shopify's data, and what to do if it is not. */
 function verdictOf({ counts, status, lastWebhookAt, now }: Summary): DataVerdict {
   const { hasConnection, trouble, troubleSince, uninstalledAt, load, inbox, reconciledAt, loadedAt } = status;
   if (uninstalledAt !== null)

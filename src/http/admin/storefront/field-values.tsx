@@ -43,7 +43,7 @@ export const saveValues: Handler = async (request, dependencies) => {
   return { to: `${FIELDS}/values/${id}`, notices: [{ text: typed.size === 0 ? "Nothing was changed." : "Saved." }] };
 };
 
-/** Returns the values that were changed on this page. Other values stay, even if somebody changed them meanwhile. */
+/** Returns the values that were changed in this form. Other values stay, even if somebody else changed them. */
 function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
   const typed = new Map<string, TypedValue>();
   for (const { definition } of fields) {
@@ -79,7 +79,7 @@ function refusalOf(definition: FieldDefinition, text: string): { error?: string 
   }
 }
 
-/** @returns the reason of a refusal, for example after somebody has changed the fields; undefined after saving */
+/** Saves the values. @returns why saving was refused, for example after a change of the fields; undefined if saved */
 async function save(
   { shop, actor }: AdminRequest,
   { store, recordWriter, now }: AdminDependencies,

@@ -54,7 +54,7 @@ export const saveField: Handler = async (request, dependencies) => {
   const typed = { ...readTypedField(form), key };
   const { label, key: _, ...rest } = typed;
   const change = (fields: readonly FieldDefinition[]) => {
-    // The page of a field with values posts no type, because such a field keeps its type.
+    // The form of a field with values has no type, because such a field keeps its type.
     const type = form.get("type") ?? fieldNamed(fields, key).type;
     return changeField(fields, key, { label, ...definitionOf({ ...rest, type }) });
   };

@@ -114,7 +114,7 @@ async function stylePage(
   return { title: "Widget style", tab: STYLE, status: refused === undefined ? 200 : 422, content };
 }
 
-/** Style of the page around the widget. The page shows whether the merchant's style reaches outside the widget. */
+/** Style of the page around the widget. A merchant's style that reaches outside the widget changes this page. */
 const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
 
 /**

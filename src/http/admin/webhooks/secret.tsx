@@ -10,13 +10,13 @@ import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.t
 const TAB = "/webhooks/secret";
 const ROTATE = "/webhooks/rotate";
 
-/** How long the former secret still signs after a rotation. The empty value means no overlap. */
+/** How long the previous secret still signs after a rotation. Empty means that it stops signing at once. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
 export const showSecretTab: Handler = (request, dependencies) => secretPage(request, dependencies);
 
-/** Shows the secret itself. Only a posted form leads here, so that no address opens the secret. */
+/** Shows the secret itself. The secret has no address of its own, because only a posted form leads here. */
 export const showSecret: Handler = async (request, dependencies) =>
   secretPage(request, dependencies, await actions.showSecret(dependencies.store, request, dependencies.now()));
 
@@ -77,7 +77,7 @@ async function secretPage(
 }
 
 interface SecretPartProps {
-  /** Shown only on request. */
+  /** The secret; undefined until the visitor asks to see it. */
   secret: string | undefined;
   overlapEndsAt: number | null;
 }

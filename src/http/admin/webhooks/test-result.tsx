@@ -11,7 +11,7 @@ export interface TestEvent {
   delivery: DeliveryDetails;
   /** Whether the shop's current secret signs the test event. */
   hasCurrentSecret: boolean;
-  /** Whether its last attempt went to the shop's current URL. */
+  /** Whether the last attempt of the test event went to the shop's current URL. */
   hasCurrentUrl: boolean;
   now: number;
 }
@@ -68,7 +68,7 @@ export function TestResult({ test }: { test: TestEvent | undefined }) {
 interface TestVerdict {
   /** Class of the box. */
   tone: string;
-  /** For readers who cannot tell the colours apart. */
+  /** A character that shows the verdict, for readers who cannot tell the colours apart. */
   shape: string;
   what: string;
   todo: string;
