@@ -20,8 +20,8 @@ const PAGE_ROWS = 250;
 const ROUNDS = 5;
 const EVENTS_PER_ROUND = 100;
 /**
- * An event is posted at this interval, with readers and without, so that both measurements have the same load. If an
- * event takes longer, the next event is posted later.
+ * Interval between two events, with and without readers, so that both measurements have the same load. If an event
+ * takes longer, the next event is posted later.
  */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;
@@ -60,7 +60,7 @@ async function postEvents(server: Server, events: readonly SignedPost[], endpoin
   return latencies;
 }
 
-/** Starts to read random pages of 250 rows, for `seconds` or until it is stopped. */
+/** Starts to read random pages of 250 rows, until the caller stops the reading, or for `seconds` at most. */
 function read(server: Server, key: string, paths: string, seconds: number) {
   // Readers get a lower priority than the client that posts events. Otherwise the client would wait for the processor,
   // and that wait would be measured too.

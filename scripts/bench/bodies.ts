@@ -1,6 +1,6 @@
 /**
- * Measures the lowest possible cost of storing webhooks: inserts the rows of a file into one plain table of a new
- * database. Each transaction has ROWS_PER_COMMIT rows, with the pragmas of sds. Prints the seconds.
+ * Measures the lowest possible cost of storing webhooks. Inserts the rows of a file into one plain table of a new
+ * database, with the pragmas of sds. Each transaction has ROWS_PER_COMMIT rows. Prints the seconds.
  * `bun scripts/bench/bodies.ts FILE DATABASE ROWS_PER_COMMIT`
  */
 import { readFileSync } from "node:fs";

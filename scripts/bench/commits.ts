@@ -1,7 +1,7 @@
 /**
- * Measures the lowest possible cost of an intake: inserts the rows of an intake into the same tables of another
- * database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the pragmas of sds. Prints the
- * seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
+ * Measures the lowest possible cost of an intake. Inserts the rows of an intake into the same tables of another
+ * database, with the pragmas of sds. Each transaction has the rows of EVENTS_PER_COMMIT events. Prints the seconds.
+ * `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";

@@ -148,8 +148,8 @@ interface Pull {
 }
 
 /**
- * Reads pages to the end. Returns the checkpoint that a client keeps: of the first page for a list of all rows, of the
- * last page for changes.
+ * Reads all pages. Returns the checkpoint that a client keeps. For a list of all rows it comes from the first page, for
+ * changes from the last page.
  */
 async function pull(url: string, key: string, query: string, encoding: string): Promise<Pull> {
   let [requests, bytes, checkpoint, cursor] = [0, 0, "", null as string | null];

@@ -46,7 +46,7 @@ const HANGING_SHOPS = 300;
 const FLAPPING_SHOPS = 100;
 const FLAP_MS = 4_000;
 const FLAP_ANSWER_MS = 200;
-/** How long events are sent: longer than three timeouts of an attempt. */
+/** How long the bench sends events. This is longer than three timeouts of an attempt. */
 const HANGING_MS = 31_000;
 const PAUSE_MS = 30;
 

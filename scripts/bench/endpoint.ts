@@ -32,5 +32,5 @@ export function startHanging() {
   return { url: `http://127.0.0.1:${listener.port}/`, [Symbol.dispose]: () => listener.stop(true) };
 }
 
-// `bun scripts/bench/endpoint.ts` is an endpoint in a process of its own.
+// `bun scripts/bench/endpoint.ts` starts an endpoint in its own process.
 if (import.meta.main) process.stderr.write(`listening on ${new Endpoint().url}\n`);

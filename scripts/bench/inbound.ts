@@ -23,7 +23,7 @@ const ROUNDS = 3;
 const CONNECTIONS = 32;
 /** Each contract gives two webhooks: one about the contract and one about its customer. */
 const CONTRACTS = 11_000;
-/** Number of webhooks at the start whose time is not counted, because the program has just started. */
+/** Number of webhooks that are sent before the measurement begins, because the program has just started. */
 const WARM_UP = 2_000;
 
 /** More points than a run can spend. */
@@ -173,7 +173,7 @@ async function measureSync(): Promise<void> {
   );
 }
 
-/** Loads a shop into the folder without a limit of points. @returns webhooks about its contracts and customers */
+/** Loads a shop into the folder, with enough points. @returns webhooks about its contracts and customers */
 async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
   await using standIn = await startStandIn(UNTHROTTLED, CONTRACTS);
   await connectShop(folder);

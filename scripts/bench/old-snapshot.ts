@@ -1,6 +1,6 @@
 /**
- * Measures what a heartbeat and a delivery cost on PostgreSQL while an old snapshot keeps all dead rows, as beside a
- * dump: after as many beats as a node sends in 24 hours, and after queues were drained.
+ * Measures what a heartbeat and a delivery cost on PostgreSQL while an old snapshot keeps all dead rows, as during a
+ * dump. Measures after as many heartbeats as a node sends in 24 hours, and after queues were drained.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ const admin = server.sql("postgres");
 
 /** Buffers that all statements of the database have used so far. */
 async function buffersSoFar(): Promise<number> {
-  // A connection tells the server of its work with the first statement after a second.
+  // A connection reports its statistics only after a statement, and at most once a second.
   await Bun.sleep(1_100);
   await Promise.all([turn(), beat()]);
   const [counts] = await admin.unsafe(
@@ -43,7 +43,7 @@ interface Measured {
 /** Processor time of this program and the server so far. */
 const processorMs = () => (processorSeconds(process.pid) + server.side("bench", folder).databaseSeconds()) * 1_000;
 
-/** Runs an operation some times. @returns the processor time and the buffers of one */
+/** Runs an operation `count` times. @returns the processor time and the buffers of one run */
 async function measure(count: number, operation: () => Promise<unknown>): Promise<Measured> {
   const buffersBefore = await buffersSoFar();
   const msBefore = processorMs();
@@ -52,7 +52,7 @@ async function measure(count: number, operation: () => Promise<unknown>): Promis
   return { ms, buffers: ((await buffersSoFar()) - buffersBefore) / count };
 }
 
-/** Queues deliveries and records a success for each. @returns the cost of one, without its event */
+/** Queues deliveries and records a success for each. @returns the cost of one delivery, without its event's cost */
 async function drain(name: string): Promise<Measured> {
   const now = Date.now();
   for (let n = 0; n < DELIVERIES; n += BATCH)

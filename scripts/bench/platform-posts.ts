@@ -16,8 +16,8 @@ export interface PlatformPost {
 }
 
 /**
- * This many webhooks get the same time in milliseconds. The program accepts fewer in a millisecond, so the times span
- * less than the run.
+ * Number of webhooks with the same time in milliseconds. The program accepts fewer webhooks in a millisecond, so their
+ * times cover less time than the run.
  */
 const PER_MILLISECOND = 10;
 

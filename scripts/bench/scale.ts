@@ -1,6 +1,7 @@
 /**
  * Measures the same program on SQLite and on PostgreSQL, side by side: the processor time of a page, a posted event and
- * a delivery. Also counts their statements and round trips. `--short` measures less of each; `--operations` only counts.
+ * a delivery. Also counts their statements and round trips. `--short` measures less of each. `--operations` only
+ * counts.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

@@ -16,13 +16,13 @@ const ROUNDS = 11;
 const ROUND_S = 3;
 const table = new Table();
 
-/** Adds deliveries: delivered ones, or dead and retrying ones, as after an endpoint has failed for a day. */
+/** Adds deliveries. If `state` is `failed`, they are dead or retrying, as after an endpoint has failed for a day. */
 function addDeliveries(shop: shops.Shop, state: "delivered" | "failed"): void {
   const db = openDatabase(shops.databaseOf(shop), 30_000, UPGRADE);
   db.run("PRAGMA synchronous = OFF");
   const now = Date.now();
   const body = JSON.stringify({ id: "whd_1", topic: "order.charged", data: { note: "x".repeat(400) } });
-  // Retries are planned in hours, so that the sender leaves them alone.
+  // Retries are due hours later, so that the sender does not attempt them.
   db.query(
     `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $count),
        planned AS (SELECT n, CASE WHEN $isFailed THEN iif(n % 2, 'dead', 'retrying') ELSE 'delivered' END AS status FROM n)
@@ -95,7 +95,7 @@ async function measureScrapes(shop: shops.Shop, name: string): Promise<void> {
   table.addRemark(`${name}: beside ${WALKERS} walkers (${(await stop()).toLocaleString("en")} pages)`, beside);
 }
 
-/** Starts both servers again for each round, because two processes of one program can differ by a tenth. */
+/** Starts both servers again for each round, because the speed of two processes of one program can differ by 10 %. */
 async function measureReads(shop: shops.Shop): Promise<void> {
   const paths = shops.randomPages(shop, 50);
   const times: Record<"on" | "off", number[]> = { on: [], off: [] };

@@ -92,7 +92,8 @@ export function importedShop(count: number): Promise<Shop & Import> {
 }
 
 /**
- * Fills a shop with the rows that an import would write. They are inserted in the order of the table, which is quicker.
+ * Fills a shop with the rows that an import would write. Inserts the rows in the order of the table, because that is
+ * quicker.
  */
 export function filledShop(count: number): Promise<Shop> {
   return keep(`filled-${count}`, async (name) => {
@@ -104,7 +105,7 @@ export function filledShop(count: number): Promise<Shop> {
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Prepares the statements before the index is dropped: one statement, unused here, names the index.
+    // Prepares the statements before the index is dropped. One statement, which is not used here, names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;

@@ -77,7 +77,8 @@ export function startSide(program: string, side: Side): Promise<Server> {
 }
 
 /**
- * Microseconds of processor time for each operation, of sds and of the database's server. Also operations per second.
+ * The processor time of sds and of the database's server for one operation, in microseconds. Also operations per
+ * second.
  */
 export interface Cost {
   sds: number;

@@ -10,7 +10,10 @@ export type Names = ReadonlyMap<TSchema, string>;
 
 const WIDTH = 120;
 
-/** An exported interface, with the schema's descriptions as comments. @param base name of an interface that it extends */
+/**
+ * An exported interface, with the schema's descriptions as comments.
+ * @param base name of an interface that it extends
+ */
 export function interfaceText(name: string, schema: TObject, names: Names, base = ""): string {
   const heading = base === "" ? name : `${name} extends ${base}`;
   return `${comment(schema, "")}export interface ${heading} ${objectText(schema, names, "")}\n`;

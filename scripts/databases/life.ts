@@ -66,7 +66,7 @@ function leaveBranches({ program }: World): void {
   const db = new Database(join(program.data, "sds.db"), { readwrite: true, create: false });
   db.run("INSERT INTO former_branches (shop_id, branch, change_count) SELECT id, '', change_count FROM shops");
   db.run("UPDATE shops SET branch = 'b4d455b8c1d64e0f9a1b2c3d4e5f6071'");
-  // One shop came from another database, and another one has moved away.
+  // One shop came from another database. Another shop has moved away.
   db.run("INSERT INTO checkpoint_origins SELECT id, 'move_1', randomblob(32), 7 FROM shops");
   db.run("INSERT INTO shop_moves (move, state, domain, first_domain) VALUES ('move_2', 'moved', 'gone', 'gone')");
   db.close(true);

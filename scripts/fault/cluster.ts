@@ -25,7 +25,7 @@ const disk = mountDisk();
 const postgres = await startPostgres({ max_wal_size: "64MB", min_wal_size: "32MB" });
 const receiver = startWatchingReceiver();
 
-/** Mounts a small disk for the server, which the test can fill. @returns undefined if we may not mount */
+/** Mounts a small disk for the server. The test can fill this disk. @returns undefined if we may not mount */
 function mountDisk(): string | undefined {
   const mounted = mkdtempSync(join(tmpdir(), "sds-disk-"));
   const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${DISK_SIZE},mode=755`, "tmpfs", mounted]);

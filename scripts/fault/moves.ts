@@ -57,7 +57,7 @@ async function killServer(cell: Cell): Promise<void> {
 
 const counts = { moves: 0, killedCommands: 0, killedServers: 0, failed: 0 };
 
-/** Runs the command once, and may kill it or a service meanwhile. @returns whether the shop has moved */
+/** Runs the command once. May kill the command or a service while it runs. @returns whether the shop has moved */
 async function tryMove(from: Cell, to: Cell): Promise<boolean> {
   const command = Bun.spawn([resolve("dist/sds"), "shop", "move", `${NAME}.myshopify.com`, ...to.to], {
     env: { PATH: process.env["PATH"] ?? "", ...from.env },

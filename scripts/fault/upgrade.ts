@@ -64,7 +64,7 @@ interface Client {
   longestGapMs: number;
 }
 
-/** Repeats a request. Notes its answers, the slowest one, and the longest time without a good answer. */
+/** Repeats a request. Notes the answers, the slowest answer, and the longest time without a good answer. */
 function startClient(name: string, request: () => Promise<string>, good: string): Client & { end(): Promise<void> } {
   const client: Client = { name, answers: {}, slowestMs: 0, longestGapMs: 0 };
   let lastGoodAt = performance.now();
@@ -87,14 +87,14 @@ const clients = nodes.flatMap(({ url }, index) => [
   startClient(`readiness of node ${index + 1}`, async () => String((await fetch(`${url}/readyz`)).status), "200"),
 ]);
 
-/** Upgrades, and kills the upgrade meanwhile. @returns the number of kills */
+/** Upgrades. Kills the upgrade again and again, until one process finishes it. @returns the number of kills */
 async function upgrade(): Promise<number> {
   for (let kills = 0; ; kills += 1) {
     const child = Bun.spawn([process.execPath, "-e", UPGRADER, server.url, JSON.stringify([...MIGRATIONS, NEXT])], {
       stdout: "ignore",
       stderr: "inherit",
     });
-    // Later processes get more time, so that the upgrade ends also if one step takes longer than the interval.
+    // Later processes get more time, so that the upgrade ends even if one step takes longer than the interval.
     const timer = setTimeout(() => child.kill("SIGKILL"), KILL_INTERVAL_MS * (1 + kills / 2));
     await child.exited;
     clearTimeout(timer);

@@ -12,7 +12,7 @@ export interface TestFile {
   lines: Record<string, number[]>;
 }
 
-/** The longest time that one test file may take. */
+/** The timeout of one test file. */
 const LIMIT_MS = 300_000;
 /** How many files run at the same time. */
 const PROCESSES = 2;

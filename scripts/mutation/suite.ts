@@ -43,7 +43,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Finds the test file that failed: the last one that the output names before the first failure. */
+/** Finds the test file that failed: the last file that the output names before the first failure. */
 function fileIn(output: string): string | undefined {
   const before = output.split(/^\(fail\)|^error:/m)[0] ?? "";
   return [...before.matchAll(/^(?:\.\/)?(\S+\.test\.tsx?):$/gm)].at(-1)?.[1];

@@ -30,7 +30,7 @@ test("dead deliveries are found, and sent again one by one or all at once", asyn
   expect(await page.locator("#retry-dead").count()).toBe(0);
   const isSamePage = await markPage(page);
   const [first = ""] = await die(settings, ["order.failed", "order.charged", "order.recovered"]);
-  // An empty log has no row that could move, so the first deliveries appear in it.
+  // New deliveries appear at once in an empty log, because they move no row.
   await page.locator("#last .dead").first().waitFor();
   expect(await isSamePage()).toBe(true);
 
@@ -257,7 +257,7 @@ test("an update keeps the focus, the scroll position, selected text and what is 
   await page.evaluate("getSelection().empty()");
   await page.locator("#news", { hasText: "2 new" }).waitFor();
 
-  // An attempt that somebody opened or closed stays so when the next attempt comes.
+  // When the next attempt appears, the earlier attempts stay open or closed as the visitor left them.
   const release = receiver.hold();
   await program.json(["delivery", "retry", ids[0] ?? ""]);
   await goto(`/admin/deliveries/${ids[0]}`);

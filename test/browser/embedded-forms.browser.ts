@@ -92,7 +92,7 @@ test("the skip link moves to the content, and keeps what was typed", async () =>
   await frame.getByRole("link", { name: "Skip to the content" }).focus();
   await page.keyboard.press("Enter");
   await eventually(() => inner?.url().endsWith("#main") === true);
-  // Chromium tells the new address before it moves the focus.
+  // Chromium reports the new address before it moves the focus.
   await eventually(async () => (await inner?.evaluate<string>("document.activeElement.id")) === "main");
   expect(await frame.getByLabel("Label").inputValue()).toBe("Typed");
   await frame.getByRole("link", { name: "Webhooks" }).click();

@@ -87,7 +87,7 @@ test.each([true, false])(
   },
 );
 
-/** Returns the computed colour of an element in the frame, whose document may run no script. */
+/** Returns the computed colour of an element in the frame. The frame's document may not run scripts. */
 async function colorIn(frame: FrameLocator, selector: string): Promise<string> {
   return frame.locator(selector).evaluate((element) => {
     const view = element.ownerDocument.defaultView;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFailure } from "../../src/cli/import.ts";
 
-// The errors are simulated: root may read every file, so tests that run as root cannot make an unreadable one.
+// The errors are simulated: root may read every file, so tests that run as root cannot make an unreadable file.
 test.each([
   ["EACCES", "cannot read a.ndjson: this user may not read it"],
   ["EPERM", "cannot read a.ndjson: this user may not read it"],

@@ -27,7 +27,7 @@ test.each([
   expect(progressLine(done, "0 records", elapsed)).toBe(line);
 });
 
-/** @returns what a bar writes to a stream when it is updated twice at once */
+/** @returns what a bar writes to a stream when it is updated twice at the same time */
 function drawTwice(isTTY: boolean): string[] {
   const written: string[] = [];
   const bar = createProgressBar({ isTTY, write: (text: string) => written.push(text) > 0 } as NodeJS.WriteStream);

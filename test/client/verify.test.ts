@@ -15,7 +15,7 @@ const EVENT = {
 };
 const BODY = JSON.stringify(EVENT);
 
-/** Signed as standardwebhooks.com says, independently of the code under test. */
+/** Computes the signature that standardwebhooks.com defines, independently of the code under test. */
 function standard(body: string, secret = SECRET, timestamp = NOW / 1000, id = ID): string {
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;

@@ -129,7 +129,8 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     const end = a.beginUnlessMoving(7);
-    // While the first node is paused, its leases end. The second node takes both partitions, and its leases end too.
+    // While the first node is paused, its leases expire. The second node takes both partitions, and its leases expire
+    // too.
     await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     clock.ms += 20_000;
@@ -215,7 +216,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(await lease(a, { wanted: [2], released: [1] })).toEqual([2]);
     expect(await lease(b, { held: [2] })).toEqual([]);
     expect(await lease(b, { wanted: [1, 2] })).toEqual([1]);
-    // After a negative time, every node counts as silent.
+    // With a negative time, every node counts as silent. So the node also gets the other node's partition.
     expect(await lease(b, { wanted: [1, 2] }, -1)).toEqual([1, 2]);
     expect(await lease(b, { held: [1] })).toEqual([1]);
     const { handOvers } = await a.status();

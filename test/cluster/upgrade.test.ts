@@ -34,8 +34,8 @@ async function tableNames(): Promise<string[]> {
 }
 
 /**
- * Makes settings for a program whose schema is this many versions newer. They work only if the program runs from its
- * source.
+ * Makes settings for a program whose schema is this many versions newer. These settings work only if the program runs
+ * from its source.
  */
 async function newerBy(versions: number): Promise<Record<string, string>> {
   const preload = join(temporaryFolder(), "newer.ts");

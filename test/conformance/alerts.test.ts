@@ -9,7 +9,7 @@ import { addShop, commit, HOUR, removeShop, TOKENS, URL } from "./fixtures.ts";
 const MINUTE = 60_000;
 const error = "The endpoint responded with HTTP 500.";
 
-/** Queues a webhook and records that its first attempt fails; another attempt is planned in a year. */
+/** Queues a webhook and records that its first attempt fails. The next attempt is planned in a year. */
 async function failOnce(store: Store, shop: Shop, id: string, at: number): Promise<void> {
   await queueRewards(store, shop, [id], at);
   await record(store, [failed(await claimOne(store, shop, { now: at }), at)], [8_760 * HOUR]);
@@ -91,7 +91,7 @@ describe.each(engines())("$name: the alert of dead deliveries", (engine) => {
     await end(store, shop, "delivered", START + 1);
     expect(await store.alerts.list(shop.id)).toMatchObject([{ cause: "dead" }]);
     await store.deliveries.retry(shop.id, two?.id ?? "", START);
-    // Nothing is dead while the retry runs, but it is not known to be well.
+    // While the retry runs, no delivery is dead. The alert is not listed, but it has not ended either.
     expect(await store.alerts.list(shop.id)).toEqual([]);
     expect(await rows("alerts")).toContainEqual(expect.objectContaining({ cause: "dead", well_at: null }));
     await end(store, shop, "delivered", START + 2);

@@ -88,7 +88,7 @@ describe.each(engines())("$name: the readings of contracts", (engine) => {
     const first = readWith({ renewals: runs, renewalsBefore: [] });
     const late = readWith({ renewals: others, renewalsBefore: [] });
     const refused = { refused: { index: 0, field: "", reason: expect.stringContaining("outdated reading") } };
-    // The commit of several submissions refuses the same as one commit for each.
+    // A commit of several submissions refuses the same submission as separate commits do.
     expect(await store.mirror.applyRecords([first, late], START, [])).toMatchObject([{ accepted: 0 }, refused]);
     expect(await store.mirror.applyRecords([late], START, [])).toMatchObject([refused]);
     const read = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);

@@ -134,7 +134,7 @@ describe.each(engines())("$name: retrying a delivery by hand", (engine) => {
     expect(await rows("deliveries")).toEqual(before);
     const retried = { status: "pending", attempts: 0, nextAttemptAt: START + LEASE };
     expect(await store.deliveries.retry(shop.id, id, START + LEASE)).toMatchObject(retried);
-    // The result of the first attempt arrives after its lease ended, so it does not count.
+    // The result of the first attempt arrives after its lease expired, so it is ignored.
     if (claimed !== undefined) await record(store, [succeeded(claimed)]);
     expect(await store.deliveries.show(shop.id, id)).toMatchObject(retried);
   });

@@ -20,7 +20,7 @@ async function fillLog(store: Store, shop: Shop): Promise<void> {
   await commit(store, shop, [cancelFlow("c1"), order(1, 2), subscription(12)], START + 6 * HOUR);
 }
 
-/** Reads all pages from the newest to the oldest delivery, and then back. @returns the deliveries of both ways */
+/** Reads all pages from the newest to the oldest delivery, and then back. @returns the deliveries of each direction */
 async function pageThrough(store: Store, shop: Shop, filter: DeliveryFilter): Promise<[Delivery[], Delivery[]]> {
   const [down, up]: [Delivery[], Delivery[]] = [[], []];
   let page = await store.deliveries.page(shop.id, filter);

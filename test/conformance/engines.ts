@@ -65,7 +65,7 @@ export async function storeWithEvents(engine: Engine): Promise<TestStore & { sho
   return { ...opened, shop: await shopWithEvents(opened.store) };
 }
 
-/** Opens a new database in two processes. The first one then adds a shop. */
+/** Opens a new database in two processes. The first process then adds a shop. */
 export async function storeInTwoProcesses(engine: Engine): Promise<TestStore & { second: Store; shop: Shop }> {
   const opened = await engine.open();
   const second = await opened.reopen();

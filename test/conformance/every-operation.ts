@@ -58,7 +58,7 @@ export async function everyOperation(store: Store): Promise<void> {
   await store.close();
 }
 
-/** Calls the operations of a move. The shop moves to its own database under another domain, and stays in the end. */
+/** Calls the operations of a move. The copy of the shop gets another domain, because it is in the same database. */
 async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<void> {
   await moves.find(shop.domain);
   const departure = (await moves.begin(shop.domain, "move_1", "elsewhere")) as Departure;

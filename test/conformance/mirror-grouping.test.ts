@@ -41,7 +41,8 @@ async function shopWithInbox(store: Store): Promise<{ shop: MirroredShop; inboxN
 }
 
 /**
- * Reads the final mirror. Leaves out delivery ids, which are random, and numbers of changes, which depend on the grouping.
+ * Reads the final mirror. Leaves out delivery ids, which are random. Leaves out change numbers, which depend on the
+ * grouping.
  */
 async function contents({ store, rows }: TestStore, shop: MirroredShop) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null, redacted_after: null });

@@ -187,7 +187,7 @@ describe.each(engines())("$name: a mirrored row", (engine) => {
     expect(again).toEqual({ accepted: 7, changed: 0, events: 0 });
     await commit(store, shop, [order(1, 1, { status: "RECOVERED" }), subscription(1, { status: "ACTIVE" })]);
     expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ status: "ACTIVE", cyclesCompleted: 2 });
-    // The source's own count replaces ours.
+    // A count in a record replaces the mirror's own count.
     await commit(store, shop, [subscription(1, { cyclesCompleted: 7 })]);
     await commit(store, shop, [order(1, 4)]);
     expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ cyclesCompleted: 7 });

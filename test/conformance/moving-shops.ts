@@ -15,7 +15,7 @@ export const PAIRS = engines().flatMap((from) =>
 );
 export const DOMAIN = "alpha.myshopify.com";
 
-/** Opens two databases. The shop alpha is in the first one, each has another shop, and all have rows in every table. */
+/** Opens two databases. The first has the shops alpha and beta, the second gamma. Each shop has rows in every table. */
 export async function twoDatabases(from: Engine, to: Engine) {
   const [here, there] = [await from.open(), await to.open()];
   const beta = await shopWithEvents(here.store, "beta");
@@ -41,7 +41,7 @@ export async function move(stores: { source: Store; target: Store }, more: Parti
   await removeShop(stores.source, DOMAIN);
 }
 
-/** Reads all rows of a shop as a move does, with numbers that begin at 0 in each table. */
+/** Reads all rows of a shop as a move does. Shifts the numbers of each table, so that they begin at 0. */
 export async function contentOf({ moves }: Store, { id }: Pick<Shop, "id">): Promise<Record<string, MovedRow[]>> {
   const tables = await Promise.all(
     MOVED_TABLES.map(async (moved) => [moved, await moves.read({ id, offsets: {} }, moved.table.name, {})] as const),
@@ -70,7 +70,7 @@ export async function servedBy(stores: { source: Store; target: Store }): Promis
   return ["source", "target"].filter((_, index) => found[index] !== undefined);
 }
 
-/** A database in which these operations of moves behave otherwise. */
+/** Returns a store in which the given operations of moves are replaced. */
 export function withMoves(store: Store, moves: Partial<ShopMoves>): Store {
   return { ...store, moves: { ...store.moves, ...moves } };
 }

@@ -190,7 +190,7 @@ describe.each(engines())("$name: shops that arrive at once", (engine) => {
       const departure = await source.store.moves.begin(domain, `move_${name}`, "target");
       if (departure !== undefined) departures.push(departure);
     }
-    // Larger shops first, so that a later reservation could end below an earlier one.
+    // Larger shops come first, so that a later reservation could end below an earlier reservation.
     const sizes = departures.map((departure, index) => ({ ...departure, spans: wider(departure.spans, 8 - index) }));
     const arrived = await Promise.all(sizes.map((departure) => target.moves.arrive(departure, START)));
     const ranges = arrived.map(({ offsets }, index) => {
@@ -205,7 +205,7 @@ describe.each(engines())("$name: shops that arrive at once", (engine) => {
   });
 });
 
-/** Makes a shop look as if other shops have these millions of rows between its own. */
+/** Makes a shop look as if `millions` million rows of other shops lay between its own rows. */
 function wider(spans: NumberSpans, millions: number): NumberSpans {
   const widened = Object.entries(spans).map(([table, { low, high }]) => [table, { low, high: high + millions * 1e6 }]);
   return Object.fromEntries(widened);

@@ -12,8 +12,8 @@ import { engines, storeWithShop, type TestStore } from "./engines.ts";
 import { fillTables, RUN } from "./filled-tables.ts";
 import { apiKey, commit, expectConflict, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 
-// A shop with a connection has no row in `uninstallations`, one without a failover none in `former_branches`, and one
-// that never moved none in the other two.
+// `uninstallations` has no row of a connected shop. `former_branches` has rows only after a failover, and the other two
+// tables only after a move.
 const WITHOUT_ROWS = ["uninstallations", "former_branches", "checkpoint_origins", "shop_moves"];
 const TABLES = ["shops", ...SHOP_TABLES.filter((table) => !WITHOUT_ROWS.includes(table))] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };

@@ -7,7 +7,7 @@ const KIB = 1024;
 
 /**
  * Reads an answer.
- * @returns `result`: its status or an error code; `early`: whether the answer was complete while the connection was open
+ * @returns `result`: its status or an error code. `early`: whether the answer was complete before the connection closed
  */
 function readAll(chunks: Iterable<Buffer>): { result: number | string; early: boolean } {
   const reader = createAnswerReader();

@@ -22,7 +22,7 @@ export function notConnected(reason: string) {
   return { statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false };
 }
 
-/** The headers of an attempt, except for its time and the signature, which depends on the time. */
+/** The headers of an attempt, without its time and its signature. The signature depends on the time. */
 export const HEADERS = webhookHeaders({ id: "whd_1", topic: "order.charged", test: false }, "sha256=00");
 
 export interface Options {

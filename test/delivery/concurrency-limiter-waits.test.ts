@@ -10,7 +10,7 @@ type Answers = (atMs: number) => boolean;
 
 /**
  * Simulates 35 s, longer than three timeouts. Every shop always has deliveries due.
- * @returns of the last shop: the longest time without a slot, and the time from its first answer to its fourth slot
+ * @returns for the last shop: the longest time without a slot, and the time from its first answer to its fourth slot
  */
 function simulate(endpoints: readonly Answers[]): { longestMs: number; untilFullMs: number } {
   const { limiter, clock } = limiterOf(512, 4);

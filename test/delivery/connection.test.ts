@@ -12,7 +12,7 @@ const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
 const REQUEST = Buffer.from("POST / HTTP/1.1\r\nHost: a\r\n\r\n");
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/** Starts a server with or without TLS, which gives the received bytes to the test. @returns its port */
+/** Starts a server with or without TLS. It gives the received bytes to the test. @returns its port */
 async function listen(serve: (socket: Socket, received: string) => void, certificate?: string): Promise<number> {
   const sockets = new Set<Socket>();
   const accept = (socket: Socket) => {

@@ -37,7 +37,7 @@ function to(port: number, ...addresses: string[]) {
 
 const never = () => AbortSignal.timeout(LIMIT_MS);
 
-/** Counts the connections to the port that the other side has not answered yet. */
+/** Counts connections to the port in the state SYN_SENT: the other side has not answered yet. */
 async function waiting(port: number): Promise<number> {
   const lines = (await Bun.file("/proc/net/tcp").text()).split("\n");
   const hex = port.toString(16).toUpperCase().padStart(4, "0");

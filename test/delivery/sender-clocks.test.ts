@@ -12,7 +12,7 @@ test("a clock that is set forward makes no second attempt of a delivery at the s
   await wake();
   expect(newAttempts()).toEqual([]);
   await end([second]);
-  // The result counts, because the attempt got a new lease when the clock jumped.
+  // The result is accepted, because the attempt got a new lease when the clock jumped.
   expect(await log(shop)).toMatchObject([
     { status: "delivered", attempts: 1 },
     { status: "delivered", attempts: 1 },
@@ -108,7 +108,7 @@ describe("a process that was paused", () => {
     const shop = await begin("a", 2);
     await endNew();
     const [running] = newAttempts();
-    // The lease ends.
+    // The lease expires.
     clock.ms += 60_000;
     const { recordAndClaim } = deliveries;
     deliveries.recordAndClaim = async (...args) => {

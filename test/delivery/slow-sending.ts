@@ -112,7 +112,7 @@ function watched(deliveries: DeliveryStore) {
 /** Starts a sender with a real database. Its attempts end only when the test ends them. */
 export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const test = await testApp();
-  // The clock that only goes forward. Attempts take no time until the test moves it.
+  // The monotonic clock. Attempts take no time until the test moves it.
   const steady = { ms: 0 };
   const { clock } = test;
   const { deliveries } = test.app.store;

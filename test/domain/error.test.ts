@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { messageOf, SdsError } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/app.ts";
 
-/** The message of what a call throws. */
+/** The message of the error that a call throws. */
 function messageFrom(call: () => unknown): string {
   try {
     call();

@@ -84,7 +84,11 @@ describe("docs/airbyte.yaml", () => {
   test("syncs all rows, and later the changed rows, when the test reads it as Airbyte does", async () => {
     const shop = await apiShop(300);
 
-    /** Syncs a stream once. @param since the state. @returns what the API returned, and the next state */
+    /**
+     * Syncs a stream once.
+     * @param since the state of the previous sync
+     * @returns what the API returned, and the next state
+     */
     async function sync({ retriever, incremental_sync }: Stream, since: string) {
       const { requester, paginator, record_selector } = retriever;
       const { page_size, cursor_value, stop_condition } = paginator.pagination_strategy;

@@ -28,7 +28,7 @@ const GAMMA = "gamma.myshopify.com";
 
 interface Backup {
   program: Program;
-  /** A folder outside of the data. */
+  /** A folder outside the data folder. */
   folder: string;
   /** A copy made when the database had only ALPHA. */
   copy: string;

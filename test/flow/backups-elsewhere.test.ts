@@ -21,7 +21,8 @@ test("after Litestream's older file went through sds restore, readers are told t
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "reader"]);
   await importCustomer(program, 1);
   const server = await program.serve();
-  // What `litestream restore -o FILE` writes: the database of an earlier moment, with Litestream's own tables.
+  // Stands for the output of `litestream restore -o FILE`: the database of an earlier moment, with Litestream's own
+  // tables.
   const file = join(temporaryFolder(), "from-litestream.db");
   const db = new Database(join(program.data, "sds.db"));
   db.query("VACUUM INTO ?").run(file);
@@ -37,13 +38,15 @@ test("after Litestream's older file went through sds restore, readers are told t
   await server.stop();
 
   await program.json(["restore", file, "--yes"]);
-  // Now the restored mirror has as many changes as before. Only the new epoch shows that they are other ones.
+  // Now the restored mirror has as many changes as before. Only the new epoch shows that these are different changes.
   for (const number of [3, 4, 5]) await importCustomer(program, number);
   const { url } = await program.serve();
   expect(await ask(url, key, later)).toMatchObject({ page: { error: { code: "bad_cursor", reason: "restored" } } });
 });
 
-/** Makes a shop, and a shell for the scripts of the documentation with their stores as local folders. */
+/**
+ * Makes a shop, and a shell for the scripts of the documentation. Local folders replace the stores of these scripts.
+ */
 async function shopWithShell() {
   const folder = temporaryFolder();
   const program = new Program(join(folder, "data"));

@@ -7,10 +7,10 @@ import { Program } from "../support/program.ts";
 const DOMAIN = "alpha.myshopify.com";
 const CONTRACTS = 2_600;
 
-/** A state of the load in which it is killed. */
+/** A state of the load in which the test kills the program. */
 interface Kill {
   isThere: (run: SyncRun) => boolean;
-  /** Lets the stand-in hold the load there, however slow the test is. */
+  /** Makes the stand-in hold the load in this state, even if the test is slow. */
   hold: (platform: PlatformProcess) => Promise<unknown>;
   release: (platform: PlatformProcess) => Promise<unknown>;
 }
@@ -43,7 +43,7 @@ const KILLS: Kill[] = [
   // In the pages of contracts.
   {
     isThere: ({ stage, cursor }) => stage === "subscriptions" && cursor !== null,
-    // The load reads eight pages ahead, and applies none before it has them.
+    // The load reads eight pages ahead. It applies no page before it has these pages.
     hold: (platform) => platform.tell("hold", { held: { operation: "AllContracts", after: 8 } }),
     release: (platform) => platform.tell("hold", { held: null }),
   },

@@ -66,7 +66,7 @@ describe("the candidates for the last word", () => {
   });
 });
 
-/** How each shell starts without the user's files, and loads the completions. */
+/** Each shell, the arguments that start it without the user's files, and the line that loads the completions. */
 const SHELLS: [shell: string, start: string[], load: string][] = [
   ["bash", ["--norc", "-i"], "source <(sds completions bash)"],
   ["zsh", ["-f", "-i"], "autoload -U compinit; compinit -u -D; source <(sds completions zsh)"],

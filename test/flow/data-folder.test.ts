@@ -163,7 +163,7 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   test("if root makes a backup, and restores it", async () => {
     const { program, ofRoot } = programOfNobody();
     expect((await runAsNobody(program, ["shop", "add", DOMAIN])).status).toBe(0);
-    // Older versions had no lock, and so no such file.
+    // Older versions had no lock, so this file did not exist.
     await Bun.file(join(program.data, "sds.lock")).delete();
     const copy = join(temporaryFolder(), "copy.db");
     await program.json(["backup", copy]);

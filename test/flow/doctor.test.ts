@@ -26,7 +26,7 @@ import { canMount, mountDisk } from "../support/small-disk.ts";
 
 const isSqlite = ENGINE === "sqlite";
 const NOBODY = 65_534;
-/** Any free port, so that other programs of this machine are no fault. */
+/** Any free port. Otherwise the doctor would report another program that uses the default port. */
 const PORT = { SDS_PORT: "0" };
 
 interface Result {
@@ -222,7 +222,7 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     writeFileSync(join(program.data, "sds.env"), "SDS_LOG=info\n", { mode: 0o600 });
     expect(await onlyFault("settings", program)).toContain("sds.env, which root owns");
     rmSync(join(program.data, "sds.env"));
-    // Where root may look, and the owner may not.
+    // Root may open this folder, but the owner of the file may not.
     const key = join(temporaryFolder(), "master.key");
     copyFileSync(join(program.data, "master.key"), key);
     chownSync(key, NOBODY, NOBODY);

@@ -49,8 +49,7 @@ test("a shop whose exchange was cut off by a kill has nothing stored, and is con
   platform.fault = () => undefined;
   const second = await program.serve();
   if (ENGINE === "sqlite") expect(await titleOf(await view(second.url))).toBe("API keys");
-  // Other nodes could share the database, so the reservation has to end by itself.
-  // A view waits for that, so it is not told to look again.
+  // Other nodes could share the database, so the reservation has to expire. The view waits until then.
   else expect(await titleOf(await view(second.url))).toBe("API keys");
   expect(platform.exchanges).toBe(2);
   expect(await program.json<object[]>(["shop", "list"])).toMatchObject([{ domain: SHOP }]);

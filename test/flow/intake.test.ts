@@ -55,7 +55,7 @@ test("100 stalled uploads of 5 MiB take little memory, and do not block the post
   const small = await fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)), secret));
   expect(small.status).toBe(202);
   const large = signed(JSON.stringify(customer(2)).padEnd(MAX_BYTES), secret);
-  // An upload without progress for a second counts as stalled, and makes room for this body.
+  // An upload without progress for a second is stalled. The server gives it up to make room for this body.
   await eventually(async () => (await fetch(`${server.url}/intake`, large)).status === 202);
   expect(residentMegabytes(server.pid) - before).toBeLessThan(200);
   const refused = uploads.filter(({ received }) => received !== "");

@@ -101,7 +101,7 @@ describe("SIGHUP", () => {
       process.kill(server.pid, "SIGHUP");
       await eventually(() => server.output.includes(said));
     }
-    // The level warn was in force for the messages of the wrong settings.
+    // The level warn applied at once, so the info message about it was not logged.
     expect(server.output).not.toContain('"logLevel":"warn"');
     expect(await server.stop()).toBe(0);
   });

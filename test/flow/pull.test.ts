@@ -372,7 +372,7 @@ describe("--sequence", () => {
       const { pull, folder } = place();
       const database = await emptyDatabase();
       const files: string[] = [];
-      /** Runs `sds pull` into a file; a killed run leaves a part of a row at its end. */
+      /** Runs `sds pull` into a file. @param more stands for an incomplete row, which a killed run leaves at the end */
       const pullInto = async (file: string, more = "") => {
         const { stdout } = await pull(api.url, ...SEQUENCE);
         writeFileSync(join(folder, file), stdout + more);

@@ -22,7 +22,7 @@ test("readyz is 503 from when a newer program upgrades the database, and the log
     },
   });
   await eventually(() => server.output.includes('"message":"the program is not ready"'));
-  // The reason is all that is known, so it is logged once.
+  // The reason says everything, so the log entry has no separate `error`.
   expect(server.output).not.toContain('"error":"The database was upgraded');
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
 });

@@ -10,7 +10,7 @@ type Row = readonly [string, Answer];
 
 const OK = success(200, { status: "ok" });
 
-/** Host headers. From some, Bun makes a right URL; from some, a wrong URL; from others it cannot make a URL. */
+/** Host headers. Bun makes a right URL from some of them, a wrong URL from others, and no URL from the rest. */
 const HOSTS = [
   "",
   "a/b",

@@ -75,7 +75,7 @@ describe("programs that read", () => {
     };
     expect(await failure({ API_KEY: `cad_pk_${"0".repeat(48)}` })).toContain("Send a valid API key");
     expect(await failure({ API_URL: "" })).toStartWith(`${program}: `);
-    // Not with the puller, which tries for two minutes. client/puller.test.ts checks its messages.
+    // The puller is left out, because it retries for two minutes. client/puller.test.ts checks its messages.
     if (program !== "puller")
       expect(await failure({ API_URL: `http://127.0.0.1:${freePort()}` })).toStartWith(`${program}: `);
   });
@@ -124,7 +124,8 @@ describe("docs/receivers.md", () => {
     expect(await answer(secret)).toContain(" 204 ");
     expect(await answer(former)).toContain(" 204 ");
     expect(await answer(`whsec_${btoa("another")}`)).toContain(" 401 ");
-    // The receiver refuses an old delivery that is sent again, and one without the headers of Standard Webhooks.
+    // The receiver refuses an old delivery that is sent again. It also refuses a delivery without the headers of
+    // Standard Webhooks.
     const given = { WEBHOOK_SECRET: secret, PORT: port };
     expect((await shell(sample.replace("$(date +%s)", "1767225600"), given)).stdout).toContain(" 401 ");
     expect((await shell(sample.replaceAll("webhook-", "other-"), given)).stdout).toContain(" 401 ");
@@ -132,7 +133,7 @@ describe("docs/receivers.md", () => {
     await receiver.prints(new RegExp(`^listening on http://127.0.0.1:${port}$`, "m"));
     await receiver.prints(new RegExp(`^test: order.failed ${id}$`, "m"));
     await receiver.prints(/^subscription.cancelled whd_test$/m);
-    // It listens on 127.0.0.1 only: a wildcard address would also have 127.0.0.2.
+    // The receiver listens on 127.0.0.1 only. On a wildcard address, it would also answer on 127.0.0.2.
     if (process.platform === "linux") await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow();
     const file = join(folder, runtime.suffix === "py" ? "events.db" : "events.ndjson");
     expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -47,7 +47,7 @@ test("a shop moves to another database while both are served: no record and no w
     answers.add(status);
     if (status === 202) sent += 1;
     if (status === 202 && url === there.url) sentThere += 1;
-    // A sender that is refused tries again, at both services.
+    // A refused sender tries the other service next.
     if (status !== 202) url = url === here.url ? there.url : here.url;
   }
   expect(await exited).toBe(0);

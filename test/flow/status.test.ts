@@ -67,7 +67,7 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
   expect(text.stdout).toContain(`on ${WORDS.name}: serving\n`);
   expect(text.stdout).toMatch(/^alpha\.myshopify\.com +0 +0 +0 +0 +0 +never$/m);
 
-  // A killed `serve` leaves its address behind. On PostgreSQL, its node still counts as alive for some seconds,
+  // A killed `serve` leaves its address behind. On PostgreSQL, its node is listed as alive for some more seconds,
   // although it does not answer.
   await server.stop("SIGKILL");
   const killed = await eventually(async () => {

@@ -137,7 +137,7 @@ describe("the summary", () => {
   });
 });
 
-/** The names of the rows of a table, with the addresses that they lead to. */
+/** The names of a table's rows, and the addresses that they link to. */
 function rowsIn(page: string, id: string): string[][] {
   const table = new RegExp(`<table id="${id}".*?</table>`, "s").exec(page)?.[0] ?? "";
   return [...table.matchAll(/<th scope="row"[^>]*><a href="([^"]*)">([^<]*)/g)].map(([, to = "", name = ""]) => [
@@ -173,7 +173,7 @@ describe("the browser of rows", () => {
     expect(linkOf(last, "older")).toBe("");
     expect(await html(linkOf(last, "newer"))).toBe(second);
     expect(await html(linkOf(second, "newer"))).toBe(await html(`${BROWSE}?resource=subscriptions`));
-    // A cursor of something else, or of a removed row, is the newest page.
+    // An invalid cursor, or the cursor of a removed row, shows the newest page.
     for (const cursor of ["x", "%00", `2026-01-01T00:00:00.000Z~sub_${"a".repeat(24)}`])
       expect(names(await html(`${BROWSE}?cursor=${cursor}`))).toEqual(names(first));
   });
@@ -365,7 +365,7 @@ describe("data requests", () => {
     expect(text).not.toContain("\u202e");
     const stored: unknown = await store.people.export(shop, gid.customer(7));
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(stored)));
-    // Only the form exports: an address that somebody follows or loads ahead does not.
+    // Only the form exports. A GET must not export, because browsers may prefetch an address.
     expect(led(await get(`${REQUESTS}/7/export`))).toEqual([303, REQUESTS]);
   });
 
@@ -401,7 +401,7 @@ test("the audit list has each look at a person, each export, answer and retry, a
   const ids = { customer: customerId(DOMAIN, gid.customer(7)), contract: subscriptionId(DOMAIN, gid.contract(7)) };
   const entries = async () =>
     (await store.audit.list(shop.id, {}, {}, 99)).filter(({ action }) => action !== "session.begun");
-  // Lists, and rows without personal data, are no looks at a person.
+  // Lists, and rows without personal data, add no entry to the audit list.
   for (const path of ["", "?resource=customers", `?find=${ids.customer}`, `/${ids.contract}`, "/cus_x"])
     await get(`${BROWSE}${path}`);
   await get("/admin/data/requests");

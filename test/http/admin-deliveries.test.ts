@@ -64,7 +64,7 @@ describe("the delivery log", () => {
     const back = await html(linkOf(last, "newer"));
     expect(rowsOf(back)).toEqual(ids.slice(20, 40));
     expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
-    // The newest page is full, even if fewer deliveries are newer than the page before.
+    // The newest page is full, although fewer deliveries than a page are newer than this one.
     expect(rowsOf(await html(`/admin/deliveries?after=${ids[3]}`))).toEqual(ids.slice(0, 20));
     // An unknown place shows the newest page. The place of a removed delivery is unknown too.
     for (const place of [`before=whd_${"a".repeat(24)}`, "before=x", "after=%00", "rows=x"])
@@ -137,7 +137,7 @@ describe("the delivery log", () => {
     );
     const search = "/admin/deliveries?topic=subscription.created";
     expect(rowsOf(await html(search))).toHaveLength(1);
-    // The clock of a slow machine: each look at it comes 100 ms later.
+    // Simulates a slow machine: each reading of the clock is 100 ms later.
     let time = START;
     Object.defineProperty(all.clock, "ms", { get: () => (time += 100) });
     const page = await html(search);
@@ -229,7 +229,7 @@ describe("the delivery log", () => {
       303,
       `/admin/deliveries${older}`,
     ]);
-    // A form of somebody else's making leads to the log too.
+    // A form with a forged `log` leads to the log too.
     const long = { log: `status=dead&subject=${"x".repeat(900_000)}` };
     expect(led(await post(`/admin/deliveries/${fourth}/retry`, long))).toEqual([303, "/admin/deliveries"]);
     expect(led(await post(`/admin/deliveries/${third}/retry`, { log: "//evil.example/?status=dead&x=1" }))).toEqual([
@@ -257,11 +257,11 @@ describe("the delivery log", () => {
     expect(next).not.toContain("Dead");
     expect(queryIn(next)).toBe(onScreen);
 
-    // A search counts what it would find, and keeps rows that it would not find any more.
+    // A search counts new deliveries only if they match. It keeps shown rows that no longer match.
     const search = queryIn(await html("/admin/deliveries?topic=order.failed"));
     await queueTests(store, shop, ["order.failed", "order.charged"]);
     expect(await live(search)).toContain('href="/admin/deliveries?topic=order.failed">1 new</a>');
-    // Older pages count nothing.
+    // An older page does not count new deliveries.
     const older = queryIn(await html(`/admin/deliveries?before=${second}`));
     expect(rowsOf(await live(older))).toEqual([first, dead]);
     expect(await live(older)).not.toContain('id="news"');

@@ -116,7 +116,7 @@ test("a shop that posts hundreds of forms at once has to wait, so its audit list
   expect(refused?.headers.get("retry-after")).toBe("1");
   expect(await refused?.text()).toContain("so this one was refused");
   expect(await store.audit.list(shop.id, { action: "secret.shown" }, {}, 1_000)).toHaveLength(300);
-  // A look at a person is an entry too.
+  // Viewing a person's row adds an audit entry too, so it is limited as well.
   expect((await visitor.get("/admin/data/browse/cus_x")).status).toBe(429);
   expect((await visitor.get("/admin/data/browse")).status).toBe(200);
   expect((await next.post("/admin/webhooks/secret")).status).toBe(200);

@@ -15,7 +15,7 @@ describe("the plan", () => {
     const { html, post, store, shop, keyId } = await signedIn({}, "free");
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/deliveries", "/admin/triggers", "/admin/data"])
       expect(await html(path)).toContain('id="plan-notice"');
-    // The page of the plan says it itself, and a link there would lead to itself.
+    // The page of the plan has no link to itself.
     const plan = await html("/admin/plan");
     expect(plan).not.toContain("See the plan");
     expect(plan).toContain(`<strong id="plan">Free</strong>`);

@@ -20,7 +20,7 @@ async function withMail(server: SmtpTestServer, scheme = "smtp") {
   return { ...all, file, setServer };
 }
 
-/** Returns the mail's text without the soft line ends of quoted-printable. */
+/** Returns the mail's text without the soft line breaks of quoted-printable. */
 function plain(text = ""): string {
   return text.replaceAll("=\n", "").replaceAll("=3D", "=");
 }
@@ -42,7 +42,7 @@ test("an address is confirmed by a link, gets an e-mail of each alert and its en
   expect(asked).toContain("Subject: Confirm alerts for alpha.myshopify.com");
   const confirm = linkIn(asked, "confirm");
 
-  // A program that scans mail opens the link, which changes nothing.
+  // Mail scanners open the link. This must change nothing.
   const page = await all.request(confirm);
   expect([page.status, page.headers.get("referrer-policy")]).toEqual([200, "no-referrer"]);
   expect(await page.text()).toContain("of alpha.myshopify.com");

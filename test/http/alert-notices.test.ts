@@ -22,7 +22,7 @@ test("an endpoint that has failed for an hour is on every page, and the overview
     const [, notice = ""] = /id="alert-endpoint" class="notice bad"><p>(.*?)<\/p>/s.exec(page) ?? [];
     expect(notice.replaceAll(/<[^>]*>/g, "")).toBe(
       "Your endpoint hooks.example.com has failed since 2026-03-01 12:00 UTC. The endpoint responded with HTTP 500. " +
-        // On the page of the deliveries, the link would lead to itself.
+        // The page of the deliveries has no link to itself.
         `Repair it before more deliveries die. ${path === "/admin/deliveries" ? "" : "See the deliveries"}`,
     );
     expect(page).not.toContain("alert-dead");

@@ -101,7 +101,7 @@ test("no link and no text of a guide is lost", async () => {
     const page = await html(request, path);
     const main = page.slice(page.indexOf("<h1"), page.indexOf("<footer"));
     const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
-    // Each picture is there for both themes.
+    // Each picture is on the page twice, once for each theme.
     const targets = values(main, "href").length + values(main, "src").length / 2;
     expect([topic, targets]).toEqual([topic, [...prose.matchAll(/\]\(/g)].length]);
     expect([topic, values(main, "id")]).toEqual([topic, outline(text).map(({ anchor }) => anchor)]);

@@ -26,7 +26,7 @@ function startNode(answer: (body: string, request: Request) => Response | Promis
 
 const accepts = (body: string) => Response.json({ accepted: (JSON.parse(body) as unknown[]).length }, { status: 202 });
 
-/** Makes the forwarder of a node whose other node works for all shops. The test moves the clock. */
+/** Makes the forwarder of a node. Another node at `url` works for all shops. The test moves the clock. */
 function forwarderTo(url: string | undefined) {
   const clock = { ms: 1_000_000 };
   const logged: string[] = [];

@@ -18,7 +18,7 @@ const compile = createCompiler(document, { isDate: (text) => parseUtc(text) !== 
 
 type Json = { [key: string]: unknown };
 
-/** Every object in the document, with the path of keys that leads to it. */
+/** Every object in the document, and the path of keys that leads to the object. */
 function objectsIn(value: unknown, path: string[] = []): { path: string[]; object: Json }[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.entries(value).flatMap(([key, each]) => objectsIn(each, [...path, key]));
@@ -83,8 +83,7 @@ test("the document allows every limit that the server takes", () => {
 describe("the document", () => {
   test("is OpenAPI 3.1", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    // Ajv cannot follow the dynamic reference to the meta-schema. Other tests here compile the schemas, which checks
-    // them.
+    // Ajv cannot follow the dynamic reference to the meta-schema. Other tests here check the schemas by compiling them.
     const text = JSON.stringify(openapi.v31).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"');
     const check = ajv.compile(JSON.parse(text));
     check(JSON.parse(JSON.stringify(document)));

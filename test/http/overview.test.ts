@@ -29,7 +29,7 @@ test("a new shop is told what to do next, and a done step is ticked", async () =
   const page = await html(OVERVIEW);
   expect(verdictIn(page)).toBe("Nothing reads this shop's data yet. Begin with an API key or an endpoint.");
   expect(page.match(/○ /g)).toHaveLength(4);
-  // Figures without a single delivery say nothing.
+  // Without deliveries there are no statistics.
   expect(page).not.toContain('id="stats"');
   expect(page).toContain('id="overview-sample"');
   await store.webhooks.set(shop.id, { url: "https://hooks.example.com/in" }, START);
@@ -74,7 +74,7 @@ test("workflows that were not started lead to their own log", async () => {
   await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
   await apply(all.app, shop, [subscription(1)]);
   await end(store, shop, "dead");
-  // A shop without a connection is not loaded, which would be the first thing to say.
+  // Disconnects the shop. Otherwise the page would only say that the shop is being loaded.
   await store.connections.disconnect(shop.id, START + 1);
   expect(await html(OVERVIEW)).toContain(
     '1 workflow was not started. Read why, then resend. <a href="/admin/deliveries/workflows?status=dead">',

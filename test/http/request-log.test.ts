@@ -8,7 +8,7 @@ async function logging(env: Record<string, string> = { SDS_LOG_REQUESTS: "1" }) 
   return { ...test, address: await test.app.start(), lines: () => linesOf(test) };
 }
 
-/** The logged requests, without what differs from run to run. */
+/** The logged requests, without values that differ from run to run. */
 function linesOf({ logged }: TestApp) {
   return logged
     .splice(0)

@@ -4,7 +4,7 @@ import { StoreError, type StoreErrorReason } from "../../src/store/port/store-er
 import { answerOf, INTERNAL, refusal } from "../support/answer.ts";
 import { testApp, testShop } from "../support/app.ts";
 
-/** An app whose pages cannot be read, and a request for one. */
+/** An app that fails to read pages, and a request for a page. */
 async function failing(thrown: unknown) {
   const { app, logged, get } = await testShop();
   app.store.pages.list = () => Promise.reject(thrown);

@@ -3,7 +3,7 @@ import { TOKENS } from "../conformance/fixtures.ts";
 import { START } from "../support/app.ts";
 import { signedIn } from "../support/signed-in.ts";
 
-/** The sections of the page, and a part of what each one shows of a shop without any data. */
+/** Sections that show a sample if the shop has no data: the page, the section's id, and a part of the sample. */
 const SAMPLES: [path: string, id: string, text: string][] = [
   ["/admin/keys", "no-keys", "/api/v1/subscriptions?limit=1"],
   ["/admin/webhooks", "no-endpoint", "&quot;topic&quot;: &quot;order.charged&quot;"],
@@ -28,7 +28,7 @@ test.each(SAMPLES)(
     expect(page).toContain(`id="${id}"`);
     expect(sample).toStartWith('<figcaption><span class="badge">Sample</span> ');
     expect(sample.replaceAll(/<\/?span[^>]*>/g, "")).toContain(text);
-    // Nothing in a sample can be used, and it names no shop.
+    // A sample has no links, forms or buttons, and names no shop.
     expect(sample).not.toMatch(/<a |<form|<button|href=|myshopify/);
   },
 );

@@ -131,8 +131,9 @@ describe("the widget's stylesheet", () => {
 });
 
 /**
- * Makes a handler without a database. The function that it returns reads the stylesheet of a shop.
+ * Makes a handler without a database.
  * @param hashOf the hash of a shop's style when its request arrives
+ * @returns a function that reads the stylesheet of a shop through the handler
  */
 function readerOn(find: StyleStore["find"], hashOf: (shopId: number) => string, maxCachedBytes?: number) {
   const shopOf = (domain: string) => {

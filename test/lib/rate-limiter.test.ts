@@ -126,8 +126,8 @@ describe("callers who wait", () => {
   test("are served by their priority, and then in the order of their calls", async () => {
     const { served, empty, call, pass } = waiting();
     await empty();
-    // One point in ten goes to the caller that has waited longest, here the load. These calls are too few for such
-    // points to reach the load's cost.
+    // One point in ten goes to the caller that has waited longest, here the load. With so few calls, these points do
+    // not add up to the load's cost.
     for (const [name, priority] of [
       ["load", 4],
       ["order 1", 2],

@@ -26,7 +26,7 @@ class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   open = 0;
   /** Whether each search waits until the test ends it. */
   isSlow = false;
-  /** What the next commit fails with. */
+  /** The error with which the next commit fails. */
   failure: StoreError | undefined;
 
   async searchTexts(of: MirroredShop, people: ReadonlySet<string>): Promise<TextSearch> {

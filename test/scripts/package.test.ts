@@ -8,7 +8,7 @@ import { temporaryFolder } from "../support/app.ts";
 
 const EPOCH = "1767225600";
 
-/** Makes a package with a stand-in of the executable, and unpacks it. */
+/** Makes a package with a stand-in for the executable, and unpacks it. */
 async function unpacked() {
   const folder = temporaryFolder();
   const [work, root] = [join(folder, "work"), join(folder, "root")];
@@ -48,7 +48,7 @@ test.skipIf(Bun.which("dpkg-deb") === null)(
     expect(file).toEndWith("sds_1.2.3_amd64.deb");
     const unit = await read("lib/systemd/system/sds.service");
     expect(unit).toBe(`${unitFor("/var/lib/sds", ["/usr/bin/sds"], [])}\n`);
-    // A flag would win over the settings: the service would work on another folder than the commands of a shell.
+    // A flag would override the settings. Then the service would work on another folder than the commands of a shell.
     expect(unit).toContain("\nExecStart=/usr/bin/sds serve\n");
     expect(await read("etc/sds/sds.env")).toContain("\nSDS_DATA=/var/lib/sds\n");
     expect(await read("DEBIAN/conffiles")).toBe("/etc/sds/sds.env\n");

@@ -19,7 +19,7 @@ async function mirrored(all: ConnectedShop): Promise<unknown[]> {
   return (await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId);
 }
 
-/** Fields whose error leaves the other data of a page, and fields whose error takes the whole page. */
+/** Fields whose error leaves the rest of a page, and fields whose error removes the whole page. */
 const FIELDS = ["SubscriptionContract.nextBillingDate", "SubscriptionContract.status", "SubscriptionLine.title"];
 
 describe.each(FIELDS)("a contract whose %s always fails", (field) => {
@@ -69,7 +69,7 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
     expect(statuses.filter(([, status]) => status === "PAUSED")).toHaveLength(39);
     expect(await all.inbox()).toMatchObject([{ subject: bad, attempts: 1, status: "waiting" }]);
     expect((await all.inbox())[0]?.error).toContain("Internal error");
-    // The other contracts are read together, as if there were no bad contract.
+    // The other contracts are read together, as if no contract were broken.
     const queries = all.operations(begun).filter((operation) => operation === "Nodes");
     expect(queries.length).toBeLessThan(12);
   });

@@ -10,8 +10,8 @@ import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
 
 /**
- * Fields that can fail. The failure of some fields leaves the rest of the answer; the failure of others takes a whole
- * list.
+ * Fields that can fail. A failure of some fields leaves all other data in the answer. A failure of the others removes a
+ * whole list.
  */
 const BREAKABLE = [
   "SubscriptionContract.nextBillingDate",

@@ -12,7 +12,7 @@ import type { Webhook } from "../support/platform/webhook.ts";
 const MINUTE_MS = 60_000;
 const LAG_MS = 20_000;
 
-/** A shop whose replicas are late, with a contract that the mirror has. Its first month is over. */
+/** A shop whose replicas are late. The mirror has its contract, whose first month is over. */
 async function late(lagsMs = [LAG_MS]) {
   const { all, contract } = await withMirroredContract({ lines: [LINE] });
   all.test.clock.ms += 32 * 24 * HOUR_MS;
@@ -111,7 +111,7 @@ describe("the change of a webhook that a late replica does not show yet is read 
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
   });
 
-  // One of these replicas answers the query for an order that another one named.
+  // One replica names an order. Another one of these replicas answers the query for this order.
   test.each([{ lagsMs: [0, LAG_MS, 0, 0, 0] }, { lagsMs: [0, 0, LAG_MS, LAG_MS, 0] }])(
     "for an order that another replica named: %j",
     async ({ lagsMs }) => {
@@ -218,7 +218,7 @@ describe("a reconciliation", () => {
 });
 
 describe("an order that late replicas show to one of its two contracts is read for the other too", () => {
-  /** A shop of which a late replica answers all queries for orders while they are hidden. */
+  /** A shop with two contracts. While orders are hidden, a late replica answers all queries for orders. */
   async function shopOfTwo() {
     const all = await connected();
     const orders = { areHidden: false };
@@ -230,7 +230,7 @@ describe("an order that late replicas show to one of its two contracts is read f
     };
     const customer = all.remote.createCustomer({ email: "a@example.com" });
     const terms = { customer, lines: [LINE] };
-    /** Sends the webhooks about a contract alone, not those about its order. */
+    /** Sends the webhooks whose topic begins with `topics` and whose body contains `gid`. */
     const deliver = async (webhooks: readonly Webhook[], gid: string, topics: string) => {
       for (const webhook of webhooks)
         if (webhook.topic.startsWith(topics) && webhook.body.includes(gid)) await all.send(webhook);

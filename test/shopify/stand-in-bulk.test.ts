@@ -200,7 +200,8 @@ test("an operation that runs is canceled once, and leaves no result", async () =
     bulkOperation: { status: expect.stringMatching(/^CANCEL(ING|ED)$/) },
   });
   await canceled;
-  // A second operation takes longer than the rest of the first. So a late result of the first would show below.
+  // The second operation takes longer than the rest of the first operation. So a late result of the first operation
+  // would show below.
   await start(ORDERS);
   await shop.finishBulkOperations();
   expect(await poll(id)).toMatchObject({ status: "CANCELED", url: null });

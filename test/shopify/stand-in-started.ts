@@ -35,7 +35,7 @@ export async function started(options: StandInOptions = {}) {
   const postText = (body: string) => fetch(`${base}/${PATH}`, { method: "POST", headers, body });
   const query = async (text: string, variables: Record<string, unknown> = {}) =>
     (await (await post(PATH, { query: text, variables })).json()) as Answer;
-  /** Sends a query. @returns the first of its fields */
+  /** Sends a query. @returns the first field of its data */
   const read = async (text: string, variables: Record<string, unknown> = {}): Promise<unknown> =>
     Object.values((await query(text, variables)).data ?? {})[0];
   const grant = async (body: Record<string, string>): Promise<Record<string, unknown>> => {

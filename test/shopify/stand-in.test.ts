@@ -115,7 +115,7 @@ test("tokens end, rotate and can be revoked", async () => {
   const { accessToken, refreshToken } = shop.issuePair();
   const next = await grant({ grant_type: "refresh_token", refresh_token: refreshToken });
   expect([await status(accessToken), await status(next["access_token"])]).toEqual([200, 200]);
-  // A refresh token is good until its replacement was used.
+  // A refresh token is valid until its replacement is used.
   const refresh = (token: unknown) => grant({ grant_type: "refresh_token", refresh_token: String(token) });
   const again = await refresh(refreshToken);
   expect((await refresh(again["refresh_token"]))["status"]).toBe(200);

@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
       expect(there.filter(({ name }) => table !== "meta" || !own.includes(String(name)))).toEqual(original);
     }
     expect(filled).toBeGreaterThan(22);
-    // The stored database has a shop that came from another database, and one that left for another.
+    // The stored database has a shop that came from another database, and a shop that moved to another one.
     expect(readRows(data, "checkpoint_origins")).not.toEqual([]);
     expect(readRows(data, "shop_moves")).not.toEqual([]);
     const kept = (folder: string) =>

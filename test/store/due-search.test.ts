@@ -7,7 +7,10 @@ import { processorMs } from "../support/processor-time.ts";
 
 const SEARCHES = 100;
 
-/** Makes shops with one delivery each, due in a minute. @returns the milliseconds of some searches for due deliveries */
+/**
+ * Makes shops with one delivery each, due in a minute.
+ * @returns the milliseconds that some searches for due deliveries took
+ */
 async function timeSearches(shops: number): Promise<number> {
   const folder = temporaryFolder();
   const store = await openStoreIn(folder);

@@ -174,7 +174,7 @@ test("an operation waits at most its timeout, even if the lock passes from one p
   const path = join(temporaryFolder(), "locked.db");
   const [own, other] = [connect(path), connect(path)];
   const busy = Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
-  // With a full new wait after each failure, the operation would take 1.8 s every time.
+  // If each failure began a full new wait, the operation would take 1.8 s every time.
   await eventually(async () => {
     other.run("BEGIN IMMEDIATE");
     const { repeat } = createLockWait(own, 1_000);

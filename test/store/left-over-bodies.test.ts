@@ -39,7 +39,7 @@ process.exit();
 `;
 
 interface Unfinished {
-  /** Options of openStore that are JSON. */
+  /** Options of openStore that can be written as JSON. */
   options: { folder: string; masterKeyFile: string; busyTimeoutMs: 30_000; server: null | { url: string } };
   rows(table: Table): Promise<Row[]>;
   /** Runs a statement on the database directly, without the program. */

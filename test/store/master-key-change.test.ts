@@ -26,7 +26,7 @@ const ENTRY = auditEntry({ ...COMMAND_LINE, from: "root@vm" }, START, "secrets.r
 const SIGN_IN = auditEntry(COMMAND_LINE, START, "session.begun");
 const SESSION = new Uint8Array(32).fill(7);
 
-/** Puts a secret into every table that has sealed ones. */
+/** Puts a secret into every table that has sealed secrets. */
 async function fill(store: Store): Promise<void> {
   const shop = await addShop(store);
   await store.webhooks.secret(shop.id, START);
@@ -60,7 +60,7 @@ function changeIn(folder: string) {
   };
 }
 
-/** Makes a data folder, with a copy of its files from before and after a rotation of its key. */
+/** Rotates the key of a data folder. @returns a copy of the folder from before the rotation, and the folder */
 async function rotated() {
   const folder = temporaryFolder();
   const store = await openStoreIn(folder);
@@ -104,7 +104,7 @@ describe("a new master key", () => {
         `SELECT DISTINCT tables.name FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
          WHERE tables.type = 'table' AND columns.name IN ('sealed', 'intake_secret') ORDER BY 1`,
       );
-      // src/store/quiet/sealed-secrets.ts has these.
+      // src/store/quiet/sealed-secrets.ts must name these tables.
       expect(tables.all().map(({ name }) => name)).toEqual([
         "admin_notices",
         "alert_addresses",
@@ -198,7 +198,7 @@ test.skipIf(!hasPostgres())(
     await rotateMasterKey(change);
     const message = "The master key was changed: give this node the new file, and start it again.";
     expect(await failures([store.check()])).toMatchObject([{ message }]);
-    // A node that was paused for the time of the change comes back so. It gets no work.
+    // A node that was paused during the change sends its next heartbeat afterwards. It gets no work.
     expect(await failures([store.nodes?.beat() ?? Promise.resolve()])).toMatchObject([{ message }]);
     expect((await store.nodes?.status())?.nodes).toEqual([]);
     const secrets = await secretsOf(await openStoreAt(url, { masterKeyFile }));
@@ -225,7 +225,7 @@ test.skipIf(!hasPostgres())("on PostgreSQL two changes of the key exclude each o
       process.exit(1);
     });`;
   const outputs: string[] = [];
-  // Another process runs while this one has read the key, and not yet written the file.
+  // Runs another process after this process has read the key, and before it writes the file.
   const random = (bytes: number) => {
     if (outputs.length === 0)
       outputs.push(Bun.spawnSync([process.execPath, "--eval", script], { timeout: 60_000 }).stdout.toString());

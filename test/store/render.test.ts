@@ -14,9 +14,9 @@ import { customer, order, subscription } from "../support/records.ts";
 const schemas = { subscriptions: Subscription, customers: Customer, orders: Order };
 
 /**
- * If you change a list here, existing databases have rows without your change, because rows are stored as they are
- * served. Add a migration with `render` (src/store/sqlite/migrations.ts), which renders the stored rows again, and test
- * it with a database of the version before.
+ * Rows are stored as they are served. After a change of a list here, existing databases have rows without the change.
+ * So add a migration with `render` (src/store/sqlite/migrations.ts), which renders the stored rows again. Test it with
+ * a database of the previous version.
  */
 test.each([
   [

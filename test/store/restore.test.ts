@@ -41,8 +41,8 @@ const request = (folder: string, file: string) => ({
 });
 
 /**
- * The folder of a killed process with the shops `alpha` and `beta`; `beta` is only in the log. The copy has only
- * `alpha`.
+ * The folder of a killed process with the shops `alpha` and `beta`, and a copy with only `alpha`. `beta` is only in the
+ * folder's log.
  */
 async function killed(): Promise<{ folder: string; copy: string }> {
   const [made, folder] = [join(temporaryFolder(), "data"), join(temporaryFolder(), "data")];
@@ -87,7 +87,7 @@ describe.each([
   test("leaves the old or the new state, and the old state can be restored", async () => {
     const { folder } = await interrupted();
     expect(await shops(folder)).toEqual(expected);
-    // A draft is a copy of people's data. Whoever opens the folder next removes it.
+    // A draft is a copy of people's data. The next program that opens the folder removes it.
     expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
     expect(await shops(folder)).toEqual(expected);
     if (expected === OLD) return;

@@ -104,7 +104,7 @@ function noteTransactions(kinds: Set<string>) {
 
 /**
  * All statements that SQLite gets from the store while it opens and while every operation runs. Includes unprepared
- * ones.
+ * statements.
  */
 async function statementsOfEveryOperation(): Promise<{ statements: string[]; kinds: Set<string>; uncalled: string[] }> {
   const kinds = new Set<string>();

@@ -3,7 +3,7 @@ import { type Actor, type AuditEntry, auditEntry } from "../../src/domain/audit.
 export const MERCHANT: Actor = { role: "merchant", who: "session 1a2b3c", from: "192.0.2.7" };
 export const OPERATOR: Actor = { role: "operator", who: "command line", from: "ada@vm" };
 
-/** The entry of the audit list with which a session begins. */
+/** The audit entry about the beginning of a session. */
 export function signInAt(at: number): AuditEntry {
   return auditEntry(MERCHANT, at, "session.begun");
 }

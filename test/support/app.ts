@@ -33,10 +33,10 @@ export function randomBytes(n: number): Uint8Array {
 class Clock {
   ms = START;
   private steppedMs = 0;
-  /** What the program does instead of waiting for some time. */
+  /** Replaces every wait of the program with a wait of one millisecond. */
   sleep = (): Promise<void> => Bun.sleep(1);
   readonly now = () => this.ms;
-  /** The clock that only goes forward: a step of the wall clock does not move it. */
+  /** The monotonic clock: a step of the wall clock does not move it. */
   readonly monotonic = () => this.ms - this.steppedMs;
 
   /** Sets the wall clock, as an operator or a time server does. */
@@ -69,7 +69,9 @@ export interface TestApp {
   logged: string[];
   addShop(domain?: string, plan?: Plan): Promise<TestShop>;
   request(path: string, init?: RequestInit): Promise<Response>;
-  /** Kills the program and starts it again. It continues in a copy of the SQLite database at the time of the kill. */
+  /**
+   * Kills the program and starts it again. On SQLite, it then uses a copy of the database from the time of the kill.
+   */
   restart(): Promise<void>;
 }
 

@@ -131,7 +131,7 @@ export class ConnectedShop {
 }
 
 /**
- * The next time when a new platform webhook stops waiting for others about its subject; undefined if no webhook waits.
+ * When the first waiting platform webhook stops waiting for others about its subject; undefined if no webhook waits.
  */
 async function nextBurstEnd({ test, shop }: ConnectedShop): Promise<number | undefined> {
   const { ms } = test.clock;
@@ -208,7 +208,7 @@ export async function seeded(seeding: Seeding): Promise<ConnectedShop> {
   return all;
 }
 
-/** Like `seeded`, with a load an hour ago. */
+/** Like `seeded`. The shop was loaded an hour ago. */
 export async function seededAndLoaded(seeding: Seeding): Promise<ConnectedShop> {
   const all = await seeded(seeding);
   await all.load();

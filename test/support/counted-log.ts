@@ -5,9 +5,9 @@ import type { Store } from "../../src/store/port/store.ts";
 const DAY = 86_400_000;
 
 /**
- * Checks an upgraded log: it is counted for 30 days before the last attempt, and found by its contracts. An upgrade
- * counts the last attempt of a dead delivery that was sent again as retried. `serve` counted it as dead: so only the
- * sum of both is compared.
+ * Checks an upgraded log: attempts of the last 30 days before the last attempt are counted, and deliveries are found by
+ * their contracts. An upgrade counts the last attempt of a dead delivery that was sent again as retried, but `serve`
+ * had counted it as dead. So only the sum of both is compared.
  */
 export async function expectCountedLog({ shops, deliveries }: Store): Promise<void> {
   const logs = await Promise.all(

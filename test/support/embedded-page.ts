@@ -73,7 +73,7 @@ export function embeddedPages() {
 export const home = (frame: FrameLocator) => frame.getByRole("heading", { name: "Overview", exact: true });
 export const keys = (frame: FrameLocator) => frame.getByRole("heading", { name: "API keys", exact: true });
 
-/** Where the frame is, and the parameters that App Bridge needs there. */
+/** The path of the frame, and the parameters in the frame's address that App Bridge needs. */
 export function placeOf(page: Page): { path: string; shop: string | null; hasToken: boolean } {
   const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
   const { pathname, searchParams } = new URL(inner?.url() ?? "");

@@ -17,7 +17,7 @@ done
 is_running && kill -KILL "$pid"
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 `;
-/** After a test's timeout Bun kills its children, but not their children. So the guard is a grandchild. */
+/** After a test's timeout, Bun kills its children, but not its grandchildren. So the guard is a grandchild. */
 const START_GUARD = 'exec 3<&0; sh -c "$0" sh "$@" <&3 & exec 3<&-; wait';
 
 /**

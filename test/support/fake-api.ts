@@ -11,7 +11,7 @@ export class FakeApi {
   readonly requests: { path: string; query: Record<string, string>; headers: Headers }[] = [];
   /** Called before each answer. May return another answer, or change rows. */
   before: () => Response | undefined | Promise<Response | undefined> = () => undefined;
-  /** The most rows in a page. */
+  /** Maximum number of rows in a page. */
   pageRows = 250;
   /** Refuses every checkpoint, as a server does for a key of another shop. */
   isOtherShop = false;
@@ -34,7 +34,7 @@ export class FakeApi {
     this.mirror.set(id, { row: { id, value }, change: this.changes });
   }
 
-  /** Goes back to a backup without some of the rows. */
+  /** Restores a backup that lacks these rows. */
   restore(...lost: string[]): void {
     for (const id of lost) this.mirror.delete(id);
     this.epoch += 1;

@@ -1,6 +1,6 @@
 /**
- * Styles that try to leave the widget, or to send a request to `https://evil.test/`. Each must be refused, or do
- * neither after scoping.
+ * Styles that try to leave the widget, or to send a request to `https://evil.test/`. Each style must be refused, or
+ * harmless after scoping.
  */
 export const HOSTILE_STYLES: readonly string[] = [
   // Files

@@ -25,7 +25,7 @@ export interface MirrorContents {
   state: Pick<ShopState, "changeCount" | "counts">;
 }
 
-/** An engine in memory that uses `planCommit`: one shop that wants every event. */
+/** An engine in memory that uses `planCommit`. It has one shop, for which every event is queued. */
 export class MemoryMirror {
   readonly shop: MirroredShop = { id: 1, domain: "alpha.myshopify.com", firstDomain: "alpha.myshopify.com" };
   readonly rows = new Map<string, Row>();

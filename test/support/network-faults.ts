@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A proxy to a server on this machine, which can fail like a network. */
+/** A proxy to a server on this machine. The proxy can fail like a network. */
 export interface FaultyProxy {
   port: number;
   /** The port to which new connections go. */

@@ -4,7 +4,7 @@ import type { Server } from "bun";
 import { type Browser, chromium } from "playwright-core";
 import { idTokenClaims, signIdToken } from "./platform/id-token.ts";
 
-/** Where the program runs for the browser. A proxy with TLS stands there. */
+/** The origin of the program in the browser. A TLS proxy answers there. */
 export const APP_ORIGIN = "https://sds.example.com";
 const ADMIN = "admin.shopify.com";
 const CDN = "cdn.shopify.com";
@@ -26,7 +26,7 @@ addEventListener("DOMContentLoaded", async () => {
 });
 </script><body>`;
 
-/** What App Bridge does for us: ID tokens for fetches, one retry, the bounce, and the admin's menu. */
+/** A stub of App Bridge: ID tokens for fetches, one retry, the bounce, and the admin's menu. */
 const APP_BRIDGE = `(() => {
   if (!document.querySelector("meta[name=shopify-api-key]").content) throw new Error("no client id before App Bridge");
   const waiting = new Map();
@@ -80,7 +80,7 @@ interface Options {
  * of the program. Chromium finds all hosts on this machine.
  */
 export class PlatformAdmin {
-  /** The ID tokens that were made, to look for them where they must not be. */
+  /** All ID tokens that were made. Tests check where these tokens must not appear. */
   readonly idTokens: string[] = [];
   /** While true, new ID tokens have a wrong signature. */
   forges = false;
@@ -111,7 +111,7 @@ export class PlatformAdmin {
     const args = [
       `--host-resolver-rules=${rules}`,
       "--test-third-party-cookie-phaseout",
-      // The option of a context is not for downloads.
+      // The context's option to ignore certificate errors does not apply to downloads.
       "--ignore-certificate-errors",
     ];
     return chromium.launch({ executablePath, chromiumSandbox: false, args });

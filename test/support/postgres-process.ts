@@ -55,8 +55,8 @@ function asServer(): string[] {
 
 /**
  * Makes a server and starts it.
- * @param settings that this server needs beside those of all tests
- * @param primary a stopped server: the new server is its copy, and a standby until it is promoted
+ * @param settings of this server, in addition to the settings of all test servers
+ * @param primary a stopped server. The new server is a copy of it, and its standby until it is promoted
  */
 export async function startPostgres(
   settings: Record<string, string | number> = {},

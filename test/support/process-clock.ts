@@ -1,6 +1,6 @@
 import { afterTest } from "./cleanup.ts";
 
-/** Replaces the clock that only goes forward, until the end of the test. */
+/** Replaces the monotonic clock until the end of the test. */
 export function setProcessClock(clock: (realMs: () => number) => number): void {
   const { now } = performance;
   performance.now = () => clock(() => now.call(performance));

@@ -16,7 +16,8 @@ function mainThreadMs(pid: number): number {
 
 /**
  * Sends requests to a program, one after another.
- * @returns a function that stops, and tells the most processor time of the program's main thread during one request
+ * @returns a function that stops the requests, and returns the maximum processor time of the program's main thread
+ *   during one request
  */
 export function watchMainThread(
   pid: number,

@@ -14,7 +14,7 @@ import { countRows, readRows } from "./rows.ts";
 import { type Row, TABLE_NAMES, type Table } from "./tables.ts";
 
 const BINARY = process.env["SDS_BINARY"];
-/** The command that runs the program: SDS_BINARY if it is set, else the source. Flow tests run on both. */
+/** The command that runs the program: SDS_BINARY if it is set, otherwise the source. Flow tests run on both. */
 export const PROGRAM = BINARY === undefined ? [process.execPath, join(import.meta.dir, "../../src/main.ts")] : [BINARY];
 export const isCompiled = BINARY !== undefined;
 

@@ -3,9 +3,9 @@ import { afterTest } from "./cleanup.ts";
 import { described } from "./described.ts";
 
 /**
- * Writes bytes to a socket, because client libraries would change them. @returns all that the server sends until it
- * closes the connection
- * @param hangUp ends the sending side at once. The server may then close before an answer that takes time.
+ * Writes bytes to a socket, because client libraries would change them.
+ * @param hangUp ends the sending side at once. The server may then close the connection before it sends a slow answer.
+ * @returns all that the server sends until it closes the connection
  */
 export function exchange(url: string, text: string, { hangUp = false } = {}): Promise<string> {
   const { hostname, port } = new URL(url);

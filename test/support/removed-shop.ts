@@ -20,7 +20,7 @@ export function platformSecretEnv(folder: string): Record<string, string> {
 /** Runs a command of the program, which has to succeed. */
 type Run = (args: string[], stdin?: string) => Promise<unknown>;
 
-/** Adds a shop with many rows, all of which name a person, with a queued webhook for each event. */
+/** Adds a shop with many rows. Every row names a person, and every event has a queued webhook. */
 export async function addBigShop(run: Run, domain: string, person: string, rows: number): Promise<void> {
   await run(["shop", "add", domain]);
   await run(["key", "create", "--label", person, "--shop", domain]);

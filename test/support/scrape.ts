@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import type { App } from "../../src/compose/app.ts";
 
-/** Debian's promtool, if the machine has it, or the one that a developer names. */
+/** The path of promtool: Debian's path, unless a developer names another path. */
 const PROMTOOL = process.env["SDS_TEST_PROMTOOL"] ?? "/usr/bin/promtool";
 
-/** Runs promtool. @returns its output, empty if it is content; undefined where it is not installed */
+/** Runs promtool. @returns its output, empty if it finds no fault; undefined if it is not installed */
 export async function promtool(args: readonly string[], input = "", cwd = "/"): Promise<string | undefined> {
   if (!existsSync(PROMTOOL)) return undefined;
   const child = Bun.spawn([PROMTOOL, ...args], { stdin: Buffer.from(input), stdout: "pipe", stderr: "pipe", cwd });

@@ -19,7 +19,7 @@ export interface SmtpTestServer {
   lines: string[];
 }
 
-/** @param tls key and certificate: then TLS begins with the connection */
+/** @param tls key and certificate. If they are set, each connection begins with TLS */
 export async function smtpServer(tls?: { key: string; cert: string }): Promise<SmtpTestServer> {
   const state: SmtpTestServer = { port: 0, mails: [], recipientAnswer: "250 ok", lines: [] };
   const sockets = new Set<Socket>();

@@ -101,7 +101,7 @@ export function setRates({ remote, random }: ChangingShop): void {
   remote.setRates(Object.fromEntries(moved));
 }
 
-/** Returns the cycle that the app bills next: the first cycle after the last charge, without skipped cycles. */
+/** Returns the cycle that the app bills next: the first unskipped cycle after the last charge. */
 function cycleToBill({ late, remote }: ChangingShop, contract: ContractRow): number {
   const charged = contract.attempts.flatMap(({ state, cycleIndex }) => (state === "succeeded" ? [cycleIndex] : []));
   let cycle = Math.max(late.has(remote.gid(contract)) ? 1 : 0, ...charged) + 1;
@@ -132,7 +132,7 @@ function ordersOf(remote: PlatformShop): OrderRow[] {
   return remote.ids("order").flatMap((id) => remote.find("order", id) ?? []);
 }
 
-/** Changes an order in one of two ways. An order that was changed in the other way before stays unchanged. */
+/** Changes an order in one of two ways. If it was changed in the other way before, it stays unchanged. */
 function changeOrder(
   shop: ChangingShop,
   how: "lines" | "quantities",

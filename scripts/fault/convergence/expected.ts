@@ -86,7 +86,7 @@ function itemOf({ title, variant, product }: LineRow, quantity: number, unitPric
   return [{ variantId: variant, productId: product, title, quantity, unitPriceCents }];
 }
 
-/** Whether a contract has a cycle. A contract with an end has no cycles after the last one. */
+/** Whether a contract has this cycle. A contract with a last cycle has no later cycles. */
 export function hasCycle({ maxCycles }: ContractRow, index: number): boolean {
   return maxCycles === null || index <= maxCycles;
 }
@@ -203,7 +203,7 @@ function chargedMoney(remote: PlatformShop, order: OrderRow, contract: ContractR
   const own = all
     .map((line, index) => ({ ...line, quantity: countsLeft ? (left[index] ?? 0) : line.line.quantity }))
     .filter((line) => line.contract === contract);
-  // The contract's lines stand in for the lines of an order that shows no product.
+  // If an order shows no product, the mirror shows the contract's lines instead.
   const isHidden = own.every(({ line }) => line.variant === null || line.product === null);
   const costs = own.map(({ line, quantity }) => ({ line, quantity, unit: shopMinor(line.price, order) }));
   const subtotalCents = costs.reduce((sum, { quantity, unit }) => sum + quantity * unit, 0);

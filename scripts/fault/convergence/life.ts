@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const LONGEST_STEP_S = 9;
 const FIRST_CONTRACTS = 15;
-/** At the end, the clock moves to the next due item of the inbox at most this often. */
+/** Maximum number of times that the clock moves to the next due inbox item at the end of a life. */
 const MOST_WAITS = 200;
 
 /** An object that never answers. */
@@ -218,7 +218,9 @@ export class Life {
     this.oldDomain = undefined;
   }
 
-  /** Cancels all contracts at the platform, unless the app was installed again in time. The mirror cancels them too. */
+  /**
+   * Notes that the mirror cancels all contracts. The platform also cancels them, unless the app was installed in time.
+   */
   cancelAll(isInTime: boolean): void {
     this.states.noteCancellations();
     if (isInTime) return;
@@ -256,7 +258,7 @@ export class Life {
     this.mustLoad = this.random.chance(0.5);
   }
 
-  /** Ends all faults and webhooks. Then two reconciliations pass, and the inbox retries all items that wait. */
+  /** Ends all faults. Drops or delivers all webhooks. Then reconciles twice, and retries all waiting inbox items. */
   private async calm(): Promise<void> {
     const { all } = this;
     for (const each of this.switches) await each.end?.(this);
@@ -308,7 +310,7 @@ export class Life {
     const inbox = await all.inbox();
     const mirrored = new Set((await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId));
     for (const { gid, field, subjects } of this.dead) {
-      // Without a mirrored contract, nobody knows the contract of the order. So the order has an item of its own.
+      // While the contract is not mirrored, the program cannot know it. So its order has an item of its own.
       const isApart = subjects.some((subject) => subject.includes("Contract") && !mirrored.has(subject));
       const own = inbox.filter(({ subject }) => subjects.includes(subject));
       const isNamed = own.every(({ error }) => error?.includes("Internal error") === true);

@@ -80,8 +80,8 @@ function summaryOf({
 }
 
 /**
- * Compares the orders of a contract. An order is found by its gid, else by its number or its content. The number differs
- * from the cycle if the app left cycles out, or skipped a cycle before it charged an earlier one.
+ * Compares the orders of a contract. An order is found by its gid. Otherwise it is found by its number or its content.
+ * The number differs from the cycle if the app left cycles out, or skipped a cycle before it charged an earlier cycle.
  */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];

@@ -189,7 +189,7 @@ const renamed: Switch = {
 function away(name: string, days: boolean): Switch {
   const since = new WeakMap<Life, number>();
   async function back(life: Life): Promise<void> {
-    // The platform keeps the contracts if the app was installed in time, but connected later.
+    // If the app was installed again in time, the platform keeps the contracts, even if the shop is connected later.
     const isInTime = life.random.chance(0.5);
     if (days) await life.sleep(49 * HOUR_MS, () => life.cancelAll(isInTime));
     since.delete(life);

@@ -10,7 +10,7 @@ import { afterTest } from "../../support/cleanup.ts";
 import { layEmptyDatabase } from "../../support/empty-database.ts";
 import { openStoreIn } from "../../support/open-store.ts";
 
-/** A healthy data folder whose only shop was added at START, and what the checks see of it. */
+/** Makes a healthy data folder with one shop, which was added at START. Returns what the checks of the doctor get. */
 export async function patientWith(
   changed: Partial<Patient> = {},
   env: Record<string, string> = {},
@@ -64,7 +64,7 @@ export function checkupOf({ opened }: Patient): Checkup {
   return opened.checkup;
 }
 
-/** The patient with changes of its database. */
+/** Replaces parts of what the checks read from the patient's database. */
 export function withCheckup(patient: Patient, changed: Partial<Checkup>): Patient {
   return { ...patient, opened: { checkup: { ...checkupOf(patient), ...changed } } };
 }

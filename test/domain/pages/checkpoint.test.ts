@@ -31,7 +31,7 @@ describe("a checkpoint of a former branch", () => {
     [FIRST, 101, "restored"],
     [SECOND, 200, 200],
     [SECOND, 201, "restored"],
-    // The database lost this branch completely, with its beginning.
+    // The database lost this branch completely, including its beginning.
     ["0c".repeat(16), 1, "restored"],
   ])("%p is valid up to the last change that is left: %p", async (branch, number, expected) => {
     const text = all.format(scope(branch), number);

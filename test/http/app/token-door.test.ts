@@ -68,7 +68,7 @@ function expectGuarded(response: Response): void {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
   });
-  // A redirect shows nothing.
+  // A redirect has no page, so it needs no content security policy.
   if (response.status !== 302)
     expect(response.headers.get("content-security-policy")).toStartWith("default-src 'none'; style-src 'self'; ");
   for (const name of ["set-cookie", "x-frame-options", "access-control-allow-origin"])

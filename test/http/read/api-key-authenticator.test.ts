@@ -13,7 +13,7 @@ async function use(authenticator: ApiKeyAuthenticator, header: string): Promise<
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
 }
 
-/** An authenticator over a real store. `writes` has the time of each write of last uses. */
+/** An authenticator on a real store. `writes` has the times at which last uses were written. */
 async function openAuthenticator() {
   const { app, clock, shop, key } = await testShop();
   const header = `Bearer ${key}`;

@@ -43,7 +43,7 @@ const gidsOf = (...numbers: number[]) => numbers.map((n) => gid.customer(n)).sor
 describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
   let [primary, standby]: PostgresProcess[] = [];
 
-  /** A primary with a standby, and a program behind an address that moves. */
+  /** A primary with a standby, and a program whose database address can move to the standby. */
   async function replicated() {
     primary = await startPostgres({ max_connections: 60 });
     await primary.stop();
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
     const reader = await readShop(app, added);
     return {
       ...{ app, reader },
-      /** Waits until the standby has everything. */
+      /** Waits until the standby has replayed all commits. */
       async inSync() {
         const lsn = await askServer(first.url, "SELECT pg_current_wal_lsn()::text");
         const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text`;
@@ -95,14 +95,14 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
     expect(lost.gids).toEqual(gidsOf(1, 2, 3, 4, 5));
     await failOver();
 
-    // Before the first commit, the lost numbers are missing.
+    // Before the new primary's first commit, the lost change numbers do not exist.
     expect(await reader.since(lost.checkpoint)).toEqual(restored);
     expect(await reader.since(lost.checkpoint)).toEqual(restored);
     expect(app.logged.filter((line) => line.includes("failover"))).toEqual([
       expect.stringContaining("a reader has changes that the database lost in a restore or a failover"),
     ]);
     expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: [] });
-    // Then they are given a second time.
+    // Then the new primary gives these numbers to other changes.
     await reader.add(6, 7);
     const later = await reader.get("");
     expect(later.gids).toEqual(gidsOf(1, 2, 3, 6, 7));
@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgres())("in a database that the server's tools made from
   });
 });
 
-/** GETs of another program with a shop's key. */
+/** Returns a function that sends GET requests to another program with the shop's key. */
 function getOf(app: TestApp, { key }: TestShop): TestShop["get"] {
   return (path, headers = {}) => app.request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
 }

@@ -16,7 +16,7 @@ interface PageBody {
   page?: { nextCursor: string };
 }
 
-/** A program that reads from a standby, with both servers behind proxies that count. */
+/** A program that reads from a standby. Both servers are behind proxies that count round trips. */
 async function readingApp() {
   const primary = await startPostgres({ max_connections: 60 });
   await primary.stop();
@@ -37,7 +37,7 @@ async function readingApp() {
       plain.clock.now(),
     );
   await add(1, 2, 3);
-  /** Waits until the standby has everything. */
+  /** Waits until the standby has replayed all commits. */
   async function inSync(): Promise<void> {
     const lsn = await askServer(primary.url, "SELECT pg_current_wal_lsn()::text");
     const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text`;
@@ -46,7 +46,7 @@ async function readingApp() {
   await inSync();
   const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: withPort(standby.url, toStandby.port) });
 
-  /** A page of this shop: its parts, and whether the standby was asked. */
+  /** Gets a page of this shop. Also tells whether the standby was asked. */
   async function get(path: string, app = reading) {
     const before = toStandby.trips;
     const response = await app.request(`/api/v1/${path}`, { headers: { Authorization: `Bearer ${added.key}` } });
@@ -56,7 +56,7 @@ async function readingApp() {
   }
 
   let asked = 0;
-  /** Reads all rows, by a path that no kept answer has. */
+  /** Reads all rows. Each call uses a new path, so that no cached answer is used. */
   async function rows() {
     asked += 1;
     const { page, isOfStandby } = await get(`customers?time=${asked}`);
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     await askServer(standby.url, "SELECT pg_wal_replay_pause()");
     await add(4);
     expect(await rows()).toEqual({ rows: 4, isOfStandby: true });
-    // The standby did not catch up, so it is left alone for a second.
+    // The standby did not catch up, so the program does not use it for a second.
     reading.clock.ms += 999;
     expect(await rows()).toEqual({ rows: 4, isOfStandby: false });
     await askServer(standby.url, "SELECT pg_wal_replay_resume()");
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     const { shop, key } = await app.addShop();
     await apply(app.app, shop, [customer(1), customer(2)], app.clock.now());
     await app.app.stop();
-    // A former primary, which has other rows under the same numbers.
+    // A former primary. It has other rows under the same numbers.
     const former = await emptyDatabase(url);
     await askServer(former, "DELETE FROM customers WHERE json LIKE '%Customer/2%'");
     const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: former });

@@ -85,7 +85,7 @@ test("wrong keys behind a reverse proxy on this machine are counted by the clien
   const warned = () => logged.filter((line) => line.includes("wrong API keys")).map((line) => JSON.parse(line).address);
   for (const client of ["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2"]) await send(client);
   expect(warned()).toEqual([]);
-  // A client can forge the first address, so only the last address counts.
+  // A client can forge the first address, so the program uses only the last address.
   await send("192.0.2.9, 192.0.2.1");
   expect(warned()).toEqual(["192.0.2.1"]);
   for (const host of ["1", "2", "ffff"]) await send(`2001:db8::${host}`);

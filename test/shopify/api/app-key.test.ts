@@ -8,7 +8,7 @@ const PEM = { type: "pkcs8", format: "pem" } as const;
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const OTHER = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 const KEY = readAppKey(privateKey.export(PEM));
-/** The key as a JWK with other parts. */
+/** The key as a JWK, with these parts replaced. */
 const jwkText = (parts: object) => JSON.stringify({ ...privateKey.export({ format: "jwk" }), ...parts });
 const MARGIN_MS = 5 * 60_000;
 

@@ -30,7 +30,7 @@ test("an edited order counts what is left of its lines, with their part of the d
   const { all, order } = await charged();
   expect(await moneyOf(all)).toEqual(WHOLE);
   all.remote.editOrder(order, [2, 1]);
-  // Of the second line, one piece of three is left: with a third of its discount of 2.40 and of its credit of 1.20.
+  // One of three pieces of the second line is left, with a third of its discount of 2.40 and of its credit of 1.20.
   expect(await moneyOf(all)).toEqual({ quantities: [2, 1], money: [3300, 330, 165, 2805] });
 });
 

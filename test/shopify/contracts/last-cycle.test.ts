@@ -169,7 +169,7 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
       await all.send({ ...webhook, topic, body: JSON.stringify(body) });
     await all.processed();
     const queries = all.operations(begun).filter((name) => name.startsWith("BillingCycles"));
-    // With cycles that are refused, the first query is repeated for fewer cycles.
+    // If the platform refuses cycles, the program repeats the first query for fewer cycles.
     expect(queries.length).toBeLessThanOrEqual(2);
   });
 });

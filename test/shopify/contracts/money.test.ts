@@ -149,7 +149,7 @@ test.each([
   ["1", "JPY", { from: 2, to: 1 }, 0],
   ["3", "JPY", { from: 2, to: 1 }, 2],
   ["5", "JPY", { from: 2, to: 1 }, 2],
-  // Rounded to yen first, this would be 2 cents.
+  // If this amount were rounded to yen first, the result would be 2 cents.
   ["1.5", "JPY", { from: 10, to: 9 }, 1],
   ["900719925474.99", "USD", { from: 7, to: 7 }, 90_071_992_547_499],
 ])("%s %s at the rate %p is %d", (amount, currency, rate, units) => {

@@ -48,7 +48,7 @@ describe("an app that bills after the due time", () => {
     const numbered = orders.map((gid, index) => [index + 1, "PAID", gid]);
     expect(await renewals(all)).toEqual(numbered);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 3 }]);
-    // A mirror that is made anew has the same ids.
+    // A rebuilt mirror has the same ids.
     const fresh = await connectedTo(all.platform, {}, all.test.clock.ms + HOUR_MS);
     await fresh.load();
     expect(await fresh.shop.all("orders")).toEqual(await all.shop.all("orders"));

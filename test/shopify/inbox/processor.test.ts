@@ -19,7 +19,7 @@ test("every sample of the platform's webhooks is accepted and processed", async 
     expect([file, response.status]).toEqual([file, 200]);
   }
   await all.processed();
-  // A late replica may not show the contracts and orders of the samples yet.
+  // It is possible that a late replica does not show the contracts and orders of the samples yet.
   for (let minute = 0; minute < 12; minute += 1) await all.processedAfter(60_000);
   expect(await all.inbox()).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { setProcessClock } from "../../support/process-clock.ts";
 const CYCLES = "BillingCycles";
 
 /**
- * Makes a shop with mirrored contracts, whose points come back slowly. The program measures durations with the test's
+ * Makes a shop with mirrored contracts. The shop regains points slowly. The program measures durations with the test's
  * clock.
  */
 async function shopWithContracts() {

@@ -8,7 +8,7 @@ const ADDRESS = "https://sds.example.com";
 const URI = `${ADDRESS}/platform/webhooks`;
 const NEEDS = { address: ADDRESS, clientId: null, scopes: appScopes([]) };
 
-/** The file of an app that bills. Its order, comments and spaces are those of a person. */
+/** The file of a billing app. A person chose its order, comments and spaces. */
 const BILLING = `# The app that bills. Ask Ada before a change!
 client_id = "abc"   # production
 name = 'Billing'

@@ -93,7 +93,7 @@ describe("the file for the platform", () => {
   });
 });
 
-/** The rules of the platform's tool for the whole of an app's file. */
+/** The fields of an app's whole file, as the platform's tool requires them. */
 interface WholeFile extends AppFile {
   client_id: string;
   name: string;

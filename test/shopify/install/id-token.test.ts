@@ -16,7 +16,7 @@ const claims = (more: IdTokenClaims = {}) => idTokenClaims(SHOP, CLIENT, NOW, mo
 const signed = (more: IdTokenClaims = {}, secret = SECRET) => signIdToken(claims(more), { secret });
 const withHeader = (header: Record<string, unknown>, hash = "sha256") =>
   signIdToken(claims(), { secret: SECRET, header, hash });
-/** Claims without some of the platform's. */
+/** Signs the platform's claims without the named claims. */
 const without = (...names: string[]) =>
   signIdToken(Object.fromEntries(Object.entries(claims()).filter(([name]) => !names.includes(name))), {
     secret: SECRET,

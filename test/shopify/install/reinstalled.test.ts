@@ -4,7 +4,7 @@ import { type ConnectedShop, connected, DOMAIN, HOUR_MS } from "../../support/co
 import { Installing } from "../../support/installing.ts";
 import type { Webhook } from "../../support/platform/webhook.ts";
 
-/** A shop that its staff connected and that was loaded, with a contract that the mirror has. */
+/** A shop that its staff connected and the program loaded. It has a contract, also in the mirror. */
 async function loaded(): Promise<ConnectedShop & { contract: string; staff: Installing }> {
   const all = await connected();
   await all.queueAllEvents();
@@ -64,7 +64,7 @@ test("a webhook of the old installation that comes late, and twice, ends nothing
   }
   expect(await all.staff.connection()).toEqual(connection);
   expect(all.logged("uninstalled the app")).toEqual([]);
-  // A webhook of the new installation ends it.
+  // A webhook about the new installation ends the connection.
   await all.send(uninstall(all));
   await all.processed();
   expect(await all.staff.connection()).toBeUndefined();

@@ -121,7 +121,7 @@ describe("a load of a whole shop", () => {
     expect(all.operations(begun)).not.toContain("AllCustomers");
     expect(all.operations(begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
     expect(await all.shop.all("subscriptions")).toHaveLength(520);
-    // The start of the run counts, not the time when it continued.
+    // The stored time is the start of the run, not the time when the run continued.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
   });

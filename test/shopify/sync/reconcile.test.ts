@@ -279,7 +279,7 @@ describe("events", () => {
     all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     all.remote.outgoing.length = 0;
     all.test.clock.ms += 91 * 24 * HOUR_MS;
-    // A platform webhook comes before the load.
+    // A platform webhook arrives before the load.
     all.remote.pause(contract);
     await all.deliverAll();
     expect(await all.shop.all("orders")).toHaveLength(2);

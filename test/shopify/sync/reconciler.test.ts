@@ -264,6 +264,6 @@ test("each of 1,000 shops is reconciled every hour, also if runs take long", asy
   }
   expect(lastAt.size).toBe(1_000);
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(HOUR_MS);
-  // All are due at once at first: the last ones wait for 1,000 / 32 minutes more.
+  // At first all shops are due at once. So the last shops wait up to 1,000 / 32 minutes longer.
   expect(Math.max(...gaps)).toBeLessThan(HOUR_MS + 33 * MINUTE_MS);
 });

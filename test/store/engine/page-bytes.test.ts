@@ -6,7 +6,7 @@ import { apply, type PageBody, testApp } from "../../support/app.ts";
 import { subscription } from "../../support/records.ts";
 
 const KIB = 1_024;
-/** The most bytes that an answer has in addition to its rows. */
+/** Maximum size of an answer without its rows. */
 const MAX_ENVELOPE_BYTES = 200;
 
 /** A shop with one subscription of each size. Rows may be larger than today's limit, as in older versions. */

@@ -20,7 +20,7 @@ test.skipIf(!hasPostgres())("a check fails in two seconds while no server can be
 
 test.skipIf(!hasPostgres())("a check needs new space, so it fails where a write in place still succeeds", async () => {
   const url = await emptyDatabase();
-  // A stand-in for a full disk: the server refuses temporary files, and takes rows.
+  // A stand-in for a full disk: the server refuses temporary files, but accepts rows.
   await onServer(url, (sql) =>
     sql.unsafe(`ALTER DATABASE "${new URL(url).pathname.slice(1)}" SET temp_file_limit = 0`),
   );

@@ -57,7 +57,7 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
       claimed.slice(0, 2).map((each) => failed(each)),
     );
     expect((await claimWithin(other, shop, 4, 4)).claimed).toHaveLength(2);
-    // A lease that ended does not count.
+    // An expired lease does not count against the limit.
     expect((await claimWithin(other, shop, 9, 4, START + LEASE)).claimed).toHaveLength(4);
   });
 

@@ -6,7 +6,7 @@ import { openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
-/** What docs/scaling.md gives to the operator. */
+/** The statement that docs/scaling.md tells the operator to run. */
 const RESTORED_IN_PLACE = "UPDATE meta SET value = '' WHERE name = 'epoch_database'";
 
 describe.skipIf(!hasPostgres())("the epoch of a PostgreSQL database", () => {

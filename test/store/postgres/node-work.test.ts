@@ -17,7 +17,7 @@ describe.each(shared)("$name: the work of a node", (engine) => {
     const shop = await addShop(store);
     const take = (by: typeof store, leaseMs: number) =>
       by.nodes?.lease({ wanted: [partitionOf(shop.id)], held: [], released: [] }, leaseMs);
-    // The lease ends at once, but no other node takes over.
+    // The lease expires at once, but no other node takes over.
     await take(store, -1);
     const work = (n: number) => ({ shop, records: [customer(n)] as MirrorRecord[], isNodeWork: true });
     return { store, other, shop, take, work, count: async () => (await rows("customers")).length };

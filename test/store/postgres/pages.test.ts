@@ -11,7 +11,7 @@ import { subscription } from "../../support/records.ts";
 
 const KIB = 1_024;
 
-/** A shop with a subscription for each size. Rows that were copied from an older version have any size. */
+/** A shop with a subscription of each size. Rows that were copied from an older version can have any size. */
 async function shopWithRows(sizes: readonly number[]) {
   const url = await databaseWithTables();
   const store = await openStoreAt(url);

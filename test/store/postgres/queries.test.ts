@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgres())("a statement of PostgreSQL", () => {
     expect(prepared.map(({ statement }) => statement).sort()).toEqual([
       "SELECT $1::bigint AS once",
       "SELECT $1::bigint[] AS array_once",
-      // A parameter with a fraction has another type than a whole number.
+      // A number with a fraction has another parameter type than a whole number.
       "SELECT $1::float8 AS twice",
       "SELECT $1::float8 AS twice",
       "SELECT 1 AS without_any",

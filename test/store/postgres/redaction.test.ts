@@ -28,7 +28,7 @@ describe.each(shared)("$name: a redaction", (engine) => {
   test("succeeds even if it takes longer than the idle timeout of other transactions", async () => {
     let asked = 0;
     let isSlow = false;
-    // Each of the two deliveries needs random bytes for its id, which take 600 ms. Meanwhile the transaction is idle.
+    // The random bytes for the id of each of the two deliveries take 600 ms. Meanwhile the transaction is idle.
     const random = (bytes: number) => {
       if (isSlow) Bun.sleepSync(600);
       if (isSlow) asked += 1;

@@ -196,7 +196,7 @@ describe.skipIf(!hasPostgres())("a machine that is so busy that each transaction
     await db.transaction(async (tx) => {
       runs += 1;
       await note(tx, runs);
-      // Longer than the first limit, shorter than the second one.
+      // Longer than the first limit, shorter than the second limit.
       Bun.sleepSync(700);
       await note(tx, runs);
     });

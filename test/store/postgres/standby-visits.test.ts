@@ -14,7 +14,7 @@ test("a wait that could not be cancelled, because the server did not answer, is 
   expect(asked).toEqual([["sds node_1 3"]]);
   await eventually(() => asked.length === 3);
   expect(asked).toEqual(Array(3).fill(["sds node_1 3"]));
-  // Now it is cancelled.
+  // The third attempt succeeded, so nothing is left to cancel.
   await waits.cancel([]);
   expect(asked).toHaveLength(3);
 });

@@ -12,7 +12,7 @@ const MAX_CONNECTIONS = 20;
 const CONNECTIONS = 8;
 /** Of 8 connections, 3 are only for reads. */
 const MAX_WRITES = 5;
-/** Longer than the second after which the server is asked why it does not answer, also on a busy machine. */
+/** Longer than a second, even on a busy machine: after a second, the program asks the server why it does not answer. */
 const DEADLINE_MS = 6_000;
 const missing = {
   name: "StoreError",
@@ -63,7 +63,10 @@ describe.skipIf(!hasPostgres())("commits that wait for a synchronous standby tha
       ...options,
     });
 
-  /** Many writes at once, with a standby that never answers. @returns the most server processes that waited at once */
+  /**
+   * Makes many writes at once with a standby that never answers.
+   * @returns the maximum number of server processes that waited at once
+   */
   async function writeInVain(db: Database): Promise<number> {
     await insert(db);
     await setStandbys("gone");

@@ -11,7 +11,9 @@ import { randomBytes, START, temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { openStoreIn, UPGRADE } from "../../support/open-store.ts";
 
-/** Makes 20 loaded shops with one webhook each, and their database, which counts statements and transactions. */
+/**
+ * Makes 20 loaded shops with one webhook each. Also returns their database, which counts statements and transactions.
+ */
 async function restingShops() {
   const folder = temporaryFolder();
   const store = await openStoreIn(folder);

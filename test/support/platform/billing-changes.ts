@@ -76,7 +76,7 @@ export class BillingChanges extends CycleChanges {
   }
 }
 
-/** The lines that an attempt bills: those of an edited cycle, else those of its contract. */
+/** The lines that an attempt bills: the lines of an edited cycle, otherwise the lines of its contract. */
 function linesOf({ contract, cycleIndex }: AttemptRow): readonly LineRow[] {
   return cycleOf(contract, cycleIndex).editedLines ?? contract.lines;
 }

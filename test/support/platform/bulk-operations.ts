@@ -191,7 +191,8 @@ export class BulkOperations {
   }
 
   /**
-   * A method, because TypeScript takes the status for RUNNING. A cancellation can change it while the operation runs.
+   * This is a method, because TypeScript would otherwise assume that the status is still RUNNING. A cancellation can
+   * change the status while the operation runs.
    */
   private isCanceling({ status }: BulkOperation): boolean {
     return status === "CANCELING";

@@ -37,7 +37,7 @@ function pageSize({ first, last, before }: PageArguments): number {
 
 /**
  * Makes a page of items. It reads one item more than the page has, to know whether there is a next page. Cursors are
- * written when somebody asks for them, because that takes longer than the rest.
+ * computed only on demand, because that takes longer than the rest.
  */
 function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => () => string): Connection<T> {
   const size = pageSize(args);

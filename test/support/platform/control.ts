@@ -123,7 +123,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
   return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
 }
 
-/** Answers the next requests of an operation, and holds the later ones until `held` is null. */
+/** Answers the next `after` requests of an operation, and holds later requests until the next command. */
 interface Hold {
   held: { operation: string; after: number } | null;
 }

@@ -1,7 +1,7 @@
 export interface FaultInfo {
   shop: string;
   operation: string;
-  /** The number of the request among those of this shop for this operation, from 1. */
+  /** Counts the shop's requests of this operation, from 1. */
   n: number;
   variables: Record<string, unknown>;
 }

@@ -30,7 +30,7 @@ type Fields = Map<string, { field: GraphQLField<unknown, unknown>; nodes: FieldN
 const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 const COUNT_COST = 10;
-/** Objects that cost nothing, by type or by field. All money is free; the others were found in recorded costs. */
+/** Types and fields whose objects cost nothing. All money is free. Recorded costs show the other free objects. */
 const FREE_TYPES = /^(Money(V2|Bag)|CustomerEmailMarketingConsentState|InventoryItemMeasurement|Weight)$/;
 const FREE_FIELDS = new Set(["Customer.defaultAddress", "Customer.addresses"]);
 /**
@@ -50,8 +50,8 @@ export function pageWeight(nodes: number): number {
 /**
  * The cost of an operation by the rules of the platform, fitted to recorded costs. A scalar and money cost nothing, an
  * object 1, a count 10, a mutation 10, and a connection 2 plus the weight of its page size times the cost of a node.
- * Nodes and edges of one connection both count. A list counts once, whatever its length. Of several possible types the
- * most expensive one counts. Without `data` this is the requested cost, with `data` the actual cost.
+ * Nodes and edges of one connection both count. A list counts once, whatever its length. If a field can have several
+ * types, the most expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
  * The actual cost of a connection is an assumption: the weight of the number of returned nodes times their mean cost.
  * Recorded actual costs agree for metafields that are known to be 3 of 10 (8 instead of 10 points), for an empty

@@ -36,7 +36,7 @@ interface CycleRanges {
 
 function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Context) {
   const contract = find(context, "contract", args.contractId);
-  // A late replica may not have the contract yet.
+  // It is possible that a late replica does not have the contract yet.
   if (contract === null)
     throw new GraphQLError("Subscription contract does not exist.", { extensions: { code: "NOT_FOUND" } });
   const { billingCyclesDateRangeSelector: dates, billingCyclesIndexRangeSelector: indexes } = args;

@@ -117,7 +117,7 @@ export interface ContractRow {
   edits: Map<number, CycleEdit> | null;
 }
 
-/** Edits of one cycle. null means that the contract's value counts. */
+/** Edits of one cycle. null means that the contract's value applies. */
 interface CycleEdit {
   readonly lines: readonly LineRow[] | null;
   readonly expectedAt: number | null;

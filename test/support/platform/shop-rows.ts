@@ -88,7 +88,7 @@ export class ShopRows {
    * e-mail (level 2).
    */
   approvedLevel: 0 | 1 | 2 = 2;
-  /** The shop's new domain. Requests for the old one are redirected. */
+  /** The shop's new domain. Requests for the old domain are redirected. */
   movedTo: string | undefined;
   /** See `breakField`. Codes by the number of the row and the name of the field. */
   private readonly brokenFields = new Map<string, FieldFaultCode>();

@@ -152,7 +152,7 @@ export class StandIn {
     return shop;
   }
 
-  /** The most points that a query may cost from now on. */
+  /** Sets the maximum number of points that a query may cost. */
   setMaxQueryCost(points: number): void {
     this.options.maxQueryCost = points;
   }

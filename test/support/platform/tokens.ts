@@ -14,7 +14,7 @@ interface TokenRequest {
 interface RefreshToken {
   /** Epoch milliseconds. */
   endsAt: number;
-  /** The refresh token that was exchanged for this one. The old token is accepted until the new token is used. */
+  /** The refresh token that was exchanged for this token. The old token is accepted until the new token is used. */
   replaces: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Lifetimes {
   refreshed: number;
 }
 
-/** The access tokens of one shop, with the time when each ends. A permanent token never ends. */
+/** The access tokens of one shop, and when each token expires. A permanent token never expires. */
 export class Tokens {
   private readonly access = new Map<string, number>();
   private readonly refresh = new Map<string, RefreshToken>();
@@ -50,7 +50,7 @@ export class Tokens {
     return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
   }
 
-  /** Access tokens stay valid until their end, but all refresh tokens are refused. */
+  /** Access tokens stay valid until they expire, but all refresh tokens are refused. */
   endRefreshTokens(): void {
     this.refresh.clear();
   }
@@ -64,7 +64,7 @@ export class Tokens {
     return token !== undefined && (this.access.get(token) ?? 0) > this.now();
   }
 
-  /** Answers an exchange of a good ID token. The pair before it stays valid. */
+  /** Answers an exchange of a valid ID token. The previous pair stays valid. */
   exchange(scope: string): TokenAnswer {
     return { status: 200, body: this.pairBody(this.issuePair(), scope) };
   }

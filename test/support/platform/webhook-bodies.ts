@@ -20,7 +20,7 @@ function money(minor: number, currency: string): Exact {
   return { shop_money: amount, presentment_money: amount };
 }
 
-/** Each amount as a text, and as a set in the currencies of shop and customer. */
+/** Each amount as a text, and as a set of amounts in the currencies of shop and customer. */
 function amounts(minors: Record<string, number>, currency: string): Record<string, Exact> {
   return Object.fromEntries(
     Object.entries(minors).flatMap(([key, minor]) => [
