@@ -226,6 +226,26 @@ test("a webhook is copied as a curl command, which sends it as it was", async ()
   expect(troubles).toEqual([]);
 });
 
+test("an update that gets no answer does not stop later updates", async () => {
+  const settings = await open({ env: QUICKLY });
+  const { page, receiver, program, troubles, goto } = settings;
+  await die(settings, ["order.failed"]);
+  await page.clock.install();
+  await goto("/admin/deliveries");
+  let hung = 0;
+  await page.route("**/admin/deliveries*", async (route) => {
+    if (hung > 0 || route.request().headers()["x-part"] !== "live") return route.continue();
+    hung += 1;
+  });
+  await page.clock.runFor(2_000);
+  await eventually(() => hung === 1);
+  receiver.answer = () => new Response();
+  await program.json(["webhook", "test", "--topic", "order.recovered"]);
+  await page.clock.runFor(20_000);
+  await page.locator("#news").waitFor();
+  expect(troubles).toEqual([]);
+});
+
 test("an update keeps the focus, the scroll position, selected text and what is open", async () => {
   const settings = await open({ env: QUICKLY, browser: { viewport: { width: 390, height: 500 } } });
   const { page, receiver, program, troubles, goto } = settings;
