@@ -80,7 +80,7 @@ export interface Flags {
 
 export type Environment = Record<string, string | undefined>;
 
-/** Reads the settings: a flag wins over the environment. @throws SdsError `invalid` naming the setting */
+/** Reads the settings: a flag wins over the environment. @throws SdsError `invalid`, which names the setting */
 export function readConfig(flags: Flags, env: Environment): Config {
   const egressAllow = readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? "");
   const set = (name: string) => nonEmpty(name, env[name]);

@@ -129,7 +129,10 @@ export function sinceText(text: string, since: number): string {
 
 type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
-/** Changes settings. @throws SdsError `not_found`; `plan_required` if a merchant switches on triggers without access */
+/**
+ * Changes settings.
+ * @throws SdsError `not_found`; `plan_required` if a merchant changes triggers that the shop's plan does not include
+ */
 export async function changeShop(
   store: Pick<Store, "shops" | "audited">,
   { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },

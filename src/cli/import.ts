@@ -24,7 +24,7 @@ interface ImportCounts {
   leftOut: number;
 }
 
-/** Maximum number of lines in one commit. A wrong line discards all lines of its commit. */
+/** Maximum number of lines in one commit. An invalid line discards all lines of its commit. */
 const LINES_PER_COMMIT = 1_000;
 /** A commit ends early at this many characters, to limit its memory and its time. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
@@ -162,7 +162,7 @@ async function importLines(
   return counts;
 }
 
-/** Applies all lines in one commit, except empty lines. @throws SdsError `bad_record` naming the wrong line */
+/** Applies all lines in one commit, except empty lines. @throws SdsError `bad_record`, which names the invalid line */
 async function applyBatch(
   batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,

@@ -13,7 +13,7 @@ export interface NumberedLine {
 
 /**
  * Yields many lines at a time. A line that is not UTF-8 has no text, so that the caller can use the lines before it.
- * @throws SdsError `bad_record` naming a line that is too long
+ * @throws SdsError `bad_record` for a line that is too long; the message names the line
  */
 export async function* readLines(
   stream: AsyncIterable<Uint8Array>,

@@ -15,7 +15,7 @@ type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
 interface Dependencies {
   webhooks: WebhookStore;
   connect: Connect;
-  /** Attempts a trigger. */
+  /** Makes one attempt to deliver a trigger. */
   startWorkflow: Deliver;
   now: () => number;
 }

@@ -58,7 +58,7 @@ export function createPaces(perQueue: number) {
         timedOutAtMs: nowMs - timeoutAgeMs,
       });
     },
-    /** Notes that an attempt begins. A new URL is a new endpoint, so the queue becomes untried. */
+    /** Notes that an attempt begins. A new URL is a new endpoint, so the queue's pace is forgotten. */
     begin(target: AttemptTarget): void {
       const key = queueKey(target);
       if (states.get(key)?.url !== target.url) states.delete(key);

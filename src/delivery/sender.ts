@@ -192,7 +192,7 @@ async function recordAndClaim(state: SenderState, ended: readonly EndedAttempt[]
   return { ...turn, claimMs: Math.round(clock() - beganMs) };
 }
 
-/** @param aheadMs how far the wall clock is ahead of the clock that only goes forward */
+/** @param aheadMs how far the wall clock is ahead of `clock`, which only goes forward */
 function resultOf({ beganMs, timedOut, pace, ...ended }: EndedAttempt, aheadMs: number): AttemptResult {
   const startedAt = Math.round(aheadMs + beganMs);
   const timedOutAt = timedOut ? startedAt + ended.duration : null;

@@ -55,7 +55,7 @@ export type ForwardPost = (post: SignedPost) => Promise<number | undefined>;
 export function createForwarder({ ownerUrl, fetch, clock, log }: Dependencies): ForwardPost {
   const isBusy = countBusy(clock);
   const groupOf = createGroups((posts) => send(posts));
-  /** Times from which nodes that failed may get records again, by URL. */
+  /** Maps a node's URL to the time when its pause ends. Before that time, the failed node gets no records. */
   const pausedUntil = new Map<string, number>();
 
   /** Posts records to another node, signed like the shop's own posts. @returns whether that node took the records */

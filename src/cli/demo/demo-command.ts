@@ -122,7 +122,7 @@ function isOfPlatform(record: SampleRecord): record is PlatformRecord {
   return record.type === "customer" || record.type === "subscription" || record.type === "order";
 }
 
-/** Returns a record of the customer data that the platform does not know; for other records, an empty list. */
+/** Returns a customer's record with only the data that the platform lacks; an empty list for other records. */
 function loyaltyOf(record: SampleRecord): object[] {
   if (record.type !== "customer") return [];
   const { type, shopifyId, loyaltyTier, creditsCents } = record;

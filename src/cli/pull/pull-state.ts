@@ -35,7 +35,7 @@ interface PullState extends CopyState, PullSource {
   sequence?: number;
 }
 
-/** If the first run ended before it saved a position, the file has reserved numbers, but no position. */
+/** If the first run ended before it saved a position, the file contains only its source and `sequence`. */
 type StateContent = PullState | (PullSource & { sequence: number; fieldKeys?: never; checkpoint?: never });
 
 /** The file of `--state`. */

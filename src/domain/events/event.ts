@@ -46,7 +46,7 @@ interface EventOf<T extends Topic> extends Event {
 export type TopicEvent = { [T in Topic]: EventOf<T> }[Topic];
 
 /**
- * Returns the events of a contract: first seen, status or next billing date changed, cancelled.
+ * Returns the events of a contract that is new or cancelled, or whose status or next billing date changed.
  * @param customer gid of the contract's customer
  */
 export function subscriptionEvents(

@@ -16,7 +16,7 @@ export interface ContractRead {
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
   /**
-   * The platform's cycle of each renewal, written as runs. Empty if the number of each renewal equals the number of its
+   * The platform's cycles of the renewals, as runs of consecutive numbers. Empty if each renewal has the number of its
    * cycle. undefined keeps the stored runs.
    */
   renewals?: readonly RenewalRun[];

@@ -72,7 +72,7 @@ function isTooLarge(source: string): boolean {
 function writeStyle(items: readonly StyleItem[]): string {
   prefixKeyframesNames(declarationsIn(items), definedKeyframes(items));
   const output = createOutput();
-  // Definitions stand outside of @scope, because the whole page knows their names.
+  // Definitions stand outside of @scope, because their names are global to the page.
   writeDefinitions(items, output);
   const definitions = output.text();
   const rules = createOutput(definitions.length);

@@ -25,8 +25,8 @@ const PLATFORM_SCRIPTS = "https://cdn.shopify.com/shopifycloud/";
 
 /**
  * Returns the Content-Security-Policy of a page. It forbids inline scripts and styles, other hosts, and frames around
- * the page. In the platform's admin, it allows the platform's scripts, and a frame in the shop's own admin. Documents
- * in frames of our page have FRAME_POLICY.
+ * the page. In the platform's admin, it allows the platform's scripts. There, it also lets the platform's admin and the
+ * shop's own admin frame the page. Documents in frames of our page have FRAME_POLICY.
  */
 function policyOf(frame: Frame | null): string {
   const [scripts, ancestors] =

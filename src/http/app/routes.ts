@@ -25,7 +25,10 @@ const refuseUnknown: Handler = async () => {
   throw new SdsError("not_found", "no page has this address");
 };
 
-/** Adds the platform's parameters to a document's redirect, for example from a path that has only a form. */
+/**
+ * Adds the platform's parameters to the redirect of a document. For example, a GET of a path that only accepts forms
+ * redirects to a tab.
+ */
 function withoutRedirect({ path, methods: { GET, ...others } }: Route): Route {
   if (GET === undefined) return { path, methods: others };
   const get: RouteHandler = async (request, context) => {

@@ -9,8 +9,8 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 /** Minimum time between two writes of a key's last use. Otherwise each read would cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 /**
- * Minimum time between an attempted write and an immediate write of a key's first use. If less time has passed, a job
- * writes the first use later.
+ * A key's first use is written immediately, unless a write was attempted within this time. In that case, a job writes
+ * the first use later.
  */
 const ATTEMPT_INTERVAL_MS = 1_000;
 

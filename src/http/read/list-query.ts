@@ -77,7 +77,7 @@ const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
  * Reads a query. If `limit` or `cursor` is repeated, the last value is used.
  * @param domain the shop's domain
  * @param isStrict whether unknown parameters are refused too
- * @throws SdsError `bad_parameter` naming the parameter
+ * @throws SdsError `bad_parameter`, which names the parameter
  */
 export function readListQuery(text: string, resource: Resource, domain: string, isStrict: boolean): ListQuery {
   const [, usualLimit, usualCursor] = USUAL_QUERY.exec(text) ?? [];

@@ -227,7 +227,7 @@ function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycl
   return Date.parse(order?.billedAt ?? startedAt) + (cycle - last) * longestMs;
 }
 
-/** Returns the latest time at which a contract can have ended; now for a contract that has not ended. */
+/** Returns the latest time at which a contract can have ended. Returns `now` if the contract has not ended. */
 function latestEnd(node: ContractNode, before: Subscription | undefined, now: number): number {
   if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));

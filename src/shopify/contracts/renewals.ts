@@ -40,7 +40,7 @@ export function numberRenewals(
   const isNotDue = next !== undefined && Date.parse(next.billingAttemptExpectedDate) > now - DAY_MS;
   for (const { cycleIndex, attempts } of cycles) {
     const gids = attempts.flatMap(orderOf);
-    // The intake may have reported the order with a number already.
+    // The intake may already have reported an order of this cycle and given it a number.
     const known = renewals.find(({ shopifyId }) => gids.some((gid) => gid === shopifyId));
     if (known !== undefined) numbered[known.cycleNumber - 1] = cycleIndex;
     if (numbered.includes(cycleIndex)) continue;

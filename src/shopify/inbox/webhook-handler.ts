@@ -172,7 +172,8 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
     case "read_customer":
     case "merge_customers":
       if (!(await isConnected(services, shop))) {
-        // A reconciliation may have left the object to this item. Later runs miss the object, so the item must stay.
+        // A reconciliation that could not read the object may rely on this item to read it later. Later runs do not
+        // read this change again, so the item must stay.
         if (hasFailed) throw new PlatformError("unauthorized", NOT_CONNECTED, { needsMerchant: true });
         // When the shop is connected again, a load or a reconciliation finds the change.
         return log.info("a platform webhook was not used, because the shop is not connected", fields);

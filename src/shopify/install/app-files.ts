@@ -26,7 +26,7 @@ export interface WebhookSubscription {
 
 /** The name of the app's file, which the platform's tool reads. */
 export const APP_FILE = "shopify.app.toml";
-/** The beginning of an app file that `sds` has written as a whole. */
+/** The beginning of an app file that `sds` wrote completely. */
 export const OWN_FILE = "# Written by `sds platform files`.";
 
 /**

@@ -10,7 +10,7 @@ export interface IdToken {
   staff: string;
   /** The session of the staff member with this app, from `sid`. */
   session: string;
-  /** When the platform made the token, epoch milliseconds. The app was installed then. */
+  /** When the platform made the token, epoch milliseconds. The app was already installed at that time. */
   issuedAt: number;
 }
 

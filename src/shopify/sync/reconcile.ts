@@ -65,7 +65,8 @@ export async function reconcile(
     },
     onProgress,
   });
-  // If this run leaves a gap after earlier runs, its start is not stored. So the next run reads the gap.
+  // If this run's `from` is after `covered`, no run has read the changes in between. Then this run's start is not
+  // stored, so that the next run reads these changes.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
   if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());

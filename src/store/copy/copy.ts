@@ -23,7 +23,7 @@ export interface CopySide {
 }
 
 export interface CopyTarget extends CopySide {
-  /** @throws SdsError `failed` naming the table and the row that cannot be stored */
+  /** @throws SdsError `failed`, which names the table and the row that cannot be stored */
   write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>;
   setLastNumber(table: CopiedTable, last: number): Promise<void>;
   /** Completes the target: programs can open it from now on. */
@@ -39,7 +39,7 @@ export interface CopyProgress {
 /**
  * Copies all rows, then compares counts and hashes of both sides.
  * @returns the number of copied rows. A shop counts as one row, although PostgreSQL keeps its counters in another table
- * @throws SdsError `failed` naming the table that differs, or the row that cannot be stored
+ * @throws SdsError `failed`, which names the table that differs, or the row that cannot be stored
  */
 export async function copyRows(
   source: CopySide,

@@ -17,7 +17,7 @@ const LEFT_BEHIND = [
   "shop_removals",
 ];
 
-/** Columns that get new numbers in the other database. Each column maps to the table that gives the numbers. */
+/** Columns that get new numbers in the other database. Each column maps to the table whose row numbers it contains. */
 const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   deliveries: { number: "deliveries" },
   attempts: { delivery: "deliveries" },
@@ -40,7 +40,7 @@ export interface MovedTable {
   shopColumn: "id" | "shop_id";
   /** Columns that sort and identify the rows of a shop. Empty if a shop has one row. */
   key: readonly string[];
-  /** Returns the table that gives the numbers in a column; undefined if the column keeps its values. */
+  /** Returns the table whose new row numbers a column gets; undefined if the column keeps its values. */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
 }

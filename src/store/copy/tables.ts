@@ -221,7 +221,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
   table("checkpoint_origins", "shop_id move", { number: "shop_id former_id", text: "move", bytes: "epoch" }),
   table("shop_moves", "move", { number: "shop_id", text: "move state domain first_domain target stop offsets" }),
-  // Removals come last, because most tables refuse rows of a shop in removal.
+  // This table comes last, because most tables refuse rows of a shop that is marked for removal.
   table(
     "shop_removals",
     "id",

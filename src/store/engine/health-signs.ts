@@ -79,8 +79,8 @@ const STARTS_AGAIN =
 
 /**
  * SQL that adds a failure (`excluded`) to the alert of its cause. If a success came since the last failure, this
- * failure starts a new alert. A failure of a different host also starts a new alert, if nobody was told of the
- * endpoint's alert.
+ * failure starts a new alert. If the endpoint's alert was not reported yet, a failure of a different host also starts a
+ * new alert.
  */
 export const ADD_FAILURE = `ON CONFLICT (shop_id, cause) DO UPDATE SET
   since = CASE WHEN ${STARTS_AGAIN} OR excluded.since < alerts.since THEN excluded.since ELSE alerts.since END,

@@ -17,7 +17,7 @@ export function isDraftName(name: string): boolean {
 
 /**
  * Matches what a draft's name has after the target's name: the suffix of draftPath, and maybe one of SQLite's suffixes.
- * Also matches the drafts that older versions made of the key, such as `.PID.new`.
+ * Also matches drafts of the key file that older versions wrote, such as `.PID.new`.
  */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 

@@ -59,7 +59,7 @@ export interface Claim {
   test: boolean;
   /** Version of the newest signing secret when the delivery was queued. */
   secretVersion: number;
-  /** The shop's newest signing secret now. */
+  /** The shop's newest signing secret at the time of the claim. */
   newestSecret: NewestSecret;
   /** The shop's current URL; null without an endpoint. */
   url: string | null;
@@ -177,8 +177,9 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes deliveries due now that were planned while the clock was ahead. Their first attempt is planned after `now`,
-   * or a later attempt or the end of a lease after `latest`. Works in steps. An interrupted call can be repeated.
+   * Makes deliveries due now that were planned while the clock was ahead. Changes a delivery that was not claimed yet
+   * if it is planned after `now`. Changes any other delivery if its next attempt, or the end of its lease, is after
+   * `latest`. Works in steps. An interrupted call can be repeated.
    * @param latest the latest time that a correct clock can have planned
    * @returns the number of changed deliveries
    */

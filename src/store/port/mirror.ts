@@ -8,7 +8,10 @@ export interface TextSearch {
   shop: MirroredShop;
   /** Gids of the people. */
   people: ReadonlySet<string>;
-  /** Call this after the last commit that uses the search. Until then an engine can note every commit of the shop. */
+  /**
+   * Call this after the last commit that uses the search. Until then, the engine keeps the search's hits in memory.
+   * SQLite's engine also notes the shop's new rewards, because the search may have missed them.
+   */
   end(): void;
 }
 

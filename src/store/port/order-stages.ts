@@ -32,6 +32,6 @@ export interface OrderStageStore {
   complete(shopId: number, stage: number): Promise<boolean>;
   /** Returns an order of the newest complete stage; undefined without such an order or stage. */
   find(shopId: number, orderGid: string): Promise<OrderWithLines | undefined>;
-  /** Removes the stages of a shop with numbers below `before`, in steps. Without `before`, removes all its stages. */
+  /** Removes a shop's stages whose number is below `before`, in steps. Without `before`, removes all its stages. */
   remove(shopId: number, before?: number): Promise<void>;
 }

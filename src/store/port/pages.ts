@@ -88,9 +88,9 @@ export interface PageStore {
   /** Returns the newest row with this id or gid; undefined without such a row. */
   find(shopId: number, form: RowForm, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
-   * Returns the number of a change. A reader who read all rows at `at` continues after this change and misses nothing.
-   * The number is the shop's change count at a moment up to a minute before `at`, because commits become visible late.
-   * Only a commit that takes longer than SPAN_MS can be missed.
+   * Returns the number of the change after which a reader continues. The reader read all rows at `at`, but may have
+   * missed earlier commits that became visible late. So the number is the shop's change count at a moment one to two
+   * spans (SPAN_MS) before `at`. The reader can still miss a commit that becomes visible more than a span late.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

@@ -52,16 +52,16 @@ export interface ShopStore {
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
    * Marks a shop for removal, and removes its keys, sessions, sign-in links, endpoint and tokens. Gives up its move.
-   * Does nothing for a shop in removal.
+   * Does nothing for a shop that is being removed.
    * @param now epoch milliseconds
    * @returns the shop; undefined for an unknown shop
    */
   beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
-  /** Returns the shops in removal, in the order in which they were marked. */
+  /** Returns the shops that are being removed, in the order in which they were marked. */
   removing(): Promise<ShopRef[]>;
   /**
-   * Removes some rows of a shop in removal, in one short transaction. The last call removes the shop's own row. This
-   * call also removes the platform webhook that requested the removal, and the webhook's id.
+   * Removes some rows of a shop that is being removed, in one short transaction. The last call removes the shop's own
+   * row. This call also removes the platform webhook that requested the removal, and the webhook's id.
    * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;

@@ -5,7 +5,7 @@ import { columnArrays, type Queries } from "./database.ts";
 /**
  * Locks the queues of shops, so that one process at a time counts leases and claims deliveries of a shop. Later
  * statements see the claims of earlier processes.
- * @returns the domains by shop id, without shops in removal
+ * @returns the domains by shop id, without shops that are marked for removal
  */
 export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promise<Map<number, string>> {
   if (shopIds.length === 0) return new Map();

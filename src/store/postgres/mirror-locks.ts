@@ -10,8 +10,8 @@ type Counts = Pick<StoredState, CountNames>;
  * Locks shops for changes of their mirrors until the transaction ends. First locks the counters of the shops, then the
  * rows of the shops, each in ascending order of ids. So commits of a shop run one after the other, and change numbers
  * follow the order of commits. No removal of these shops can begin. A removal locks in the opposite order. This causes
- * no deadlock, because this function does not lock shops in removal. All statements are sent at once.
- * @returns the states of existing shops, without shops in removal
+ * no deadlock, because this function does not lock shops that are marked for removal. All statements are sent at once.
+ * @returns the states of existing shops, without shops that are marked for removal
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
   const [counts, settings] = await pipeline([
@@ -66,7 +66,10 @@ export async function writeCounts(tx: Writes, changes: readonly ShopChanges[]): 
   );
 }
 
-/** Stores the number of changes before each new span. Keeps a lower number that `sds copy` stored (copy/tables.ts). */
+/**
+ * Stores the number of changes before each new span. If `sds copy` stored a lower number for the span, that number
+ * stays (copy/tables.ts).
+ */
 export async function noteSpans(tx: Writes, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;

@@ -136,7 +136,7 @@ export function noData(name: string): SdsError {
 
 async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const read = () => readMeta(db, "master_key");
-  // Makes the data folder, but only for a new key. Makes no other folder for a key, because its path may be wrong.
+  // Makes the data folder for a new key. Does not make any other folder, because the path of the key may be wrong.
   const isWithin = folder !== undefined && dirname(file) === resolve(folder);
   if (isWithin && !existsSync(file) && (await read()) === undefined) makeFolder(folder);
   const add = (fingerprint: string) =>

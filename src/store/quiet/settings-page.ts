@@ -45,7 +45,7 @@ export function settingsPageStore(db: QuietDatabase, vault: Vault): SettingsPage
       const stored = await db.get<StoredTimes>(
         sql`SELECT ${timesText(db)} AS times FROM admin_wrong_tokens WHERE network = ${network}`,
       );
-      // Reads first: a network that has to wait causes no write.
+      // Reads before writing, so that a rate-limited client network causes no database write.
       return waitMs(timesOf(stored), at) ?? db.transaction(() => count(db, network, at));
     },
 

@@ -11,7 +11,7 @@ import { hide } from "./shops.ts";
 
 type Move = ShopRef & { move: string };
 
-/** Makes the operations of moves. A hidden shop is marked as in removal, but `shopRemoval` does not remove the shop. */
+/** Makes the operations of moves. A hidden shop is marked for removal, but `shopRemoval` does not remove it. */
 export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
   const { read, write } = movedRows(db, vault);
   return {

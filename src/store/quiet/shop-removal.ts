@@ -32,7 +32,7 @@ interface LargeTable {
   isKept?: (shopId: number) => SQL;
 }
 
-/** SQL condition of shops in removal. Excludes moving shops, which are also marked as in removal. */
+/** SQL condition of shops that are being removed. Excludes moving shops, which have the same mark. */
 const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
@@ -101,7 +101,7 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
   return { id, domain };
 }
 
-/** Empties the small tables of a shop that is marked as in removal. */
+/** Empties the small tables of a shop that is marked for removal. */
 export function* emptyAtOnce(shopId: number): TransactionWork<void> {
   for (const table of EMPTIED_AT_ONCE) yield* tx.run(sql`DELETE FROM ${template.raw(table)} WHERE shop_id = ${shopId}`);
 }

@@ -81,7 +81,7 @@ export function upgradeCopyPath(database: string): string {
 
 export interface KeptDatabase {
   file: string;
-  /** Includes the bytes of its log. */
+  /** Size of the database file, including its log. */
   bytes: number;
 }
 
@@ -120,7 +120,7 @@ export function hasDatabase(folder: string): boolean {
 }
 
 /**
- * Shares the lock of a data folder. Finishes an interrupted restore first.
+ * Takes a shared lock on a data folder. Finishes an interrupted restore first.
  * @param isServe whether this process is `serve`. A folder has only one `serve` at a time.
  * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, a copy is unfinished, or
  *   another `serve` runs

@@ -5,33 +5,34 @@ import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
- * The lock of a data folder. Every process that has the database open shares the lock. A restore or `sds copy` takes it
- * exclusively. Otherwise a process could write the old file's log beside the new file.
+ * The lock of a data folder. Every process that has the database open holds a shared lock. A restore or `sds copy`
+ * takes the exclusive lock. Otherwise a process could write the old file's log beside the new file.
  *
- * The lock is a transaction on the empty database `sds.lock`. A read transaction shares the lock, an exclusive
- * transaction takes the lock. SQLite allows one write transaction beside read transactions. `serve` shares the lock by
- * this write transaction, so a folder has only one `serve`. All these locks end with their process, even after a kill.
+ * The lock is a transaction on the empty database `sds.lock`. A read transaction is a shared lock. An exclusive
+ * transaction is the exclusive lock. SQLite allows one write transaction beside read transactions. `serve` holds its
+ * shared lock with a write transaction. So only one `serve` can use a folder. All these locks end with their process,
+ * even after a kill.
  */
 export interface DataLock {
   release(): void;
 }
 
-/** Shares the lock. @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait */
+/** Takes a shared lock. @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait */
 export function shareDataFolder(folder: string, waitMs: number): DataLock {
   const lock = lockWith(folder, waitMs, "BEGIN");
   if (lock !== undefined) return lock;
   throw new SdsError("failed", `a restore or a copy has ${folder} for itself now: try again when it has ended`);
 }
 
-/** Shares the lock as the folder's `serve`. @returns undefined if another `serve` has it for longer than the wait */
+/** Takes the shared lock of `serve`. @returns undefined if another `serve` holds it for longer than the wait */
 export function shareAsServe(folder: string, waitMs: number): DataLock | undefined {
   const lock = lockWith(folder, waitMs, "BEGIN IMMEDIATE");
-  // Throws if a restore or a copy has the lock. Does not throw because of another `serve`, which only shares it.
+  // Throws if a restore or a copy holds the exclusive lock. Another `serve` holds a shared lock, so it causes no error.
   if (lock === undefined) shareDataFolder(folder, waitMs).release();
   return lock;
 }
 
-/** Takes the lock exclusively. @returns undefined if another process uses the folder for longer than the wait */
+/** Takes the exclusive lock. @returns undefined if another process uses the folder for longer than the wait */
 export function takeDataFolder(folder: string, waitMs: number): DataLock | undefined {
   return lockWith(folder, waitMs, "BEGIN EXCLUSIVE");
 }

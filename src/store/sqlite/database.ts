@@ -46,10 +46,11 @@ export interface OpenOptions extends UpgradeOptions {
  * with `synchronous=FULL`.
  *
  * Some statements in this folder write a parameter as `+?`. Without the plus, SQLite 3.54 may choose the query plan by
- * the value of the parameter. It does so for a LIMIT, and for an equality over several tables or rows. Then it prepares
- * the statement again for each new value, which takes 12 µs of a page's 25 µs. A test finds missing pluses.
- * @throws SdsError `not_found` if the database must exist and does not; `failed` for a file that is not a database, or
- *   that a different program or a newer version of this one wrote. The file stays unchanged.
+ * the value of the parameter. It does so for a LIMIT. It also does so for an equality if the statement joins tables, or
+ * sorts or groups rows. Then it prepares the statement again for each new value, which takes 12 µs of a page's 25 µs. A
+ * test finds missing pluses.
+ * @throws SdsError `not_found` if the database must exist and does not; `failed` if the file is not a database, or was
+ *   written by another program or a newer `sds`. The file stays unchanged.
  */
 export function openDatabase(
   path: string,

@@ -137,7 +137,7 @@ function statementsOf(db: Database) {
       `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
        WHERE id = ?`,
     ),
-    // Keeps a lower number that `sds copy` stored (copy/tables.ts).
+    // If `sds copy` stored a lower number for the span, that number stays (copy/tables.ts).
     noteSpan: db.prepare(
       `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
        ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,

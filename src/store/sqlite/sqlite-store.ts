@@ -48,7 +48,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const lock = shareFolder(folder, busyTimeoutMs, serveProcess !== undefined);
   let db: Database | undefined;
   try {
-    // This is safe: no restore writes a draft while we share the folder's lock.
+    // This is safe: no restore writes a draft while this process holds a shared lock on the folder.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
     if (serveProcess !== undefined) noteServe(db, serveProcess);

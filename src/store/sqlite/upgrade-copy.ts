@@ -15,7 +15,7 @@ import { upgradeCopyPath } from "./data-files.ts";
  * upgrade to this version.
  * @param db a connection that has locked the database for itself
  * @returns the path of the copy
- * @throws SdsError `failed`, with how to upgrade without a copy
+ * @throws SdsError `failed` if the copy fails. The message explains how to upgrade without a copy.
  */
 export function keepUpgradeCopy(db: Database, database: string, random: (bytes: number) => Uint8Array): string {
   const folder = dirname(database);

@@ -194,7 +194,7 @@ export const retryDelivery: Handler = async ({ shop, actor, id, form }, { store,
   const to = log === null ? `/deliveries/${id}` : `${LOG_OF[kind]}${await ownQuery(log)}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 
-  /** Returns the query of a valid search; empty for any other text, because the form can send any text. */
+  /** Returns the search's query; empty if the search is invalid. A request can contain any text. */
   async function ownQuery(text: string): Promise<string> {
     const search = await readSearch(store.pages, shop, kind, new URLSearchParams(text));
     return Object.keys(search.refusals).length > 0 ? "" : queryOf(search, search.place);
