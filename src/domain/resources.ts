@@ -74,8 +74,8 @@ export const Subscription = Type.Object(
     lines,
     nextBillingDate: orNull(dateField("Always null for `CANCELLED` and `EXPIRED`.")),
     cyclesCompleted: countField(
-      "Renewals billed so far, as the source counts them. If the source does not count them, the number of `PAID` and " +
-        "`RECOVERED` renewals in the mirror.",
+      "Renewals billed so far, as the source counts them. If the source does not count them, the number of `PAID` " +
+        "and `RECOVERED` renewals in the mirror.",
     ),
     startedAt: dateField("Sort field. Never changes."),
     cancelledAt: orNull(

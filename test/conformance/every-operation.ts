@@ -59,7 +59,7 @@ export async function everyOperation(store: Store): Promise<void> {
 }
 
 /** Calls the operations of a move. The copy of the shop gets another domain, because it is in the same database. */
-async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<void> {
+async function moveAway({ moves, shops, epoch, formerEpochs }: Store, shop: Shop): Promise<void> {
   await moves.find(shop.domain);
   const departure = (await moves.begin(shop.domain, "move_1", "elsewhere")) as Departure;
   const { move, spans } = departure;
@@ -68,11 +68,14 @@ async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<voi
   await moves.stop(move, "stop_1", START);
   await moves.sending(move, START);
   await moves.goOn(move, "stop_1");
+  await moves.forget(move);
   const room = await moves.arrive({ ...departure, move: "move_2", row, spans }, START);
   await moves.arrival("move_2");
   for (const { table, key } of MOVED_TABLES) {
-    const range = table.name === "attempts" ? { deliveries: [1] } : { limit: 500 };
+    const range = table.name === "attempts" ? { deliveries: [1] } : {};
     const rows = await moves.read(departure.shop, table.name, range);
+    if (table.name !== "attempts")
+      await moves.readBatch(departure.shop, table.name, range, { rows: 500, bytes: 1_000 });
     if (["orders", "deliveries", "attempts"].includes(table.name)) continue;
     if (key.length > 0) await moves.read(departure.shop, table.name, { after: rows[0], upTo: rows[0] });
   }
@@ -82,11 +85,15 @@ async function moveAway({ moves, shops, epoch }: Store, shop: Shop): Promise<voi
   await moves.write("move_2", "stop_2", "widget_styles", styles, []);
   await moves.disarm("move_2", "stop_2");
   await moves.refuse("move_2");
-  await moves.activate("move_2", "stop_2", { epoch, shopId: shop.id }, auditEntry(OPERATOR, START, "shop.moved"));
+  await moves.activate(
+    "move_2",
+    "stop_2",
+    { epoch, formerEpochs, shopId: shop.id },
+    auditEntry(OPERATOR, START, "shop.moved"),
+  );
   await removeShop({ shops } as Store, there);
   await moves.origins(room.id);
   await moves.isAway(shop.domain);
-  await moves.forget(move);
   await moves.leave((await moves.begin(shop.domain, "move_3", "elsewhere"))?.move ?? "");
 }
 

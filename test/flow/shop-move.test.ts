@@ -81,6 +81,16 @@ test("a move is refused where nothing is, and to its own database, and changes n
   expect(await program.rows("shop_moves")).toEqual([]);
 });
 
+test("a renamed shop moves by its present domain, and its first domain is refused", async () => {
+  const { source, target, move } = await twoServices(new Receiver());
+  await source.run(["shop", "rename", ALPHA, "delta.myshopify.com"]);
+  expect(await source.run(move)).toEqual(failure(2, "the shop has another domain now: name it delta.myshopify.com"));
+  expect(await source.run(move.map((word) => (word === ALPHA ? "delta.myshopify.com" : word)))).toMatchObject({
+    status: 0,
+  });
+  expect(await target.json(["shop", "list"])).toMatchObject([{ domain: "delta.myshopify.com" }, {}]);
+});
+
 test("several shops move at once, and each has its rows and takes new ones", async () => {
   const { source, target, move } = await twoServices(new Receiver());
   const names = ["beta", "delta", "epsilon", "zeta"];

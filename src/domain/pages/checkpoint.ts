@@ -26,6 +26,8 @@ export interface FormerBranch {
 export interface CheckpointOrigin {
   /** The epoch of that database. */
   epoch: Uint8Array;
+  /** The epochs that it had before its restores. */
+  formerEpochs: readonly Uint8Array[];
   /** The number of the shop in that database. */
   shopId: number;
 }
@@ -90,7 +92,8 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
   /** Returns the change number of a genuine checkpoint; "restored" if the database has lost the change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // A move to another database keeps the branch. So the former database can have issued checkpoints of this branch.
+    // On PostgreSQL, the first change after a move begins a branch. Before this change, and after a move by an earlier
+    // version, the other database can have issued checkpoints of the present branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));
@@ -116,9 +119,11 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
       const read = readCheckpoint(text);
       if (read === undefined) return "not_issued";
       const { shopId, resource } = scope;
-      for (const origin of [{ epoch, shopId }, ...(await dependencies.origins(shopId))])
-        if (read.isIssued(origin.epoch, { ...scope, shopId: origin.shopId })) return numberOf(read, scope, origin);
-      if (formerEpochs.some((former) => read.isIssued(former, scope))) return "restored";
+      const origins = [{ epoch, formerEpochs, shopId }, ...(await dependencies.origins(shopId))];
+      const isIssuedBy = (key: Uint8Array, origin: CheckpointOrigin) =>
+        read.isIssued(key, { ...scope, shopId: origin.shopId });
+      for (const origin of origins) if (isIssuedBy(origin.epoch, origin)) return numberOf(read, scope, origin);
+      if (origins.some((origin) => origin.formerEpochs.some((former) => isIssuedBy(former, origin)))) return "restored";
       for (const key of [epoch, ...formerEpochs])
         if (RESOURCES.some((other) => read.isIssued(key, { ...scope, resource: other }))) return "other_resource";
       for (const [index, other] of (await shopIds()).entries()) {

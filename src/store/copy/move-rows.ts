@@ -1,11 +1,11 @@
 import { SdsError } from "../../domain/error.ts";
-import type { MovedRange, MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
+import type { MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
 import { StoreError } from "../port/store-error.ts";
 import { MOVED_TABLES, type MovedTable, valueIn } from "./moved-tables.ts";
 
 /** A moving shop, and the operations of the database that has it. */
 export interface MoveSide {
-  moves: Pick<ShopMoves, "read" | "write">;
+  moves: Pick<ShopMoves, "read" | "readBatch" | "write">;
   shop: MovedShop;
 }
 
@@ -15,8 +15,8 @@ interface MoveTarget extends MoveSide {
   stop: string;
 }
 
-/** Maximum size of a batch. After a batch with more characters, the next batch has fewer rows. */
-const BATCH = { rows: 500, characters: 4 * 1024 * 1024 };
+/** Maximum size of a batch. A row that exceeds it is a batch of its own, or the last row of a batch. */
+const BATCH = { rows: 500, bytes: 4 * 1024 * 1024 };
 
 /**
  * Makes the rows of a shop in the target the same as in the source. Reads both sides in batches of the same range of
@@ -33,34 +33,33 @@ export async function copyDifferences(
   for (const moved of MOVED_TABLES) {
     // Attempts are copied with their deliveries, because SQLite finds attempts only by their deliveries.
     if (moved.table.name === "attempts") continue;
-    let limit = BATCH.rows;
+    const { name } = moved.table;
     let after: MovedRow | undefined;
     do {
-      const rows = await source.moves.read(source.shop, moved.table.name, { after, limit });
-      const last = rows.length < limit ? undefined : rows.at(-1);
-      written += await copyRange({ source, target, moved, rows }, { after, upTo: last });
-      if (moved.table.name === "deliveries") written += await copyAttempts(source, target, moved, rows);
+      const batch = await source.moves.readBatch(source.shop, name, { after }, BATCH);
+      const stored = await target.moves.readBatch(target.shop, name, { after, upTo: batch.upTo }, BATCH);
+      // The target may have more or larger rows in this range. Then only the first part of the range is compared.
+      const isPart = stored.upTo !== undefined;
+      const upTo = stored.upTo ?? batch.upTo;
+      const rows = isPart ? await source.moves.read(source.shop, name, { after, upTo }) : batch.rows;
+      written += await writeDifferences(target, moved, rows, stored.rows);
+      if (name === "deliveries") written += await copyAttempts(source, target, moved, rows);
       onRows(rows.length);
-      const characters = rows.reduce((sum, row) => sum + JSON.stringify(row).length, 0);
-      limit = Math.min(BATCH.rows, Math.max(1, Math.floor((rows.length * BATCH.characters) / Math.max(characters, 1))));
-      after = last;
+      after = upTo;
     } while (after !== undefined);
   }
   return written;
 }
 
-interface MovedBatch {
-  source: MoveSide;
-  target: MoveTarget;
-  moved: MovedTable;
-  rows: readonly MovedRow[];
-}
-
-/** Makes a range of rows in the target the same as `rows` of the source. @returns how many rows it wrote */
-async function copyRange({ target, moved, rows }: MovedBatch, range: MovedRange): Promise<number> {
+/** Changes the `stored` rows of the target so that they equal `rows` of the source. @returns how many rows it wrote */
+async function writeDifferences(
+  target: MoveTarget,
+  moved: MovedTable,
+  rows: readonly MovedRow[],
+  stored: readonly MovedRow[],
+): Promise<number> {
   const name = moved.table.name;
   const keyOf = (row: MovedRow) => JSON.stringify(moved.key.map((column) => valueIn(moved, row, column)));
-  const stored = await target.moves.read(target.shop, name, range);
   const texts = new Map(stored.map((row) => [keyOf(row), JSON.stringify(row)]));
   const added = rows.filter((row) => texts.get(keyOf(row)) !== JSON.stringify(row));
   const [kept, replaced] = [new Set(rows.map(keyOf)), new Set(added.map(keyOf))];
@@ -85,5 +84,6 @@ async function copyAttempts(
   if (attempts === undefined || rows.length === 0) return 0;
   const deliveries = rows.map((row) => Number(valueIn(moved, row, "number")));
   const found = await source.moves.read(source.shop, "attempts", { deliveries });
-  return copyRange({ source, target, moved: attempts, rows: found }, { deliveries });
+  const stored = await target.moves.read(target.shop, "attempts", { deliveries });
+  return writeDifferences(target, attempts, found, stored);
 }

@@ -5,7 +5,7 @@ import { type Departure, type MovedShop, movesElsewhere, overtaken } from "../po
 import type { Store } from "../port/store.ts";
 import { copyDifferences } from "./move-rows.ts";
 
-type MoveStore = Pick<Store, "moves" | "epoch">;
+type MoveStore = Pick<Store, "moves" | "epoch" | "formerEpochs">;
 
 export interface MoveRequest {
   source: MoveStore;
@@ -117,7 +117,8 @@ async function stopAndActivate(request: MoveRequest, departure: Departure, arriv
     await target.moves.arm(move, stop);
     await waitUntil(request, async () => (await source.moves.sending(move, now())) === 0);
     await copyPass(request, departure, arrival);
-    const origin = { epoch: source.epoch, shopId: departure.shop.id };
+    const { epoch, formerEpochs } = source;
+    const origin = { epoch, formerEpochs, shopId: departure.shop.id };
     if (await target.moves.activate(move, stop, origin, auditEntry(actor, now(), "shop.moved"))) return;
   } catch (thrown) {
     await goOn(request, move, stop, thrown);
@@ -134,7 +135,11 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
     if (!(await target.moves.disarm(move, stop))) return;
     await source.moves.goOn(move, stop);
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "conflict") throw cause;
+    if (thrown instanceof SdsError && thrown.code === "conflict") {
+      // The source gave up the move, for example because the shop was removed. So its copy must not stay.
+      await target.moves.refuse(move);
+      throw cause;
+    }
     throw new SdsError(
       "failed",
       `the shop is stopped: ${reason}; then: ${messageOf(thrown)}. Run the command again when both databases answer, ` +

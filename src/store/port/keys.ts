@@ -23,7 +23,10 @@ export interface KeyStore {
   add(shopId: number, key: ApiKey, hash: Uint8Array): Promise<void>;
   /** Lists keys that are not revoked, oldest first. */
   list(shopId: number): Promise<ApiKey[]>;
-  /** Reads the database each time. @returns undefined for an unknown or revoked key */
+  /**
+   * Reads the database each time.
+   * @returns undefined for an unknown or revoked key, and for a key of a shop that is still arriving
+   */
   find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
   /** Revokes a key. @throws SdsError `not_found`; `invalid` if several keys have the fingerprint */
   revoke(shopId: number, idOrFingerprint: string, now: number): Promise<ApiKey & { revokedAt: number }>;

@@ -33,12 +33,18 @@ export interface MovedShop {
 export interface MovedRange {
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
-  limit?: number;
   /** Only the rows of these deliveries, for the table of attempts. */
   deliveries?: readonly number[];
 }
 
-/** For each numbered table, the lowest and the highest number of the shop's rows. */
+/** The first rows of a range. */
+export interface MovedBatch {
+  rows: MovedRow[];
+  /** The end of the range that was read; undefined if there are no further rows. */
+  upTo: MovedRow | undefined;
+}
+
+/** For each numbered table, a lower limit of the numbers of the shop's rows, and the last number that was given. */
 export type NumberSpans = Readonly<Record<string, { low: number; high: number }>>;
 
 /** A shop that is about to leave. */
@@ -124,6 +130,13 @@ export interface ShopMoves {
   ): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
+  /** Reads the first rows of a range: not more than `most.rows`, and none after the first `most.bytes` bytes. */
+  readBatch(
+    shop: MovedShop,
+    table: string,
+    range: MovedRange,
+    most: { rows: number; bytes: number },
+  ): Promise<MovedBatch>;
   /** Finds the unfinished move of a shop. Without such a move, finds the move that took the shop away. */
   find(domain: string): Promise<ShopMove | undefined>;
   /** Whether a shop of this domain is stopped or hidden for a move, or has moved away. */

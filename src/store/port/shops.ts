@@ -55,6 +55,7 @@ export interface ShopStore {
    * Does nothing for a shop that is being removed.
    * @param now epoch milliseconds
    * @returns the shop; undefined for an unknown shop
+   * @throws SdsError `conflict` while a move has stopped the shop
    */
   beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
   /** Returns the shops that are being removed, in the order in which they were marked. */

@@ -162,7 +162,8 @@ function* claimNotice(
         (SELECT alert_addresses.address FROM alert_addresses WHERE number = alert_notices.address) AS address,
         (SELECT sealed FROM alert_addresses WHERE number = alert_notices.address) AS sealed
       FROM alert_notices JOIN shops ON shops.id = alert_notices.shop_id
-      WHERE next_attempt_at <= ${now} ORDER BY next_attempt_at, alert_notices.number LIMIT 1`,
+      WHERE next_attempt_at <= ${now} AND removal_started_at IS NULL
+      ORDER BY next_attempt_at, alert_notices.number LIMIT 1`,
   );
   if (due === undefined) return undefined;
   const claimed = yield* tx.run(

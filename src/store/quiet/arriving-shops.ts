@@ -1,15 +1,19 @@
+import type { AuditEntry } from "../../domain/audit.ts";
 import { SdsError } from "../../domain/error.ts";
+import type { CheckpointOrigin } from "../../domain/pages/checkpoint.ts";
+import type { Shop } from "../../domain/shop.ts";
 import { movedTableOf, valueIn } from "../copy/moved-tables.ts";
 import type { Vault } from "../files/vault.ts";
 import type { Departure, MovedShop, ShopMoves } from "../port/shop-moves.ts";
+import { EPOCH_BYTES } from "../port/store.ts";
 import { entryInsertion } from "./audit.ts";
-import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
-import { addShop, hide, intakePurpose } from "./shops.ts";
+import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+import { forgetDeparture, hide, insertShop, intakePurpose } from "./shops.ts";
 
 /** Maximum number of row numbers per table that all shops of the source may use while one shop moves. */
 const NUMBERS_DURING_MOVE = 1_000_000_000;
 /** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
-const NUMBERS_MEANWHILE = 1_000_000;
+export const NUMBERS_MEANWHILE = 1_000_000;
 
 export const givenUp = () =>
   new SdsError("conflict", "the move was given up: run the command again to begin another one");
@@ -18,15 +22,11 @@ type Arrivals = Pick<ShopMoves, "arrival" | "arrive" | "arm" | "disarm" | "activ
 
 /** Makes the operations of a move that run on the target database. */
 export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
-  const hasArrived = (move: string) => tx.get(sql`SELECT 1 AS one FROM checkpoint_origins WHERE move = ${move}`);
-
   return {
     async arrival(move) {
-      const found = await db.get<{ state: "arriving" | "arrived" }>(
-        sql`SELECT 'arriving' AS state FROM shop_moves WHERE move = ${move} AND state = 'arriving'
-          UNION ALL SELECT 'arrived' FROM checkpoint_origins WHERE move = ${move}`,
-      );
-      return found?.state;
+      const isArriving = sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'arriving'`;
+      if ((await db.get(isArriving)) !== undefined) return "arriving";
+      return (await db.get(arrivalOf(move))) === undefined ? undefined : "arrived";
     },
 
     arrive: (departure, now) => db.transaction(() => arrive(db, vault, departure, now)),
@@ -42,33 +42,79 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
         yield* tx.run(
           sql`UPDATE shop_moves SET stop = NULL WHERE move = ${move} AND state = 'arriving' AND stop = ${stop}`,
         );
-        return (yield* hasArrived(move)) === undefined;
+        return (yield* tx.get(arrivalOf(move))) === undefined;
       }),
 
-    activate: (move, stop, { epoch, shopId }, entry) =>
-      db.transaction(function* () {
-        const armed = yield* tx.get<{ id: number }>(
-          sql`SELECT shop_id AS id FROM shop_moves WHERE move = ${move} AND state = 'arriving' AND stop = ${stop}
-            ${lockFor(db, "UPDATE")}`,
-        );
-        if (armed === undefined) return false;
-        yield* hide(armed.id, null);
-        yield* tx.run(
-          sql`INSERT INTO checkpoint_origins (shop_id, move, epoch, former_id)
-            VALUES (${armed.id}, ${move}, ${epoch}, ${shopId})`,
-        );
-        yield* tx.run(sql`DELETE FROM shop_moves WHERE move = ${move}`);
-        yield* tx.run(entryInsertion(armed.id, entry));
-        return true;
-      }),
+    activate: (move, stop, origin, entry) => db.transaction(() => activate(db, move, stop, origin, entry)),
 
     refuse: (move) =>
       db.transaction(function* () {
-        if ((yield* hasArrived(move)) !== undefined) return false;
+        if ((yield* tx.get(arrivalOf(move))) !== undefined) return false;
         yield* tx.run(sql`DELETE FROM shop_moves WHERE move = ${move} AND state = 'arriving'`);
         return true;
       }),
   };
+}
+
+/**
+ * Finds the arrival of a shop that was activated. The row in `shop_moves` outlives the shop. Otherwise a move whose
+ * command was killed after the activation would bring a shop back that has moved on, or was removed. The table of
+ * origins has the arrivals of an earlier version.
+ */
+const arrivalOf = (move: string) =>
+  sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'moved' AND target IS NULL
+    UNION ALL SELECT 1 FROM checkpoint_origins WHERE move = ${move}`;
+
+function* activate(
+  db: QuietDatabase,
+  move: string,
+  stop: string,
+  { epoch, formerEpochs, shopId }: CheckpointOrigin,
+  entry: AuditEntry,
+): TransactionWork<boolean> {
+  const shop = yield* tx.get<Pick<Shop, "id" | "domain" | "firstDomain">>(
+    sql`SELECT id, shops.domain, coalesce(shops.first_domain, shops.domain) AS "firstDomain"
+      FROM shop_moves JOIN shops ON id = shop_id
+      WHERE move = ${move} AND state = 'arriving' AND stop = ${stop}
+      ${either(db, { sqlite: sql``, postgres: sql`FOR UPDATE OF shop_moves` })}`,
+  );
+  if (shop === undefined) return false;
+  // The shop may have been renamed since it arrived.
+  yield* requireFreeDomains(shop);
+  yield* hide(shop.id, null);
+  yield* tx.run(
+    sql`INSERT INTO checkpoint_origins (shop_id, move, epoch, former_id)
+      VALUES (${shop.id}, ${move}, ${Buffer.concat([epoch, ...formerEpochs])}, ${shopId})`,
+  );
+  if (db.engine === "sqlite") yield* beginBranch(shop.id);
+  yield* forgetDeparture(shop);
+  yield* tx.run(
+    sql`UPDATE shop_moves SET state = 'moved', shop_id = NULL, domain = '', first_domain = '', stop = NULL,
+        offsets = NULL
+      WHERE move = ${move}`,
+  );
+  yield* tx.run(entryInsertion(shop.id, entry));
+  return true;
+}
+
+/** Splits the bytes of an origin into its epoch and its former epochs. */
+export function splitEpochs(bytes: Uint8Array): Uint8Array[] {
+  const starts = Array.from({ length: bytes.length / EPOCH_BYTES }, (_, index) => index * EPOCH_BYTES);
+  return starts.map((start) => bytes.slice(start, start + EPOCH_BYTES));
+}
+
+/**
+ * Begins a new branch of the shop's changes. The first database may have lost changes in a failover. So a checkpoint
+ * beyond the changes that arrived must stay refused. On PostgreSQL, a trigger begins the branch at the next change.
+ */
+function* beginBranch(shopId: number): TransactionWork<void> {
+  yield* tx.run(
+    sql`INSERT INTO former_branches (shop_id, branch, change_count)
+      SELECT id, branch, change_count FROM shops WHERE id = ${shopId}
+      ON CONFLICT (shop_id, branch)
+        DO UPDATE SET change_count = min(former_branches.change_count, excluded.change_count)`,
+  );
+  yield* tx.run(sql`UPDATE shops SET branch = lower(hex(randomblob(16))) WHERE id = ${shopId}`);
 }
 
 /** Locks an arriving shop. @throws SdsError `conflict` if the move was given up, or has ended */
@@ -94,14 +140,14 @@ function* arrive(
   const text = (column: string) => String(valueIn(movedTableOf("shops"), row, column) ?? "");
   const domain = text("domain");
   const firstDomain = text("first_domain") || domain;
-  const other = yield* tx.get<{ domain: string; state: string | null }>(
-    sql`SELECT shops.domain, state FROM shops LEFT JOIN shop_moves ON shop_id = id
-      WHERE shops.domain IN (${domain}, ${firstDomain}) OR shops.first_domain IN (${domain}, ${firstDomain}) LIMIT 1`,
-  );
-  if (other !== undefined) throw taken(other.domain, other.state === "arriving");
-  const sealed = vault.sealNow(text("intake_secret"), intakePurpose(firstDomain));
+  // An arrival takes many numbers. The numbers of a leaving shop would then exceed its range in the other database.
+  const leaving = yield* tx.get<{ domain: string }>(sql`SELECT domain FROM shop_moves WHERE state = 'leaving' LIMIT 1`);
+  if (leaving !== undefined)
+    throw new SdsError("conflict", `the shop ${leaving.domain} leaves the other database now: wait until it has moved`);
+  yield* requireFreeDomains({ id: 0, domain, firstDomain });
+  const sealed = vault.sealNow(text("intake_secret"), intakePurpose(domain));
   const currency = text("currency");
-  const shop = yield* addShop(db, { domain, plan: "free", currency }, sealed, now);
+  const shop = yield* insertShop(db, { domain, plan: "free", currency }, sealed, now);
   if (shop === undefined) throw taken(domain, false);
   yield* hide(shop.id, now);
   const offsets: Record<string, number> = {};
@@ -114,6 +160,19 @@ function* arrive(
       VALUES (${move}, ${shop.id}, 'arriving', ${domain}, ${firstDomain}, ${JSON.stringify(offsets)})`,
   );
   return { id: shop.id, offsets };
+}
+
+/** @throws SdsError `conflict` if another shop of this database has one of the domains */
+function* requireFreeDomains({
+  id,
+  domain,
+  firstDomain,
+}: Pick<Shop, "id" | "domain" | "firstDomain">): TransactionWork<void> {
+  const other = yield* tx.get<{ domain: string; state: string | null }>(
+    sql`SELECT shops.domain, state FROM shops LEFT JOIN shop_moves ON shop_id = id WHERE id <> ${id}
+      AND (shops.domain IN (${domain}, ${firstDomain}) OR shops.first_domain IN (${domain}, ${firstDomain})) LIMIT 1`,
+  );
+  if (other !== undefined) throw taken(other.domain, other.state === "arriving");
 }
 
 function taken(domain: string, isArriving: boolean): SdsError {

@@ -6,6 +6,12 @@ import { joinCounters } from "./shops.ts";
 
 const COLUMNS = sql`id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy,
   created_by AS "createdBy"`;
+/**
+ * Condition for shops that can be read. A move hides the shop in both databases while it copies the last changes. Only
+ * the first database has all rows then.
+ */
+const IS_READABLE = sql`(removal_started_at IS NULL OR EXISTS
+  (SELECT 1 FROM shop_moves WHERE shop_moves.shop_id = shops.id AND state = 'leaving'))`;
 
 export function keyStore(db: QuietDatabase): KeyStore {
   return {
@@ -32,7 +38,7 @@ export function keyStore(db: QuietDatabase): KeyStore {
       sql`SELECT api_keys.id AS "keyId", shops.id AS "shopId", domain, coalesce(first_domain, domain) AS "firstDomain",
           plan, change_count AS "changeCount", branch, last_used_at AS "lastUsedAt"
         FROM api_keys JOIN shops ON shops.id = api_keys.shop_id ${joinCounters(db)}
-        WHERE hash = ${parameter("bytea")} AND revoked_at IS NULL`,
+        WHERE hash = ${parameter("bytea")} AND revoked_at IS NULL AND ${IS_READABLE}`,
     ),
 
     revoke: (shopId, idOrFingerprint, now) => db.transaction(() => revoke(db, shopId, idOrFingerprint, now)),

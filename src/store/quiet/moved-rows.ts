@@ -3,7 +3,7 @@ import { LISTING_TRIGGERS } from "../copy/listing-triggers.ts";
 import { columnsOf, type MovedTable, movedTableOf, valueIn } from "../copy/moved-tables.ts";
 import { placeIn } from "../copy/tables.ts";
 import type { Vault } from "../files/vault.ts";
-import type { MovedRange, MovedRow, MovedShop, MovedValue } from "../port/shop-moves.ts";
+import type { MovedBatch, MovedRange, MovedRow, MovedShop, MovedValue } from "../port/shop-moves.ts";
 import { addressPurpose } from "./alert-addresses.ts";
 import { tokensPurpose } from "./connections.ts";
 import { type QuietDatabase, type StatementValue, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
@@ -27,11 +27,32 @@ const SECRETS: Readonly<Record<string, { column: string; purpose: (shopId: numbe
 
 /** Reads and writes the rows of a shop for a move, in the form that both databases share. */
 export function movedRows(db: QuietDatabase, vault: Vault) {
+  async function read(shop: MovedShop, name: string, range: MovedRange): Promise<MovedRow[]> {
+    const moved = movedTableOf(name);
+    const stored = await db.all<SealedRow>(selection(db, moved, shop, range));
+    return stored.map((row) => movedRow(vault, moved, shop, row));
+  }
+
   return {
-    async read(shop: MovedShop, name: string, range: MovedRange): Promise<MovedRow[]> {
+    read,
+
+    async readBatch(
+      shop: MovedShop,
+      name: string,
+      range: MovedRange,
+      most: { rows: number; bytes: number },
+    ): Promise<MovedBatch> {
       const moved = movedTableOf(name);
-      const stored = await db.all<SealedRow>(selection(db, moved, shop, range));
-      return stored.map((row) => movedRow(vault, moved, shop, row));
+      const keys =
+        moved.key.length === 0 ? [] : await db.all<SealedRow>(sizeSelection(db, moved, shop, range, most.rows));
+      let bytes = 0;
+      const first = keys.findIndex(({ row_bytes: size }) => {
+        bytes += Number(size);
+        return bytes >= most.bytes;
+      });
+      const last = keys[first === -1 ? most.rows - 1 : first];
+      const upTo = last && movedRow(vault, moved, shop, last);
+      return { rows: await read(shop, name, { ...range, upTo: upTo ?? range.upTo }), upTo };
     },
 
     /** Removes the rows that have the keys of `removed`. Adds the rows of `added`. */
@@ -60,13 +81,28 @@ export function movedRows(db: QuietDatabase, vault: Vault) {
 function selection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange): SQL {
   const { stored, expression } = placeIn(db.engine, moved.table);
   const columns = columnsOf(moved).map((column) => `${expression(column)} AS ${column}`);
+  return sql`SELECT ${template.raw(columns.join(", "))} FROM ${template.raw(stored)} ${within(db, moved, shop, range)}`;
+}
+
+/** Selects the keys of the first rows of a range, and for each row the bytes of its texts. */
+function sizeSelection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange, rows: number): SQL {
+  const { stored, expression } = placeIn(db.engine, moved.table);
+  const texts = columnsOf(moved).filter((column) => isText(moved, column));
+  const sizes = ["0", ...texts.map((column) => `coalesce(octet_length(${expression(column)}), 0)`)].join(" + ");
+  return sql`SELECT ${template.raw(moved.key.join(", "))}, ${template.raw(sizes)} AS row_bytes
+    FROM ${template.raw(stored)} ${within(db, moved, shop, range)} LIMIT ${rows}`;
+}
+
+/** Returns the conditions of a range, and the order of its rows. */
+function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange): SQL {
+  const { expression } = placeIn(db.engine, moved.table);
   const key = moved.key.join(", ");
   const values = (row: MovedRow) =>
     template.join(
       moved.key.map((column) => sql`${storedNumber(moved, shop, column, valueIn(moved, row, column))}`),
       sql`, `,
     );
-  const { after, upTo, limit, deliveries } = range;
+  const { after, upTo, deliveries } = range;
   const conditions = [
     sql`${template.raw(expression(moved.shopColumn))} = ${shop.id}`,
     ...(after === undefined ? [] : [sql`(${template.raw(key)}) > (${values(after)})`]),
@@ -74,9 +110,7 @@ function selection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range:
     ...(deliveries === undefined ? [] : [ofDeliveries(db, shop, deliveries)]),
   ];
   const order = key === "" ? sql`` : sql`ORDER BY ${template.raw(key)}`;
-  const most = limit === undefined ? sql`` : sql`LIMIT ${limit}`;
-  const where = template.join(conditions, sql` AND `);
-  return sql`SELECT ${template.raw(columns.join(", "))} FROM ${template.raw(stored)} WHERE ${where} ${order} ${most}`;
+  return sql`WHERE ${template.join(conditions, sql` AND `)} ${order}`;
 }
 
 function ofDeliveries(db: QuietDatabase, { offsets }: MovedShop, deliveries: readonly number[]): SQL {

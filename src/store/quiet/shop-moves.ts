@@ -3,7 +3,7 @@ import type { ShopRef } from "../../domain/shop.ts";
 import { NUMBERED_TABLES } from "../copy/moved-tables.ts";
 import type { Vault } from "../files/vault.ts";
 import { movesElsewhere, type NumberSpans, overtaken, type ShopMove, type ShopMoves } from "../port/shop-moves.ts";
-import { arrivals, arriving, givenUp } from "./arriving-shops.ts";
+import { arrivals, arriving, givenUp, NUMBERS_MEANWHILE, splitEpochs } from "./arriving-shops.ts";
 import { movedRows } from "./moved-rows.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { emptyAtOnce } from "./shop-removal.ts";
@@ -13,11 +13,12 @@ type Move = ShopRef & { move: string };
 
 /** Makes the operations of moves. A hidden shop is marked for removal, but `shopRemoval` does not remove it. */
 export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
-  const { read, write } = movedRows(db, vault);
+  const { read, readBatch, write } = movedRows(db, vault);
   return {
     ...departures(db, read),
     ...arrivals(db, vault),
     read,
+    readBatch,
 
     write: (move, stop, table, removed, added) =>
       db.transaction(function* () {
@@ -52,7 +53,10 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
       const found = await db.all<{ epoch: Uint8Array; formerId: number }>(
         sql`SELECT epoch, former_id AS "formerId" FROM checkpoint_origins WHERE shop_id = ${shopId}`,
       );
-      return found.map(({ epoch, formerId }) => ({ epoch, shopId: formerId }));
+      return found.map(({ epoch, formerId }) => {
+        const [current = epoch, ...formerEpochs] = splitEpochs(epoch);
+        return { epoch: current, formerEpochs, shopId: formerId };
+      });
     },
   };
 }
@@ -151,11 +155,12 @@ function* beginMove(
 async function numberSpans(db: QuietDatabase, shopId: number): Promise<NumberSpans> {
   const spans: Record<string, { low: number; high: number }> = {};
   for (const table of NUMBERED_TABLES) {
-    const found = await db.get<{ low: number | null; high: number | null }>(
-      sql`SELECT min(number) AS low, max(number) AS high FROM ${template.raw(table)} WHERE shop_id = ${shopId}`,
+    const found = await db.get<{ low: number | null }>(
+      sql`SELECT min(number) AS low FROM ${template.raw(table)} WHERE shop_id = ${shopId}`,
     );
     const last = await lastNumber(db, table);
-    spans[table] = { low: found?.low ?? last + 1, high: found?.high ?? last };
+    // A commit that is not visible yet can have a number below all visible numbers.
+    spans[table] = { low: (found?.low ?? last) - NUMBERS_MEANWHILE, high: last };
   }
   return spans;
 }

@@ -1,4 +1,5 @@
 import { type SQL, sql as template } from "drizzle-orm";
+import { SdsError } from "../../domain/error.ts";
 import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopRemoval } from "../port/shops.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
@@ -94,6 +95,11 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
   );
   if (shop === undefined) return undefined;
   const { id, removalStartedAt } = shop;
+  const stopped = yield* tx.get(
+    sql`SELECT 1 AS one FROM shop_moves WHERE shop_id = ${id} AND state = 'leaving' AND stop IS NOT NULL`,
+  );
+  if (stopped !== undefined)
+    throw new SdsError("conflict", `${domain} moves to another database now: remove it when it has moved`);
   // Cancels a move of the shop.
   const moves = yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id = ${id}`);
   if (removalStartedAt === null) yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);

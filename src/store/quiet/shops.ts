@@ -188,6 +188,18 @@ export function newIntakeSecret(vault: Vault, random: (bytes: number) => Uint8Ar
 /** Adds a shop and its counters. @returns undefined if the domain exists, even for a shop that is being removed */
 export function* addShop(
   db: QuietDatabase,
+  shop: NewShop,
+  sealed: Uint8Array,
+  now: number,
+): TransactionWork<Shop | undefined> {
+  const added = yield* insertShop(db, shop, sealed, now);
+  if (added !== undefined) yield* forgetDeparture(added);
+  return added;
+}
+
+/** Adds a shop that may still be elsewhere. @returns as `addShop` */
+export function* insertShop(
+  db: QuietDatabase,
   { domain, plan, currency, planFixed = false }: NewShop,
   sealed: Uint8Array,
   now: number,
@@ -200,9 +212,15 @@ export function* addShop(
   );
   if (added === undefined) return undefined;
   if (db.engine === "postgres") yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
-  // Removes the record that this shop moved to another database, because the shop is here again.
-  yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id IS NULL AND ${domain} IN (domain, first_domain)`);
   return added;
+}
+
+/** Forgets that a shop moved to another database, because the shop is here again. */
+export function* forgetDeparture({ domain, firstDomain }: Pick<Shop, "domain" | "firstDomain">): TransactionWork<void> {
+  yield* tx.run(
+    sql`DELETE FROM shop_moves
+      WHERE shop_id IS NULL AND (domain IN (${domain}, ${firstDomain}) OR first_domain IN (${domain}, ${firstDomain}))`,
+  );
 }
 
 /** @returns undefined for an unknown shop, and if the new domain is the current or first domain of another shop */
