@@ -2,8 +2,6 @@
 // without this script. The page in the platform's admin needs the script, because only a fetch has an ID token.
 
 const POLL_MS = 2000;
-/** How long to wait for an update. A request can hang, for example when the computer wakes up in another network. */
-const UPDATE_TIMEOUT_MS = 15_000;
 /** Parameters of the address that App Bridge needs on every page. */
 const PLATFORM_PARAMETERS = ["shop", "host", "embedded", "locale"];
 /** Parameters that prove who opened the page. They must not stay in the address. */
@@ -131,8 +129,8 @@ function keepCurrent() {
     const live = document.getElementById("live");
     if (asking || live === null || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // If this fails or hangs, a later tick refreshes the part again.
-    const tooLate = new Promise((end) => setTimeout(end, UPDATE_TIMEOUT_MS));
+    // If this fails or hangs (the computer may have slept), a later tick refreshes the part again.
+    const tooLate = new Promise((end) => setTimeout(end, 8 * POLL_MS));
     await Promise.race([refresh(live).catch(() => undefined), tooLate]);
     asking = false;
   }
