@@ -63,12 +63,10 @@ export const found = async (store: Store) => (await store.shops.find(DOMAIN)) as
 /** The content of a moved shop, without what its move has added. */
 export function beforeMove(content: Record<string, MovedRow[]>): Record<string, MovedRow[]> {
   const { shop_changes: [changes = []] = [], former_branches: branches = [] } = content;
-  // SQLite begins a new branch of changes at once, PostgreSQL at the next change.
   const ended = branches.find((former) => former[1] === changes[1]);
-  const counters = ended === undefined ? changes : [...changes.slice(0, -1), ended[2] ?? ""];
   return {
     ...content,
-    shop_changes: [counters],
+    shop_changes: [[...changes.slice(0, -1), ended?.[2] ?? ""]],
     former_branches: branches.filter((former) => former !== ended),
     audit: content["audit"]?.slice(0, -1) ?? [],
     checkpoint_origins: [],

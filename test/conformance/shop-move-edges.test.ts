@@ -26,6 +26,12 @@ async function counters({ moves }: Store, { id }: Pick<Shop, "id">) {
 }
 
 describe.each(PAIRS)("$pair: a move", ({ from, to }) => {
+  test("does not make a shop without a domain seem away", async () => {
+    const { source, target } = await twoDatabases(from, to);
+    await move({ source, target });
+    expect(await target.moves.isAway("")).toBe(false);
+  });
+
   test("hides the copy from API keys until it is activated, and after it was given up", async () => {
     const stores = await twoDatabases(from, to);
     const { source, target } = stores;
@@ -90,7 +96,7 @@ describe.each(PAIRS)("$pair: a move", ({ from, to }) => {
           await commit(store, shop, [subscription(1), order(1, n)]);
     };
     expect(await moveShop(request({ source, target: withMoves(target, { arm }) }))).toBe(true);
-    expect(refused).toMatchObject([{ code: "conflict", message: expect.stringContaining(`${DOMAIN} leaves`) }]);
+    expect(refused).toMatchObject([{ code: "conflict", message: expect.stringContaining(`${DOMAIN} is leaving`) }]);
     const moved = await found(target);
     for (let n = 1_000; n < 1_020; n += 1) await commit(target, moved, [order(1, n)]);
   });

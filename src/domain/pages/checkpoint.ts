@@ -92,8 +92,7 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
   /** Returns the change number of a genuine checkpoint; "restored" if the database has lost the change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // On PostgreSQL, the first change after a move begins a branch. Before this change, and after a move by an earlier
-    // version, the other database can have issued checkpoints of the present branch.
+    // A move by an earlier version kept the branch. So the first database can have issued checkpoints of this branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));

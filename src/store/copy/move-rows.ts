@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import type { MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
 import { StoreError } from "../port/store-error.ts";
-import { MOVED_TABLES, type MovedTable, valueIn } from "./moved-tables.ts";
+import { MOVED_TABLES, type MovedTable, movedTableOf, valueIn } from "./moved-tables.ts";
 
 /** A moving shop, and the operations of the database that has it. */
 export interface MoveSide {
@@ -33,21 +33,34 @@ export async function copyDifferences(
   for (const moved of MOVED_TABLES) {
     // Attempts are copied with their deliveries, because SQLite finds attempts only by their deliveries.
     if (moved.table.name === "attempts") continue;
-    const { name } = moved.table;
-    let after: MovedRow | undefined;
-    do {
-      const batch = await source.moves.readBatch(source.shop, name, { after }, BATCH);
-      const stored = await target.moves.readBatch(target.shop, name, { after, upTo: batch.upTo }, BATCH);
-      // The target may have more or larger rows in this range. Then only the first part of the range is compared.
-      const isPart = stored.upTo !== undefined;
-      const upTo = stored.upTo ?? batch.upTo;
-      const rows = isPart ? await source.moves.read(source.shop, name, { after, upTo }) : batch.rows;
-      written += await writeDifferences(target, moved, rows, stored.rows);
-      if (name === "deliveries") written += await copyAttempts(source, target, moved, rows);
-      onRows(rows.length);
-      after = upTo;
-    } while (after !== undefined);
+    for (const kind of moved.kinds ?? [undefined]) written += await copyTable(source, target, moved, kind, onRows);
   }
+  return written;
+}
+
+/** Copies the differences of a table, or of the rows of a kind. @returns how many rows it wrote */
+async function copyTable(
+  source: MoveSide,
+  target: MoveTarget,
+  moved: MovedTable,
+  kind: string | undefined,
+  onRows: (rows: number) => void,
+): Promise<number> {
+  const { name } = moved.table;
+  let written = 0;
+  let after: MovedRow | undefined;
+  do {
+    const batch = await source.moves.readBatch(source.shop, name, { kind, after }, BATCH);
+    const stored = await target.moves.readBatch(target.shop, name, { kind, after, upTo: batch.upTo }, BATCH);
+    // The target may have more or larger rows in this range. Then only the first part of the range is compared.
+    const isPart = stored.upTo !== undefined && JSON.stringify(stored.upTo) !== JSON.stringify(batch.upTo);
+    const upTo = isPart ? stored.upTo : batch.upTo;
+    const rows = isPart ? await source.moves.read(source.shop, name, { kind, after, upTo }) : batch.rows;
+    written += await writeDifferences(target, moved, rows, stored.rows);
+    if (name === "deliveries") written += await copyAttempts(source, target, rows);
+    onRows(rows.length);
+    after = upTo;
+  } while (after !== undefined);
   return written;
 }
 
@@ -74,14 +87,9 @@ async function writeDifferences(
 }
 
 /** Copies the attempts of deliveries that were copied. */
-async function copyAttempts(
-  source: MoveSide,
-  target: MoveTarget,
-  moved: MovedTable,
-  rows: readonly MovedRow[],
-): Promise<number> {
-  const attempts = MOVED_TABLES.find(({ table }) => table.name === "attempts");
-  if (attempts === undefined || rows.length === 0) return 0;
+async function copyAttempts(source: MoveSide, target: MoveTarget, rows: readonly MovedRow[]): Promise<number> {
+  if (rows.length === 0) return 0;
+  const [moved, attempts] = [movedTableOf("deliveries"), movedTableOf("attempts")];
   const deliveries = rows.map((row) => Number(valueIn(moved, row, "number")));
   const found = await source.moves.read(source.shop, "attempts", { deliveries });
   const stored = await target.moves.read(target.shop, "attempts", { deliveries });

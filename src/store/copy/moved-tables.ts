@@ -38,8 +38,10 @@ export interface MovedTable {
   table: CopiedTable;
   /** The column with the number of the shop. */
   shopColumn: "id" | "shop_id";
-  /** Columns that sort and identify the rows of a shop. Empty if a shop has one row. */
+  /** Columns that sort and identify the rows of a shop, or of a kind. Empty if a shop has one row. */
   key: readonly string[];
+  /** Values of the column `kind`. Rows of different kinds are read separately. */
+  kinds: readonly string[] | undefined;
   /** Returns the table whose new row numbers a column gets; undefined if the column keeps its values. */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
@@ -67,8 +69,9 @@ function movedTable(table: CopiedTable): MovedTable {
   return {
     table,
     shopColumn,
-    // For deliveries, both engines have an index on the kind and the number. SQLite has no index on the number alone.
-    key: name === "deliveries" ? ["kind", ...key] : key,
+    key,
+    // Both engines have an index on the kind and the number of a shop's deliveries, and none on the number alone.
+    kinds: name === "deliveries" ? ["webhook", "trigger"] : undefined,
     numbersOf: (column) => RENUMBERED[name]?.[column],
     isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,
   };

@@ -31,6 +31,8 @@ export interface MovedShop {
 
 /** A range of a moving shop's rows in a table, in key order. Excludes the row `after`, and includes the row `upTo`. */
 export interface MovedRange {
+  /** Only rows of this kind, for the table of deliveries. */
+  kind?: string | undefined;
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
   /** Only the rows of these deliveries, for the table of attempts. */

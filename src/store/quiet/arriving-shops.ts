@@ -12,6 +12,8 @@ import { forgetDeparture, hide, insertShop, intakePurpose } from "./shops.ts";
 
 /** Maximum number of row numbers per table that all shops of the source may use while one shop moves. */
 const NUMBERS_DURING_MOVE = 1_000_000_000;
+/** Numbers above this limit are not exact in JavaScript. The rest is left for the rows that the database adds. */
+const MAX_NUMBER = 2 ** 52;
 /** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
 export const NUMBERS_MEANWHILE = 1_000_000;
 
@@ -49,9 +51,9 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
 
     refuse: (move) =>
       db.transaction(function* () {
-        if ((yield* tx.get(arrivalOf(move))) !== undefined) return false;
+        // Waits for an activation under way, so this comes first.
         yield* tx.run(sql`DELETE FROM shop_moves WHERE move = ${move} AND state = 'arriving'`);
-        return true;
+        return (yield* tx.get(arrivalOf(move))) === undefined;
       }),
   };
 }
@@ -86,7 +88,7 @@ function* activate(
     sql`INSERT INTO checkpoint_origins (shop_id, move, epoch, former_id)
       VALUES (${shop.id}, ${move}, ${Buffer.concat([epoch, ...formerEpochs])}, ${shopId})`,
   );
-  if (db.engine === "sqlite") yield* beginBranch(shop.id);
+  yield* beginBranch(db, shop.id);
   yield* forgetDeparture(shop);
   yield* tx.run(
     sql`UPDATE shop_moves SET state = 'moved', shop_id = NULL, domain = '', first_domain = '', stop = NULL,
@@ -105,16 +107,25 @@ export function splitEpochs(bytes: Uint8Array): Uint8Array[] {
 
 /**
  * Begins a new branch of the shop's changes. The first database may have lost changes in a failover. So a checkpoint
- * beyond the changes that arrived must stay refused. On PostgreSQL, a trigger begins the branch at the next change.
+ * beyond the changes that arrived must stay refused. A standby that has not received all rows yet still has the old
+ * branch, so no page is read from it.
  */
-function* beginBranch(shopId: number): TransactionWork<void> {
+function* beginBranch(db: QuietDatabase, shopId: number): TransactionWork<void> {
+  const counters = either(db, { sqlite: sql`shops`, postgres: sql`shop_changes` });
+  const id = either(db, { sqlite: sql`id`, postgres: sql`shop_id` });
+  const lower = either(db, { sqlite: sql`min`, postgres: sql`least` });
   yield* tx.run(
     sql`INSERT INTO former_branches (shop_id, branch, change_count)
-      SELECT id, branch, change_count FROM shops WHERE id = ${shopId}
+      SELECT ${id}, branch, change_count FROM ${counters} WHERE ${id} = ${shopId}
       ON CONFLICT (shop_id, branch)
-        DO UPDATE SET change_count = min(former_branches.change_count, excluded.change_count)`,
+        DO UPDATE SET change_count = ${lower}(former_branches.change_count, excluded.change_count)`,
   );
-  yield* tx.run(sql`UPDATE shops SET branch = lower(hex(randomblob(16))) WHERE id = ${shopId}`);
+  const branch = either(db, {
+    sqlite: sql`branch = lower(hex(randomblob(16)))`,
+    postgres: sql`branch = replace(gen_random_uuid()::text, '-', ''),
+      timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)`,
+  });
+  yield* tx.run(sql`UPDATE ${counters} SET ${branch} WHERE ${id} = ${shopId}`);
 }
 
 /** Locks an arriving shop. @throws SdsError `conflict` if the move was given up, or has ended */
@@ -143,7 +154,11 @@ function* arrive(
   // An arrival takes many numbers. The numbers of a leaving shop would then exceed its range in the other database.
   const leaving = yield* tx.get<{ domain: string }>(sql`SELECT domain FROM shop_moves WHERE state = 'leaving' LIMIT 1`);
   if (leaving !== undefined)
-    throw new SdsError("conflict", `the shop ${leaving.domain} leaves the other database now: wait until it has moved`);
+    throw new SdsError(
+      "conflict",
+      `the shop ${leaving.domain} is leaving the other database: wait until it has moved, or give up its move there ` +
+        "with --cancel",
+    );
   yield* requireFreeDomains({ id: 0, domain, firstDomain });
   const sealed = vault.sealNow(text("intake_secret"), intakePurpose(domain));
   const currency = text("currency");
@@ -152,7 +167,10 @@ function* arrive(
   yield* hide(shop.id, now);
   const offsets: Record<string, number> = {};
   for (const [table, { low, high }] of Object.entries(spans)) {
-    const first = yield* reserveNumbers(db, table, high - low + NUMBERS_DURING_MOVE);
+    const count = high - low + NUMBERS_DURING_MOVE;
+    const first = yield* reserveNumbers(db, table, count);
+    if (first + count > MAX_NUMBER)
+      throw new SdsError("conflict", `the other database has no free numbers for \`${table}\`: name another database`);
     offsets[table] = first - low;
   }
   yield* tx.run(

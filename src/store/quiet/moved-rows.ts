@@ -102,9 +102,10 @@ function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: Mo
       moved.key.map((column) => sql`${storedNumber(moved, shop, column, valueIn(moved, row, column))}`),
       sql`, `,
     );
-  const { after, upTo, deliveries } = range;
+  const { kind, after, upTo, deliveries } = range;
   const conditions = [
     sql`${template.raw(expression(moved.shopColumn))} = ${shop.id}`,
+    ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
     ...(after === undefined ? [] : [sql`(${template.raw(key)}) > (${values(after)})`]),
     ...(upTo === undefined ? [] : [sql`(${template.raw(key)}) <= (${values(upTo)})`]),
     ...(deliveries === undefined ? [] : [ofDeliveries(db, shop, deliveries)]),

@@ -43,7 +43,7 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
     async isAway(domain) {
       const found = await db.get(
         sql`SELECT 1 AS one FROM shop_moves LEFT JOIN shops ON shops.id = shop_id
-          WHERE (shops.id IS NULL OR removal_started_at IS NOT NULL) AND ${domain} IN (
+          WHERE (shops.id IS NULL AND target IS NOT NULL OR removal_started_at IS NOT NULL) AND ${domain} IN (
             coalesce(shops.domain, shop_moves.domain), coalesce(shops.first_domain, shop_moves.first_domain)) LIMIT 1`,
       );
       return found !== undefined;

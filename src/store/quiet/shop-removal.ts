@@ -99,7 +99,10 @@ function* markShop(db: QuietDatabase, domain: string, now: number): TransactionW
     sql`SELECT 1 AS one FROM shop_moves WHERE shop_id = ${id} AND state = 'leaving' AND stop IS NOT NULL`,
   );
   if (stopped !== undefined)
-    throw new SdsError("conflict", `${domain} moves to another database now: remove it when it has moved`);
+    throw new SdsError(
+      "conflict",
+      `${domain} is moving to another database: remove it when it has moved, or give up the move with --cancel`,
+    );
   // Cancels a move of the shop.
   const moves = yield* tx.run(sql`DELETE FROM shop_moves WHERE shop_id = ${id}`);
   if (removalStartedAt === null) yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);

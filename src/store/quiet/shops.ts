@@ -232,6 +232,7 @@ function* renameShop(domain: string, newDomain: string): TransactionWork<Shop | 
       RETURNING ${COLUMNS}`,
   );
   if (renamed === undefined) return undefined;
+  yield* forgetDeparture(renamed);
   yield* tx.run(sql`DELETE FROM platform_warnings WHERE shop_id = ${renamed.id} AND kind LIKE 'domain %'`);
   return renamed;
 }

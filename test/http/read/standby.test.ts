@@ -1,11 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { moveShop } from "../../../src/store/copy/move-shop.ts";
+import type { ShopMoves } from "../../../src/store/port/shop-moves.ts";
+import { request, withMoves } from "../../conformance/moving-shops.ts";
 import { apply, temporaryFolder, testApp } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
 import { withPort } from "../../support/postgres-connections.ts";
-import { askServer, startPostgres } from "../../support/postgres-process.ts";
+import { askServer, type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { customer } from "../../support/records.ts";
 
@@ -16,17 +19,33 @@ interface PageBody {
   page?: { nextCursor: string };
 }
 
-/** A program that reads from a standby. Both servers are behind proxies that count round trips. */
-async function readingApp() {
+/** A server and its standby, for all tests of this file. */
+interface Servers {
+  primary: PostgresProcess;
+  standby: PostgresProcess;
+}
+
+async function startServers(): Promise<Servers> {
   const primary = await startPostgres({ max_connections: 60 });
   await primary.stop();
   const standby = await startPostgres({ max_connections: 60 }, primary);
   await primary.start();
-  afterTest(() => Promise.all([primary.stop("SIGKILL"), standby.stop("SIGKILL")]));
+  return { primary, standby };
+}
+
+/**
+ * A program with a database of its own, which reads from the standby. Both servers are behind proxies that count round
+ * trips.
+ */
+async function readingApp({ primary, standby }: Servers) {
+  const database = `reads_${crypto.randomUUID().slice(0, 8)}`;
+  await askServer(primary.url, `CREATE DATABASE ${database}`);
+  afterTest(() => askServer(standby.url, "SELECT pg_wal_replay_resume()"));
+  const at = (url: string, port: number) => Object.assign(new URL(withPort(url, port)), { pathname: database }).href;
   const toPrimary = await startFaultyProxy(portOf(primary.url));
   const toStandby = await startFaultyProxy(portOf(standby.url));
   const masterKeyFile = join(temporaryFolder(), "master.key");
-  const env = { SDS_DATABASE_URL: withPort(primary.url, toPrimary.port), SDS_MASTER_KEY_FILE: masterKeyFile };
+  const env = { SDS_DATABASE_URL: at(primary.url, toPrimary.port), SDS_MASTER_KEY_FILE: masterKeyFile };
   const plain = await testApp(env);
   const added = await plain.addShop();
   const add = (...numbers: number[]) =>
@@ -44,7 +63,7 @@ async function readingApp() {
     await eventually(async () => (await askServer(standby.url, replayed)) === "true");
   }
   await inSync();
-  const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: withPort(standby.url, toStandby.port) });
+  const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: at(standby.url, toStandby.port) });
 
   /** Gets a page of this shop. Also tells whether the standby was asked. */
   async function get(path: string, app = reading) {
@@ -66,8 +85,14 @@ async function readingApp() {
 }
 
 describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
+  let servers: Servers;
+  beforeAll(async () => {
+    servers = await startServers();
+  });
+  afterAll(() => Promise.all([servers.primary.stop("SIGKILL"), servers.standby.stop("SIGKILL")]));
+
   test("answer as the primary does", async () => {
-    const { get, plain } = await readingApp();
+    const { get, plain } = await readingApp(servers);
     const { page, checkpoint } = await get("customers?limit=2", plain);
     const nextCursor = page.body.page?.nextCursor ?? "";
     const id = page.body.data?.[0]?.id;
@@ -92,7 +117,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
   });
 
   test("show each commit at once, and a revoked key works nowhere", async () => {
-    const { get, rows, add, standby, added, plain, reading, inSync } = await readingApp();
+    const { get, rows, add, standby, added, plain, reading, inSync } = await readingApp(servers);
     expect(await rows()).toEqual({ rows: 3, isOfStandby: true });
     await askServer(standby.url, "SELECT pg_wal_replay_pause()");
     await add(4);
@@ -110,7 +135,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
   });
 
   test("wait for a standby that is a little late", async () => {
-    const { rows, add, standby, reading, inSync } = await readingApp();
+    const { rows, add, standby, reading, inSync } = await readingApp(servers);
     await askServer(standby.url, "SELECT pg_wal_replay_pause()");
     await add(4);
     // While the program waits, the standby catches up.
@@ -124,7 +149,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
   });
 
   test("go to the primary while the standby is away, and say so once", async () => {
-    const { rows, standby, reading } = await readingApp();
+    const { rows, standby, reading } = await readingApp(servers);
     await standby.stop("SIGKILL");
     for (let n = 0; n < 3; n += 1) expect(await rows()).toMatchObject({ rows: 3 });
     const lines = () => reading.logged.filter((line) => line.includes("standby"));
@@ -134,6 +159,31 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     expect(await rows()).toEqual({ rows: 3, isOfStandby: true });
     expect(lines()).toHaveLength(2);
     expect(lines()[1]).toContain("pages are read from the standby again");
+  });
+
+  test("show no page of a shop that has arrived before its last rows did", async () => {
+    const { plain, reading, inSync, standby } = await readingApp(servers);
+    const [source, target] = [await testApp(), plain.app.store];
+    const domain = "moving.myshopify.com";
+    const { shop, key } = await source.addShop(domain);
+    await apply(source.app, shop, [customer(1), customer(2)]);
+    let isLast = false;
+    const stop: ShopMoves["stop"] = async (...given) => {
+      await apply(source.app, shop, [customer(3)]);
+      isLast = true;
+      return source.app.store.moves.stop(...given);
+    };
+    const write: ShopMoves["write"] = async (...given) => {
+      if (isLast && given[2] === "customers") {
+        await inSync();
+        await askServer(standby.url, "SELECT pg_wal_replay_pause()");
+      }
+      return target.moves.write(...given);
+    };
+    const stores = { source: withMoves(source.app.store, { stop }), target: withMoves(target, { write }) };
+    expect(await moveShop(request(stores, { domain }))).toBe(true);
+    const response = await reading.request("/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
+    expect(((await response.json()) as PageBody).data).toHaveLength(3);
   });
 
   test("do not use a page of another branch", async () => {
