@@ -12,7 +12,7 @@ import { forgetDeparture, hide, insertShop, intakePurpose } from "./shops.ts";
 
 /** Maximum number of row numbers per table that all shops of the source may use while one shop moves. */
 const NUMBERS_DURING_MOVE = 1_000_000_000;
-/** Numbers above this limit are not exact in JavaScript. The rest is left for the rows that the database adds. */
+/** Highest number that a shop may reserve. JavaScript counts exactly up to twice this number. */
 const MAX_NUMBER = 2 ** 52;
 /** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
 export const NUMBERS_MEANWHILE = 1_000_000;
@@ -167,10 +167,7 @@ function* arrive(
   yield* hide(shop.id, now);
   const offsets: Record<string, number> = {};
   for (const [table, { low, high }] of Object.entries(spans)) {
-    const count = high - low + NUMBERS_DURING_MOVE;
-    const first = yield* reserveNumbers(db, table, count);
-    if (first + count > MAX_NUMBER)
-      throw new SdsError("conflict", `the other database has no free numbers for \`${table}\`: name another database`);
+    const first = yield* reserveNumbers(db, table, high - low + NUMBERS_DURING_MOVE);
     offsets[table] = first - low;
   }
   yield* tx.run(
@@ -201,11 +198,16 @@ function taken(domain: string, isArriving: boolean): SdsError {
   return new SdsError("conflict", message);
 }
 
-/** Reserves row numbers of a table for one shop. @returns the first number */
+/** Reserves row numbers for one shop. @returns the first number @throws SdsError `conflict` if none are free */
 function* reserveNumbers(db: QuietDatabase, table: string, count: number): TransactionWork<number> {
+  const requireFree = (first: number) => {
+    if (first + count <= MAX_NUMBER) return;
+    throw new SdsError("conflict", `the other database has no free numbers for \`${table}\`: name another database`);
+  };
   if (db.engine === "sqlite") {
     const last = yield* tx.get<{ seq: number }>(sql`SELECT seq FROM sqlite_sequence WHERE name = ${table}`);
     const first = (last?.seq ?? 0) + 1;
+    requireFree(first);
     yield* tx.run(sql`DELETE FROM sqlite_sequence WHERE name = ${table}`);
     yield* tx.run(sql`INSERT INTO sqlite_sequence (name, seq) VALUES (${table}, ${first + count})`);
     return first;
@@ -213,6 +215,8 @@ function* reserveNumbers(db: QuietDatabase, table: string, count: number): Trans
   const sequence = `${table}_number_seq`;
   const next = yield* tx.get<{ number: number }>(sql`SELECT nextval(${sequence}::regclass) AS number`);
   const first = (next?.number ?? 0) + NUMBERS_MEANWHILE;
+  // The server does not roll back a sequence, so this comes before the change of the sequence.
+  requireFree(first);
   yield* tx.run(sql`SELECT setval(${sequence}::regclass, ${first + count})`);
   return first;
 }

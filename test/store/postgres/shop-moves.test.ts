@@ -52,5 +52,7 @@ describe.skipIf(!hasPostgres())("a move on PostgreSQL", () => {
       { code: "conflict", message: expect.stringContaining("has no free numbers for `audit`") },
     ]);
     expect(await servedBy({ source, target })).toEqual(["source"]);
+    const [sequence] = await sql.unsafe("SELECT last_value::text AS last FROM audit_number_seq");
+    expect(sequence.last).toBe("9007199254000001");
   });
 });
