@@ -32,8 +32,8 @@ function subjectText(typed: string): string {
 }
 
 /**
- * Finds the rows that a typed text names: by a gid, an internal id, or a number, also as `#1042`. One number can name a
- * contract, an order and a customer.
+ * Finds the rows that match the user's input: a gid, an internal id, or a number, also as `#1042`. One number can match
+ * a contract, an order and a customer.
  */
 export async function findRows(pages: PageStore, shop: MirroredShop, typed: string): Promise<FoundRow[]> {
   const text = subjectText(typed);
@@ -47,9 +47,10 @@ export async function findRows(pages: PageStore, shop: MirroredShop, typed: stri
 }
 
 /**
- * Finds the subjects of the rows that a typed text names (`findRows`). The gid or number of a contract is a subject,
- * even if the contract has no row, because test events name such contracts.
- * @returns an empty list if the text names nothing
+ * Finds the rows that match the user's input (`findRows`), and returns the subjects of deliveries about these rows.
+ * The gid or number of a contract is a subject, even if the contract has no row, because test events name such
+ * contracts.
+ * @returns an empty list if the input matches nothing
  */
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
   const text = subjectText(typed);

@@ -43,7 +43,7 @@ export async function changeFields(
   return { fields: await update(store, { shop, actor }, subject, change, now), warnings };
 }
 
-/** Changes the definitions. The entry of the audit list shows the changes of the field `subject`. */
+/** Changes the definitions. The entry of the audit list shows how the field with the key `subject` changed. */
 async function update(
   store: Pick<Store, "fields" | "audited">,
   by: ActorInShop,

@@ -12,7 +12,8 @@ export interface NumberedLine {
 }
 
 /**
- * Yields many lines at a time. A line that is not UTF-8 has no text, so that the caller can use the lines before it.
+ * Yields many lines at a time. A line that is not UTF-8 causes no error here, but its `text` is undefined. So the
+ * caller can use the lines before it.
  * @throws SdsError `bad_record` for a line that is too long; the message names the line
  */
 export async function* readLines(

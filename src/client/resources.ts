@@ -92,7 +92,7 @@ export interface Order {
   status: "PENDING" | "PAID" | "RECOVERED" | "FAILED" | "UNCOLLECTIBLE" | "SKIPPED";
   /** Line items, at most 250. */
   lines: LineItem[];
-  /** The lines before discounts and credits. */
+  /** Sum of the lines, before discounts and credits are subtracted. */
   subtotalCents: number;
   /** Discounts. */
   discountCents: number;

@@ -24,7 +24,7 @@ function importBytes(bytes: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
-/** Returns the X-Service-Signature of a body. The server signs webhooks with it, and senders sign posts of records. */
+/** Returns the X-Service-Signature of a body. The server signs its webhooks, and senders sign the records they post. */
 export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.sign("HMAC", key, body));
   let hex = "";

@@ -160,7 +160,10 @@ function reach({ address, port }: Target): { opened: Promise<void>; cancel(): vo
   return { opened: promise, cancel: () => socket.destroy() };
 }
 
-/** Begins the tries one after the other until a try has connected. Then cancels the other tries. */
+/**
+ * Begins the next connection attempt when an attempt fails, or after NEXT_ADDRESS_AFTER_MS. Earlier attempts go on
+ * meanwhile. The first connection cancels the other attempts.
+ */
 function firstOpened(
   tries: readonly (() => Try)[],
   signal: AbortSignal,

@@ -127,7 +127,7 @@ export const Order = Type.Object(
         "finished or the contract has ended; or a checkout whose payment was cancelled) or `SKIPPED`.",
     ),
     lines,
-    subtotalCents: cents("The lines before discounts and credits."),
+    subtotalCents: cents("Sum of the lines, before discounts and credits are subtracted."),
     discountCents: cents("Discounts."),
     creditsCents: cents("Store credit."),
     totalCents: cents("Always `subtotalCents` minus `discountCents` minus `creditsCents`."),

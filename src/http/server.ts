@@ -147,7 +147,7 @@ function isPlainId(id: string, { url }: Request): boolean {
   return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
 }
 
-/** Returns the name of a row from the parts of a path. If they are a gid with plain slashes, joins them. */
+/** Returns the name of a row from a path. A gid with unencoded slashes arrives as several parts, which are joined. */
 function rowOf({ row = "", vendor, object, number }: Parameters): string {
   return vendor === undefined ? row : `${row}//${vendor}/${object}/${number}`;
 }

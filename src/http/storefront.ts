@@ -32,7 +32,7 @@ export function createWidgetStyleHandler(
   const stylesheets = new Stylesheets(styles, log, maxCachedBytes);
   return (request, context) => {
     const { id } = context;
-    // A path with an encoded domain gets 404, because no shop has the empty domain.
+    // The empty domain replaces a malformed or percent-encoded domain. No shop has an empty domain, so this gives 404.
     const domain = isDomain(id) && !urlPathOf(request.url).includes("%") ? id : "";
     return andThen(styles.shopOf(domain), (shop) => {
       if (shop === undefined) return respondNotFound();

@@ -57,7 +57,7 @@ async function openNodes(engine: Engine, count: number) {
   return { stores, nodes, a, b, c, clock, gained };
 }
 
-/** Returns the partitions for which the node may begin work. Asks with one shop of each partition. */
+/** Returns the partitions for which the node may begin work. Calls `mayBegin` for one shop of each partition. */
 function owned(member: Membership): number[] {
   return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.mayBegin(shop));
 }

@@ -195,7 +195,7 @@ function storedIds(folder: string): string[] {
   return query.all().map(({ id }) => id);
 }
 
-/** Waits until a receiver runs. It then refuses an unsigned post with 401. */
+/** Waits until the receiver answers an unsigned POST with 401. That answer shows that the receiver runs. */
 async function untilAnswered(address: string): Promise<void> {
   const status = async () => (await fetch(address, { method: "POST", body: "{}" }).catch(() => undefined))?.status;
   await eventually(async () => (await status()) === 401);

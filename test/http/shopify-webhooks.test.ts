@@ -25,7 +25,7 @@ function sample(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, "../support/platform-webhooks", `${name}.json`)).text();
 }
 
-/** The platform's sample of a change of Bob, with this first name and this time of the change. */
+/** The platform's sample of `customers/update`, with another first name and another time of the change. */
 async function renamed(firstName: string, at: string): Promise<string> {
   const text = (await sample("customers__update")).replaceAll("Bob", firstName);
   return text.replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);

@@ -149,7 +149,7 @@ describe("callers who wait", () => {
     call("attempt", 10, 0);
     call("order", 10, 2);
     await settle();
-    // The order starts no wait of its own, because the more urgent attempt waits already.
+    // The limiter already waits for the more urgent attempt, so it starts no wait for the order.
     expect(sleeps.map(({ ms }) => ms)).toEqual([5_000, 100]);
     await pass();
     await pass();

@@ -48,7 +48,7 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
       if (hour === 0) all.remote.pause(other);
       all.remote.outgoing.length = 0;
       all.test.clock.ms += HOUR_MS;
-      // The lists of contracts and of attempts find the same contract.
+      // The list of contracts and the list of attempts find the same contract. It is counted as skipped only once.
       expect(await reconcile(all)).toMatchObject({ skipped: 1 });
     }
     const rows = await all.shop.all("subscriptions");

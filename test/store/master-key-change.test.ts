@@ -44,7 +44,7 @@ async function secretsOf(store: Store) {
     intake: (await store.shops.intakeSecret("alpha.myshopify.com"))?.secret,
     signing: await store.webhooks.secrets(id),
     tokens: await store.connections.tokens(id),
-    // The link of an e-mail has the token of its address.
+    // The link in an e-mail contains the token of the recipient's address.
     notice: (await store.alerts.claimNotice(START, () => START))?.recipient,
     page: await store.settingsPage.takeNotices(SESSION, "/keys", START),
   };

@@ -23,8 +23,8 @@ export function postgresServer(): Promise<TestServer> {
 }
 
 /**
- * Whether tests run on PostgreSQL. This starts no server. npm has a server for Linux on x64. If it is missing there,
- * tests must fail instead of skipping PostgreSQL.
+ * Whether tests run on PostgreSQL. This starts no server. On Linux x64, npm installs the server's programs. If they are
+ * missing there, tests must fail instead of skipping PostgreSQL.
  */
 export function hasPostgres(): boolean {
   if (process.env["SDS_TEST_ENGINE"] === "sqlite") return false;

@@ -66,12 +66,12 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 
 /** Maximum time by which a stored time is ahead of our clock. The platform's clock can be ahead of our clock. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
-/** Maximum time by which a plausible time is ahead of our clock. The current time replaces an implausible time. */
+/** Maximum time by which a plausible time is ahead of our clock. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a time of the platform's data that is in the future. Data is ignored if it is older than the stored time, so a
- * future time would block newer data. A wrong time is replaced by the current time, so that it blocks no data.
+ * Limits how far a time in the platform's data may be in the future. Data is ignored if it is older than the stored
+ * time, so a future time would block newer data. The current time replaces an implausible time.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;

@@ -21,7 +21,7 @@ const MAX_TEXT_DEPTH = 16;
 const SHORT_TEXT = 16 * 1024;
 /**
  * Maximum number of characters of a record's text; white space is not counted. The limit is above MAX_RECORD_BYTES,
- * because a row lacks some fields of its record. The row's size is checked later.
+ * because a record can be larger than its row: the row lacks some fields. The row's size is checked later.
  */
 const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
 /** Maximum size in bytes of a line item: a title with six bytes per character, two gids and two numbers. */

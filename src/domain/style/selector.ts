@@ -2,8 +2,8 @@ import { type CssNode, generate, type Selector, type SelectorList } from "css-tr
 import { StyleRefusal } from "./tokens.ts";
 
 /**
- * The selector of the widget. In `@scope`, browsers put an ancestor before each selector without `:scope`, so this
- * selector has `:scope`.
+ * The selector of the widget. In `@scope`, browsers prepend `:scope` and a descendant combinator to each selector
+ * without `:scope`. Such a selector would not match the widget itself, so this selector has `:scope`.
  */
 export const WIDGET = ".sds-widget:scope";
 const ANYTHING = `:is(${WIDGET},${WIDGET} *)`;

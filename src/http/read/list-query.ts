@@ -19,9 +19,9 @@ const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Parameters with which other APIs page, sort or filter, as `plain` writes them. The key is our parameter for the same
- * purpose; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the first
- * page again and again.
+ * Names of paging, sorting and filtering parameters in other APIs, normalised by `plain`. The key is our parameter for
+ * the same purpose; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the
+ * first page again and again.
  */
 const FOREIGN = namesByUse({
   limit:
@@ -44,7 +44,7 @@ const FOREIGN = namesByUse({
     "query search statusnot filter filters where from to until begin end date startdate enddate starttime endtime " +
     "datefrom dateto",
 });
-/** Time filters of other APIs, such as `created_at_min`, as `plain` writes them. We refuse these names too. */
+/** Names of time filters in other APIs, such as `created_at_min`, normalised by `plain`. We refuse these names too. */
 const FOREIGN_TIME = new RegExp(
   "^(created|updated|modified|processed|started|billed|nextbilling|cancelled)" +
     "(at|on|date)?(min|max|after|before|since|from|to|[gl]te?)?$",

@@ -11,7 +11,10 @@ export interface PlatformClock {
   now(): number;
   /** Like `now`, but never earlier than the time in the platform's last response, even if our clock is behind. */
   sinceAnswer(): number;
-  /** Returns a function that estimates the platform's time at this moment. Call it after the next response. */
+  /**
+   * Remembers the moment of this call. The returned function estimates the platform's time at that moment. Call the
+   * returned function after the next response.
+   */
   mark(): () => number;
   /** A fetch that reads the platform's time from each response. */
   fetch: typeof globalThis.fetch;

@@ -110,7 +110,7 @@ export async function loadContracts(
   return counts;
 }
 
-/** Returns a hint that a contract or its orders may have changed up to now. */
+/** Returns a hint that a contract or its orders may have changed at any time before `now`. */
 export function hintNow(of: ChangeHint["of"], now: number): ChangeHint {
   return { of, orders: [], triggeredAt: now };
 }

@@ -42,7 +42,10 @@ export interface MovedTable {
   key: readonly string[];
   /** Values of the column `kind`. Rows of different kinds are read separately. */
   kinds: readonly string[] | undefined;
-  /** Returns the table whose new row numbers a column gets; undefined if the column keeps its values. */
+  /**
+   * Returns the table that a column refers to; undefined if the column keeps its values. The column's values are
+   * replaced by that table's new row numbers.
+   */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
 }

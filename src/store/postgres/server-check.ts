@@ -11,7 +11,7 @@ const MIN_VERSION = 150_000;
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
 /** Number of clock readings before the check fails. One reading is not enough, because an answer may be late. */
 const CLOCK_READINGS = 3;
-/** Number of times that the server processes of two connections are compared. */
+/** How many times the check asks each of two connections for its backend process. */
 const ROUNDS = 4;
 
 /** Reads the server's clock as `time`, epoch milliseconds. */

@@ -71,7 +71,7 @@ export function sessionStore(db: QuietDatabase): SessionStore {
   };
 }
 
-/** Makes the operations on the address of the running `serve`. Commands use this address in sign-in links. */
+/** Creates the methods that keep the address of the running `serve`. Commands use this address in sign-in links. */
 function addressStore(db: QuietDatabase): Pick<SessionStore, "address" | "noteAddress" | "forgetAddress"> {
   return {
     async address() {

@@ -111,7 +111,7 @@ function queueFinder(db: Database) {
  *   `last`, after which the next step begins. After the last step, `last` is undefined.
  */
 function forwardBringer(db: Database) {
-  // `isNew`: no process has claimed the delivery since it was queued, or retried by hand.
+  // `isNew`: no process has claimed the delivery since it was last queued or manually retried.
   const plannedAfter = db.prepare<DuePosition & { isNew: number }, DuePosition & { shopId: number; kind: string }>(
     `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
      FROM deliveries INDEXED BY deliveries_due

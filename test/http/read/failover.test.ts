@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgres())("in a database that the server's tools made from
   });
 });
 
-/** Returns a function that sends GET requests to another program with the shop's key. */
+/** Returns a function that uses the shop's key to send GET requests to `app`. */
 function getOf(app: TestApp, { key }: TestShop): TestShop["get"] {
   return (path, headers = {}) => app.request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
 }

@@ -173,7 +173,7 @@ test("an order that a reading found needs no query; a charged order that the rea
   all.test.clock.ms += HOUR_MS;
   const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 2));
   const late = all.remote.outgoing.splice(0).filter(({ topic }) => topic === "orders/create");
-  // The reading for this webhook finds the order, although the webhook does not name it.
+  // For this webhook, sds reads the contract again. The reading also finds the order, which the webhook does not name.
   await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
   const from = all.platform.requests.length;
   for (const webhook of late) await all.send(webhook);

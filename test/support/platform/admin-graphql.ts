@@ -39,7 +39,7 @@ interface Prepared {
 
 const prepared = new Map<string, Prepared>();
 
-/** Parses and validates each text once, because that takes longer than the answer. */
+/** Parses and validates each text once, because parsing and validating take longer than executing. */
 function prepare(text: string): Prepared {
   let known = prepared.get(text);
   if (known === undefined) {

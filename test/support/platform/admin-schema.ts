@@ -140,7 +140,7 @@ function withApproval(
   };
 }
 
-/** Fails where a test broke the field. */
+/** Wraps a resolver so that it throws if a test broke the field. */
 function withFault(
   field: string,
   resolve: GraphQLFieldResolver<unknown, Context>,

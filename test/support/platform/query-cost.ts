@@ -97,7 +97,10 @@ export class QueryCost {
     return cost;
   }
 
-  /** The cost of a field with an object, a list or a connection. `value` is undefined for the requested cost. */
+  /**
+   * The cost of a field that returns an object, a list or a connection.
+   * @param value the returned value, for the actual cost; undefined for the requested cost
+   */
   private object(
     type: GraphQLCompositeType,
     field: GraphQLField<unknown, unknown>,

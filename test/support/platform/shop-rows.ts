@@ -75,7 +75,7 @@ export class ShopRows {
   readonly workflows: { handle: string; payload: unknown; raw: string }[] = [];
   readonly appSubscriptions: AppSubscription[] = [];
   currency: string;
-  /** What one unit of each other currency is worth in the shop's currency. New orders have these rates. */
+  /** Exchange rates of new orders: the value of one unit of a foreign currency in the shop's currency. */
   rates: Record<string, number> = {};
   installed = true;
   /**
