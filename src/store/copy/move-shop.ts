@@ -136,8 +136,9 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
     await source.moves.goOn(move, stop);
   } catch (thrown) {
     if (thrown instanceof SdsError && thrown.code === "conflict") {
-      // The source gave up the move, for example because the shop was removed. So its copy must not stay.
-      await target.moves.refuse(move);
+      // The source gave up the move, for example because the shop was removed. So its copy must not stay. If this
+      // fails, `sds doctor` finds the copy.
+      await target.moves.refuse(move).catch(() => undefined);
       throw cause;
     }
     throw new SdsError(
