@@ -32,6 +32,14 @@ describe.each(PAIRS)("$pair: a move", ({ from, to }) => {
     expect(await target.moves.isAway("")).toBe(false);
   });
 
+  test("away is forgotten if another shop gets the domain", async () => {
+    const { source, target } = await twoDatabases(from, to);
+    await move({ source, target });
+    expect(await source.moves.isAway(DOMAIN)).toBe(true);
+    await source.shops.rename("beta.myshopify.com", DOMAIN);
+    expect(await source.moves.isAway(DOMAIN)).toBe(false);
+  });
+
   test("hides the copy from API keys until it is activated, and after it was given up", async () => {
     const stores = await twoDatabases(from, to);
     const { source, target } = stores;

@@ -13,7 +13,10 @@ export interface CheckpointScope {
   branch: string;
 }
 
-/** An ended branch of a shop. A branch ends if a failover or a restore goes on from an earlier state. */
+/**
+ * An ended branch of a shop. A branch ends if a failover or a restore goes on from an earlier state, and if the shop
+ * moves to another database.
+ */
 export interface FormerBranch {
   branch: string;
   /**

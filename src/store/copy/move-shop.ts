@@ -173,14 +173,15 @@ export async function cancelMove(request: MoveRequest): Promise<boolean> {
  * Gives up a move whose other database is lost for good. A leaving shop stays here. An arriving shop is marked for
  * removal, because its copy may be incomplete.
  * @returns whether there was a move
- * @throws SdsError `conflict` if another caller moves the shop
+ * @throws SdsError `conflict` if another caller moves the shop, or the shop has arrived meanwhile
  */
 export async function abandonMove(request: Omit<MoveRequest, "target">): Promise<boolean> {
   const { source, domain } = request;
   const found = await source.moves.find(domain);
   if (found === undefined || found.state === "moved") return false;
-  if (found.state === "arriving") await source.moves.refuse(found.move);
-  else await keepHere(request, found.move, async () => undefined);
+  if (found.state === "leaving") await keepHere(request, found.move, async () => undefined);
+  else if (!(await source.moves.refuse(found.move)))
+    throw new SdsError("conflict", `${domain} has arrived meanwhile, and is served here`);
   return true;
 }
 

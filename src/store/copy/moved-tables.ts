@@ -73,7 +73,7 @@ function movedTable(table: CopiedTable): MovedTable {
     table,
     shopColumn,
     key,
-    // Both engines have an index on the kind and the number of a shop's deliveries, and none on the number alone.
+    // Both engines have an index on kind and number of a shop's deliveries. SQLite has none on the number alone.
     kinds: name === "deliveries" ? ["webhook", "trigger"] : undefined,
     numbersOf: (column) => RENUMBERED[name]?.[column],
     isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,

@@ -12,7 +12,7 @@ export interface KeyOwner {
   plan: Plan;
   /** The number of the shop's last change. */
   changeCount: number;
-  /** The branch of the shop's changes. A failover or a restore begins a new branch. Empty for the first branch. */
+  /** The branch of the shop's changes. A failover, a restore or a move begins a branch. Empty for the first branch. */
   branch: string;
   /** Epoch milliseconds. */
   lastUsedAt: number | null;

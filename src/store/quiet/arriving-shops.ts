@@ -10,9 +10,12 @@ import { entryInsertion } from "./audit.ts";
 import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
 import { forgetDeparture, hide, insertShop, intakePurpose } from "./shops.ts";
 
-/** Maximum number of row numbers per table that all shops of the source may use while one shop moves. */
-const NUMBERS_DURING_MOVE = 1_000_000_000;
-/** Highest number that a shop may reserve. JavaScript counts exactly up to twice this number. */
+/**
+ * Maximum number of row numbers per table that all shops of the source may use while one shop moves. They are enough
+ * for a day with 1,000 rows a second.
+ */
+const NUMBERS_DURING_MOVE = 100_000_000;
+/** Highest number that a shop may reserve. JavaScript counts exactly up to 2^53. The rest is for rows added later. */
 const MAX_NUMBER = 2 ** 52;
 /** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
 export const NUMBERS_MEANWHILE = 1_000_000;

@@ -36,8 +36,8 @@ describe.skipIf(!hasPostgres())("a move on PostgreSQL", () => {
       await cancelled;
       return source.moves.leave(...given);
     };
-    await moveShop(request({ source: withMoves(source, { leave }), target: withMoves(target, { activate }) }));
-    locks.release();
+    const stores = { source: withMoves(source, { leave }), target: withMoves(target, { activate }) };
+    await moveShop(request(stores)).finally(() => locks.release());
     expect(await cancelled).toMatchObject([{ code: "conflict" }]);
     expect(await servedBy({ source, target })).toEqual(["target"]);
   });
