@@ -4,10 +4,11 @@ import type { Parameter } from "./queries.ts";
 /** If a write gets no answer for this long, the server is asked whether the write waits for a standby. */
 const SILENCE_MS = 1_000;
 
-/** Selects the named connections that wait for a standby, and cancels the waits of connections that were given up. */
-const VISIT = `SELECT application_name AS name,
-    CASE WHEN application_name = ANY($2::text[]) THEN pg_cancel_backend(pid) END AS "isCancelled"
-  FROM pg_stat_activity WHERE application_name = ANY($1::text[]) AND wait_event = 'SyncRep'`;
+/** Selects the named connections that still exist. Cancels waits for a standby of those that were given up. */
+const VISIT = `SELECT application_name AS name, wait_event IS NOT DISTINCT FROM 'SyncRep' AS "isWaiting",
+    CASE WHEN wait_event = 'SyncRep' AND application_name = ANY($2::text[]) THEN pg_cancel_backend(pid) END
+      AS "isCancelled"
+  FROM pg_stat_activity WHERE application_name = ANY($1::text[])`;
 
 /** A write that may wait for a standby. */
 interface WatchedWrite {
@@ -55,11 +56,6 @@ export function createStandbyWaits(
   let visits: Promise<void> = Promise.resolve();
   let isPlanned = false;
 
-  const silentNames = () => {
-    const latest = performance.now() - SILENCE_MS;
-    return [...watched].flatMap(([name, heardAt]) => (heardAt <= latest ? name : []));
-  };
-
   /** Asks the server which silent or abandoned writes wait. A planned visit covers writes added before it begins. */
   function visit(): Promise<void> {
     if (isPlanned) return visits;
@@ -71,14 +67,17 @@ export function createStandbyWaits(
   async function visitNow(): Promise<void> {
     isPlanned = false;
     const left = [...givenUp];
-    const all = [...silentNames(), ...left];
+    const all = [...silentNames(watched), ...left];
     if (all.length === 0) return;
     // If the query fails, it stays unknown which writes wait. A later visit asks again.
-    const found = await ask<{ name: string }>(VISIT, [all, left]).catch(() => undefined);
-    if (found === undefined) return left.length > 0 ? void setTimeout(visit, SILENCE_MS).unref() : undefined;
-    for (const name of left) givenUp.delete(name);
+    const found = await ask<{ name: string; isWaiting: boolean }>(VISIT, [all, left]).catch(() => undefined);
+    // A busy server may begin to wait only after this visit. So a connection is forgotten when it no longer exists.
+    const existing = found && new Set(found.map(({ name }) => name));
+    for (const name of left) if (existing?.has(name) === false) givenUp.delete(name);
+    if (givenUp.size > 0) setTimeout(visit, SILENCE_MS).unref();
+    if (found === undefined) return;
     waiting.clear();
-    for (const { name } of found) if (watched.has(name)) waiting.add(name);
+    for (const { name, isWaiting } of found) if (isWaiting && watched.has(name)) waiting.add(name);
     if (waiting.size > 0) onStuck();
   }
 
@@ -112,4 +111,10 @@ export function createStandbyWaits(
       };
     },
   };
+}
+
+/** Returns the names of the connections without an answer for `SILENCE_MS`. @param heardAt times of the last answers */
+function silentNames(heardAt: ReadonlyMap<string, number>): string[] {
+  const latest = performance.now() - SILENCE_MS;
+  return [...heardAt].flatMap(([name, at]) => (at <= latest ? name : []));
 }

@@ -18,3 +18,19 @@ test("a wait that could not be cancelled, because the server did not answer, is 
   await waits.cancel([]);
   expect(asked).toHaveLength(3);
 });
+
+test("a write that begins to wait after it was given up is cancelled too", async () => {
+  const name = "sds node_1 3";
+  const asked: unknown[] = [];
+  const sessions = [[{ name, isWaiting: false }], [{ name, isWaiting: true }], []];
+  const ask = async <T>(_text: string, [, left]: readonly unknown[]): Promise<T[]> => {
+    asked.push(left);
+    return (sessions[asked.length - 1] ?? []) as T[];
+  };
+  const waits = createStandbyWaits(ask, () => undefined);
+  await waits.cancel([name]);
+  await eventually(() => asked.length === 3);
+  expect(asked).toEqual([[name], [name], [name]]);
+  await waits.cancel([]);
+  expect(asked).toHaveLength(3);
+});
