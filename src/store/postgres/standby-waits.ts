@@ -55,6 +55,7 @@ export function createStandbyWaits(
   const givenUp = new Set<string>();
   let visits: Promise<void> = Promise.resolve();
   let isPlanned = false;
+  let later: Timer | undefined;
 
   /** Asks the server which silent or abandoned writes wait. A planned visit covers writes added before it begins. */
   function visit(): Promise<void> {
@@ -74,7 +75,8 @@ export function createStandbyWaits(
     // A busy server may begin to wait only after this visit. So a connection is forgotten when it no longer exists.
     const existing = found && new Set(found.map(({ name }) => name));
     for (const name of left) if (existing?.has(name) === false) givenUp.delete(name);
-    if (givenUp.size > 0) setTimeout(visit, SILENCE_MS).unref();
+    clearTimeout(later);
+    if (givenUp.size > 0) later = setTimeout(visit, SILENCE_MS).unref();
     if (found === undefined) return;
     waiting.clear();
     for (const { name, isWaiting } of found) if (isWaiting && watched.has(name)) waiting.add(name);
