@@ -50,7 +50,7 @@ export interface InboxProcessor {
   readonly working: boolean;
   /** Makes the processor look for due subjects. Called once a second, and when something was received. */
   wake(): void;
-  /** Starts no more subjects, and waits for the subjects under way. May be called twice. */
+  /** Lets the work on subjects end, and begins no other subject. May be called twice. */
   stop(): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ export interface ShopRuns {
   begin(): Promise<void>;
   /** Starts the runs that are due and waits for all of them. */
   runOnce(): Promise<void>;
-  /** Starts no more runs, and waits for the runs under way. May be called twice. */
+  /** Lets the runs under way end, and starts no other runs. May be called twice. */
   stop(): Promise<void>;
 }
 
