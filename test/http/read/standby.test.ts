@@ -7,6 +7,7 @@ import { apply, temporaryFolder, testApp } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
 import { withPort } from "../../support/postgres-connections.ts";
 import { askServer, type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
@@ -37,7 +38,7 @@ async function startServers(): Promise<Servers> {
  * A program with a database of its own, which reads from the standby. Both servers are behind proxies that count round
  * trips.
  */
-async function readingApp({ primary, standby }: Servers) {
+async function readingApp({ primary, standby }: Servers, { isPooled = false } = {}) {
   const database = `reads_${crypto.randomUUID().slice(0, 8)}`;
   await askServer(primary.url, `CREATE DATABASE ${database}`);
   afterTest(() => askServer(standby.url, "SELECT pg_wal_replay_resume()"));
@@ -63,7 +64,9 @@ async function readingApp({ primary, standby }: Servers) {
     await eventually(async () => (await askServer(standby.url, replayed)) === "true");
   }
   await inSync();
-  const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: at(standby.url, toStandby.port) });
+  const direct = at(standby.url, toStandby.port);
+  const readUrl = isPooled ? await startPgBouncer(direct, { pool_mode: "transaction" }) : direct;
+  const reading = await testApp({ ...env, SDS_DATABASE_READ_URL: readUrl });
 
   /** Gets a page of this shop. Also tells whether the standby was asked. */
   async function get(path: string, app = reading) {
@@ -91,8 +94,11 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
   });
   afterAll(() => Promise.all([servers.primary.stop("SIGKILL"), servers.standby.stop("SIGKILL")]));
 
-  test("answer as the primary does", async () => {
-    const { get, plain } = await readingApp(servers);
+  test.each([
+    { way: "directly", isPooled: false },
+    ...(hasPgBouncer() ? [{ way: "through PgBouncer", isPooled: true }] : []),
+  ])("$way answer as the primary does", async ({ isPooled }) => {
+    const { get, plain } = await readingApp(servers, { isPooled });
     const { page, checkpoint } = await get("customers?limit=2", plain);
     const nextCursor = page.body.page?.nextCursor ?? "";
     const id = page.body.data?.[0]?.id;
