@@ -71,12 +71,11 @@ async function moveAway({ moves, shops, epoch, formerEpochs }: Store, shop: Shop
   await moves.forget(move);
   const room = await moves.arrive({ ...departure, move: "move_2", row, spans }, START);
   await moves.arrival("move_2");
-  for (const { table, key } of MOVED_TABLES) {
-    const range = table.name === "attempts" ? { deliveries: [1] } : {};
+  for (const { table, key, owner } of MOVED_TABLES) {
+    const range = owner === undefined ? {} : { owners: await moves.read(departure.shop, owner.table, {}) };
     const rows = await moves.read(departure.shop, table.name, range);
-    if (table.name !== "attempts")
-      await moves.readBatch(departure.shop, table.name, range, { rows: 500, bytes: 1_000 });
-    if (["orders", "deliveries", "attempts"].includes(table.name)) continue;
+    await moves.readBatch(departure.shop, table.name, range, { rows: 500, bytes: 1_000 });
+    if (["orders", "deliveries"].includes(table.name) || owner !== undefined) continue;
     if (key.length > 0) await moves.read(departure.shop, table.name, { after: rows[0], upTo: rows[0] });
   }
   const styles = await moves.read(departure.shop, "widget_styles", {});

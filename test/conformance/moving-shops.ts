@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Shop } from "../../src/domain/shop.ts";
 import { type MoveRequest, moveShop } from "../../src/store/copy/move-shop.ts";
-import { columnsOf, MOVED_TABLES, type MovedTable } from "../../src/store/copy/moved-tables.ts";
+import { MOVED_TABLES, type MovedTable } from "../../src/store/copy/moved-tables.ts";
 import type { MovedRow, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { OPERATOR } from "../support/actors.ts";
@@ -48,7 +48,7 @@ export async function contentOf({ moves }: Store, { id }: Pick<Shop, "id">): Pro
   );
   const first = new Map(tables.map(([moved, rows]) => [moved.table.name, Math.min(...rows.map(numberIn(moved)))]));
   const plain = (moved: MovedTable, row: MovedRow) =>
-    columnsOf(moved).map((column, index) => {
+    moved.columns.map((column, index) => {
       const numbers = moved.numbersOf(column);
       const value = row[index] ?? null;
       return numbers === undefined || value === null ? value : Number(value) - (first.get(numbers) ?? 0);
@@ -56,7 +56,7 @@ export async function contentOf({ moves }: Store, { id }: Pick<Shop, "id">): Pro
   return Object.fromEntries(tables.map(([moved, rows]) => [moved.table.name, rows.map((row) => plain(moved, row))]));
 }
 
-const numberIn = (moved: MovedTable) => (row: MovedRow) => Number(row[columnsOf(moved).indexOf("number")]);
+const numberIn = (moved: MovedTable) => (row: MovedRow) => Number(row[moved.columns.indexOf("number")]);
 
 export const found = async (store: Store) => (await store.shops.find(DOMAIN)) as Shop;
 

@@ -7,7 +7,7 @@ import type { Departure, MovedRow, NumberSpans, ShopMoves } from "../../src/stor
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, order } from "../support/records.ts";
-import { claim, dueShopIds, failed, record, succeeded } from "./delivery-fixtures.ts";
+import { claim, claimOne, dueShopIds, failed, record, succeeded } from "./delivery-fixtures.ts";
 import { engines } from "./engines.ts";
 import { apiKey, commit, failures, receipt, removeShop, shopWithEvents, TOKENS } from "./fixtures.ts";
 import {
@@ -67,7 +67,8 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
   test("what it takes in during the copy arrives too, and what it removes is removed", async () => {
     const { alpha, ...stores } = await twoDatabases(from, to);
     const { source, target } = stores;
-    let isFirst = true;
+    expect(await record(source, [succeeded(await claimOne(source, alpha))])).toHaveLength(1);
+    let [isFirst, isPruned] = [true, false];
     const { readBatch } = source.moves;
     const moves: Partial<ShopMoves> = {
       async readBatch(shop, table, ...given) {
@@ -77,14 +78,18 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
           await source.fields.update(alpha.id, () => []);
           await source.keys.revoke(alpha.id, apiKey(DOMAIN).id, START + 1);
         }
+        if (table === "audit" && !isPruned) {
+          isPruned = true;
+          await source.deliveries.prune(START + 1_000_000, 0);
+        }
         return readBatch(shop, table, ...given);
       },
     };
     await moveShop(request({ source: withMoves(source, moves), target }));
-    expect(isFirst).toBe(false);
+    expect([isFirst, isPruned]).toEqual([false, true]);
     const shop = await found(target);
     const [left, arrived] = [await contentOf(source, alpha), beforeMove(await contentOf(target, shop))];
-    for (const name of ["customers", "orders", "subscriptions", "deliveries", "shop_changes"])
+    for (const name of ["customers", "orders", "subscriptions", "deliveries", "attempts", "shop_changes"])
       expect(arrived[name]).toEqual(left[name] as MovedRow[]);
     expect(await target.fields.list(shop.id)).toEqual([]);
     expect(await target.keys.find(hashKey(DOMAIN))).toBeUndefined();

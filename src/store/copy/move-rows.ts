@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
-import type { MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
+import type { MovedRange, MovedRow, MovedShop, ShopMoves } from "../port/shop-moves.ts";
 import { StoreError } from "../port/store-error.ts";
-import { MOVED_TABLES, type MovedTable, movedTableOf, valueIn } from "./moved-tables.ts";
+import { MOVED_TABLES, type MovedTable, partsOf, valueIn } from "./moved-tables.ts";
 
 /** A moving shop, and the operations of the database that has it. */
 export interface MoveSide {
@@ -30,34 +30,35 @@ export async function copyDifferences(
   onRows: (rows: number) => void,
 ): Promise<number> {
   let written = 0;
-  for (const moved of MOVED_TABLES) {
-    // Attempts are copied with their deliveries, because SQLite finds attempts only by their deliveries.
-    if (moved.table.name === "attempts") continue;
-    for (const kind of moved.kinds ?? [undefined]) written += await copyTable(source, target, moved, kind, onRows);
-  }
+  for (const moved of MOVED_TABLES.filter(({ owner }) => owner === undefined))
+    for (const kind of moved.kinds ?? [undefined]) written += await copyTable(source, target, moved, { kind }, onRows);
   return written;
 }
 
-/** Copies the differences of a table, or of the rows of a kind. @returns how many rows it wrote */
+/** Copies the differences of a table, or of a part of its rows. @returns how many rows it wrote */
 async function copyTable(
   source: MoveSide,
   target: MoveTarget,
   moved: MovedTable,
-  kind: string | undefined,
+  part: Pick<MovedRange, "kind" | "owners">,
   onRows: (rows: number) => void,
 ): Promise<number> {
   const { name } = moved.table;
   let written = 0;
   let after: MovedRow | undefined;
   do {
-    const batch = await source.moves.readBatch(source.shop, name, { kind, after }, BATCH);
-    const stored = await target.moves.readBatch(target.shop, name, { kind, after, upTo: batch.upTo }, BATCH);
+    const batch = await source.moves.readBatch(source.shop, name, { ...part, after }, BATCH);
+    const stored = await target.moves.readBatch(target.shop, name, { ...part, after, upTo: batch.upTo }, BATCH);
     // The target may have more or larger rows in this range. Then only the first part of the range is compared.
     const isPart = stored.upTo !== undefined && JSON.stringify(stored.upTo) !== JSON.stringify(batch.upTo);
     const upTo = isPart ? stored.upTo : batch.upTo;
-    const rows = isPart ? await source.moves.read(source.shop, name, { kind, after, upTo }) : batch.rows;
-    written += await writeDifferences(target, moved, rows, stored.rows);
-    if (name === "deliveries") written += await copyAttempts(source, target, rows);
+    const rows = isPart ? await source.moves.read(source.shop, name, { ...part, after, upTo }) : batch.rows;
+    const isSame = JSON.stringify(rows) === JSON.stringify(stored.rows);
+    if (!isSame) written += await writeDifferences(target, moved, rows, stored.rows);
+    // What belongs to a removed row must be removed too, so this takes the rows of both sides.
+    const owners = isSame ? rows : [...rows, ...stored.rows];
+    if (owners.length > 0)
+      for (const owned of partsOf(moved)) written += await copyTable(source, target, owned, { owners }, onRows);
     onRows(rows.length);
     after = upTo;
   } while (after !== undefined);
@@ -72,11 +73,10 @@ async function writeDifferences(
   stored: readonly MovedRow[],
 ): Promise<number> {
   const name = moved.table.name;
-  const keyOf = (row: MovedRow) => JSON.stringify(moved.key.map((column) => valueIn(moved, row, column)));
-  const texts = new Map(stored.map((row) => [keyOf(row), JSON.stringify(row)]));
-  const added = rows.filter((row) => texts.get(keyOf(row)) !== JSON.stringify(row));
-  const [kept, replaced] = [new Set(rows.map(keyOf)), new Set(added.map(keyOf))];
-  const removed = stored.filter((row) => !kept.has(keyOf(row)) || replaced.has(keyOf(row)));
+  const [texts, storedTexts] = [textsByKey(moved, rows), textsByKey(moved, stored)];
+  const isNew = (row: MovedRow) => storedTexts.get(keyOf(moved, row)) !== JSON.stringify(row);
+  const isOld = (row: MovedRow) => texts.get(keyOf(moved, row)) !== JSON.stringify(row);
+  const [added, removed] = [rows.filter(isNew), stored.filter(isOld)];
   if (added.length + removed.length === 0) return 0;
   await target.moves.write(target.move, target.stop, name, removed, added).catch((thrown: unknown) => {
     if (!(thrown instanceof StoreError) || thrown.reason !== "conflict") throw thrown;
@@ -86,12 +86,10 @@ async function writeDifferences(
   return Math.max(added.length, removed.length);
 }
 
-/** Copies the attempts of deliveries that were copied. */
-async function copyAttempts(source: MoveSide, target: MoveTarget, rows: readonly MovedRow[]): Promise<number> {
-  if (rows.length === 0) return 0;
-  const [moved, attempts] = [movedTableOf("deliveries"), movedTableOf("attempts")];
-  const deliveries = rows.map((row) => Number(valueIn(moved, row, "number")));
-  const found = await source.moves.read(source.shop, "attempts", { deliveries });
-  const stored = await target.moves.read(target.shop, "attempts", { deliveries });
-  return writeDifferences(target, attempts, found, stored);
+function textsByKey(moved: MovedTable, rows: readonly MovedRow[]): Map<string, string> {
+  return new Map(rows.map((row) => [keyOf(moved, row), JSON.stringify(row)]));
+}
+
+function keyOf(moved: MovedTable, row: MovedRow): string {
+  return JSON.stringify(moved.key.map((column) => valueIn(moved, row, column)));
 }

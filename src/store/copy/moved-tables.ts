@@ -27,6 +27,15 @@ const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   alert_notices: { number: "alert_notices", address: "alert_addresses" },
 };
 
+/**
+ * Tables whose rows belong to rows of another table, the owner. A move copies them with their owners, because one
+ * engine finds them only by their owners. Each column maps to a column of the owner.
+ */
+const OWNERS: Readonly<Record<string, MovedTable["owner"]>> = {
+  attempts: { table: "deliveries", columns: { delivery: "number" } },
+  subscription_fields: { table: "subscriptions", columns: { started_at: "started_at", id: "id" } },
+};
+
 /** Columns about the current work of a process. They arrive as NULL in the other database. */
 const LEFT_EMPTY: Readonly<Record<string, readonly string[]>> = {
   connections: ["renewing", "renewing_until"],
@@ -36,6 +45,8 @@ const LEFT_EMPTY: Readonly<Record<string, readonly string[]>> = {
 /** A table from which a move copies the rows of a shop. */
 export interface MovedTable {
   table: CopiedTable;
+  /** The names of the columns, in the order of the values in a row. */
+  columns: readonly string[];
   /** The column with the number of the shop. */
   shopColumn: "id" | "shop_id";
   /** Columns that sort and identify the rows of a shop, or of a kind. Empty if a shop has one row. */
@@ -48,6 +59,8 @@ export interface MovedTable {
    */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
+  /** The table of the rows that the rows of this table belong to. */
+  owner: { table: string; columns: Readonly<Record<string, string>> } | undefined;
 }
 
 /** Tables that give new numbers to the rows of a moved shop. */
@@ -71,12 +84,14 @@ function movedTable(table: CopiedTable): MovedTable {
   const key = table.key.filter((column) => column !== shopColumn);
   return {
     table,
+    columns: Object.keys(table.columns),
     shopColumn,
     key,
     // Both engines have an index on kind and number of a shop's deliveries. SQLite has none on the number alone.
     kinds: name === "deliveries" ? ["webhook", "trigger"] : undefined,
     numbersOf: (column) => RENUMBERED[name]?.[column],
     isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,
+    owner: OWNERS[name],
   };
 }
 
@@ -86,11 +101,12 @@ export function movedTableOf(name: string): MovedTable {
   return found;
 }
 
-export function columnsOf({ table }: MovedTable): string[] {
-  return Object.keys(table.columns);
+/** Lists the tables whose rows belong to the rows of a table. */
+export function partsOf({ table }: MovedTable): MovedTable[] {
+  return MOVED_TABLES.filter(({ owner }) => owner?.table === table.name);
 }
 
 /** Returns the value of a column in a moved row. */
 export function valueIn(moved: MovedTable, row: MovedRow, column: string): MovedValue {
-  return row[columnsOf(moved).indexOf(column)] ?? null;
+  return row[moved.columns.indexOf(column)] ?? null;
 }

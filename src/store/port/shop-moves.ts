@@ -35,8 +35,8 @@ export interface MovedRange {
   kind?: string | undefined;
   after?: MovedRow | undefined;
   upTo?: MovedRow | undefined;
-  /** Only the rows of these deliveries, for the table of attempts. */
-  deliveries?: readonly number[];
+  /** Only rows that belong to these rows of another table, for example attempts of these deliveries. */
+  owners?: readonly MovedRow[];
 }
 
 /** The first rows of a range. */

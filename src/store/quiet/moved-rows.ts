@@ -1,12 +1,20 @@
 import { type SQL, sql as template } from "drizzle-orm";
 import { LISTING_TRIGGERS } from "../copy/listing-triggers.ts";
-import { columnsOf, type MovedTable, movedTableOf, valueIn } from "../copy/moved-tables.ts";
+import { type MovedTable, movedTableOf, valueIn } from "../copy/moved-tables.ts";
 import { placeIn } from "../copy/tables.ts";
 import type { Vault } from "../files/vault.ts";
 import type { MovedBatch, MovedRange, MovedRow, MovedShop, MovedValue } from "../port/shop-moves.ts";
 import { addressPurpose } from "./alert-addresses.ts";
 import { tokensPurpose } from "./connections.ts";
-import { type QuietDatabase, type StatementValue, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
+import {
+  either,
+  type QuietDatabase,
+  type StatementValue,
+  sql,
+  type TransactionWork,
+  tableOf,
+  tx,
+} from "./quiet-database.ts";
 import { intakePurpose } from "./shops.ts";
 import { webhookPurpose } from "./webhooks.ts";
 
@@ -80,14 +88,14 @@ export function movedRows(db: QuietDatabase, vault: Vault) {
 
 function selection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange): SQL {
   const { stored, expression } = placeIn(db.engine, moved.table);
-  const columns = columnsOf(moved).map((column) => `${expression(column)} AS ${column}`);
+  const columns = moved.columns.map((column) => `${expression(column)} AS ${column}`);
   return sql`SELECT ${template.raw(columns.join(", "))} FROM ${template.raw(stored)} ${within(db, moved, shop, range)}`;
 }
 
 /** Selects the keys of the first rows of a range, and for each row the bytes of its texts. */
 function sizeSelection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange, rows: number): SQL {
   const { stored, expression } = placeIn(db.engine, moved.table);
-  const texts = columnsOf(moved).filter((column) => isText(moved, column));
+  const texts = moved.columns.filter((column) => isText(moved, column));
   const sizes = ["0", ...texts.map((column) => `coalesce(octet_length(${expression(column)}), 0)`)].join(" + ");
   return sql`SELECT ${template.raw(moved.key.join(", "))}, ${template.raw(sizes)} AS row_bytes
     FROM ${template.raw(stored)} ${within(db, moved, shop, range)} LIMIT ${rows}`;
@@ -99,32 +107,58 @@ function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: Mo
   const key = moved.key.join(", ");
   const values = (row: MovedRow) =>
     template.join(
-      moved.key.map((column) => sql`${storedNumber(moved, shop, column, valueIn(moved, row, column))}`),
+      moved.key.map((column) => sql`${storedValue(moved, shop, column, valueIn(moved, row, column))}`),
       sql`, `,
     );
-  const { kind, after, upTo, deliveries } = range;
+  const { kind, after, upTo, owners } = range;
   const conditions = [
     sql`${template.raw(expression(moved.shopColumn))} = ${shop.id}`,
     ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
     ...(after === undefined ? [] : [sql`(${template.raw(key)}) > (${values(after)})`]),
     ...(upTo === undefined ? [] : [sql`(${template.raw(key)}) <= (${values(upTo)})`]),
-    ...(deliveries === undefined ? [] : [ofDeliveries(db, shop, deliveries)]),
+    ...(owners === undefined ? [] : [ofOwners(db, moved, shop, owners)]),
   ];
   const order = key === "" ? sql`` : sql`ORDER BY ${template.raw(key)}`;
   return sql`WHERE ${template.join(conditions, sql` AND `)} ${order}`;
 }
 
-function ofDeliveries(db: QuietDatabase, { offsets }: MovedShop, deliveries: readonly number[]): SQL {
-  const offset = offsets["deliveries"] ?? 0;
-  const rows = deliveries.map((number) => ({ number: number + offset }));
-  return sql`delivery IN (SELECT number FROM ${tableOf(db, "numbers", { number: "bigint" }, rows)})`;
+/** Returns the condition that rows belong to these rows of their owner table. */
+function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners: readonly MovedRow[]): SQL {
+  const { table = "", columns = {} } = moved.owner ?? {};
+  const owner = movedTableOf(table);
+  const pairs = Object.entries(columns);
+  const rows = owners.map((row) =>
+    Object.fromEntries(
+      pairs.map(([column, own]) => [column, storedValue(moved, shop, column, valueIn(owner, row, own))]),
+    ),
+  );
+  const types = Object.fromEntries(
+    pairs.map(([column]) => [column, isText(moved, column) ? "text" : "bigint"] as const),
+  );
+  const names = pairs.map(([column]) => template.raw(column));
+  const given = tableOf(db, "owners", types, rows);
+  const all = template.join(names, sql`, `);
+  return either(db, {
+    sqlite: sql`(${all}) IN (SELECT ${all} FROM ${given})`,
+    // With IN, PostgreSQL may compare each row of the shop with each owner. With arrays, it uses the index.
+    postgres: template.join(
+      names.map((name) => sql`${name} = ANY(ARRAY(SELECT ${name} FROM ${given}))`),
+      sql` AND `,
+    ),
+  });
 }
 
-/** Converts a number of a moved row to the number in this database. Returns other values unchanged. */
-function storedNumber(moved: MovedTable, { id, offsets }: MovedShop, column: string, value: MovedValue): MovedValue {
+/** Converts a value of a moved row to the value in this database. Flags are 0 or 1. */
+function storedValue(
+  moved: MovedTable,
+  { id, offsets }: MovedShop,
+  column: string,
+  value: MovedValue,
+): string | number | null {
   if (column === moved.shopColumn) return id;
   const numbers = moved.numbersOf(column);
-  return numbers === undefined || value === null ? value : Number(value) + (offsets[numbers] ?? 0);
+  if (numbers !== undefined && value !== null) return Number(value) + (offsets[numbers] ?? 0);
+  return typeof value === "boolean" ? Number(value) : value;
 }
 
 function movedRow(vault: Vault, moved: MovedTable, shop: MovedShop, row: SealedRow): MovedRow {
@@ -148,9 +182,9 @@ function storedRow(
   shop: MovedShop,
   row: MovedRow,
 ): Record<string, string | number | null> {
-  const columns = columnsOf(moved);
+  const { columns } = moved;
   const values = Object.fromEntries(
-    columns.map((column, index) => [column, storedNumber(moved, shop, column, row[index] ?? null)]),
+    columns.map((column, index) => [column, storedValue(moved, shop, column, row[index] ?? null)]),
   );
   const secret = SECRETS[moved.table.name];
   return Object.fromEntries(
@@ -158,7 +192,7 @@ function storedRow(
       const value = values[column] ?? null;
       if (column === secret?.column && typeof value === "string")
         return [column, vault.sealNow(value, secret.purpose(shop.id, values)).toHex()];
-      return [column, typeof value === "boolean" ? Number(value) : value];
+      return [column, value];
     }),
   );
 }
@@ -191,7 +225,7 @@ function decoded(db: QuietDatabase, { table }: MovedTable, column: string, given
 function removal(db: QuietDatabase, moved: MovedTable, shop: MovedShop, row: MovedRow): SQL {
   const { stored } = placeIn(db.engine, moved.table);
   const conditions = moved.key.map(
-    (column) => sql`${template.raw(column)} = ${storedNumber(moved, shop, column, valueIn(moved, row, column))}`,
+    (column) => sql`${template.raw(column)} = ${storedValue(moved, shop, column, valueIn(moved, row, column))}`,
   );
   const where = template.join([sql`shop_id = ${shop.id}`, ...conditions], sql` AND `);
   return sql`DELETE FROM ${template.raw(stored)} WHERE ${where}`;

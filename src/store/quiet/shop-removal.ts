@@ -38,7 +38,7 @@ const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
 /** Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. */
-const STEP = { rows: sql`100`, bytes: sql`524288` };
+const STEP = { rows: sql`400`, bytes: sql`524288` };
 
 /** Removes shops. First marks the shop, then empties large tables in steps, then removes the shop's row. */
 export function shopRemoval(db: QuietDatabase): ShopRemoval {
