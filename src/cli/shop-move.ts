@@ -6,6 +6,7 @@ import { invalid } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { abandonMove, cancelMove, type MoveRequest, moveShop } from "../store/copy/move-shop.ts";
+import { WrongMasterKey } from "../store/files/master-key.ts";
 import type { Store } from "../store/port/store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, findShop, operator, withStore, withStoreOf } from "./context.ts";
@@ -54,7 +55,12 @@ async function move(text: string, flags: MoveFlags, command: Command): Promise<v
   warn(secretFileWarnings(target.toFile));
   warn(secretFileWarnings(target.toKeyFile));
   const run = cancel ? cancelThere : moveThere;
-  await withStore(command, (source) => withStoreOf(there, true, (target) => run(source, target, domain, report)));
+  await withStore(command, (source) =>
+    withStoreOf(there, true, (target) => run(source, target, domain, report)).catch((thrown: unknown) => {
+      if (!(thrown instanceof WrongMasterKey)) throw thrown;
+      throw invalid(`${there.masterKeyFile} is not the master key of the other database: name that with --to-key-file`);
+    }),
+  );
   if (json) printJson({ domain });
 }
 

@@ -81,6 +81,15 @@ test("a move is refused where nothing is, and to its own database, and changes n
   expect(await program.rows("shop_moves")).toEqual([]);
 });
 
+test("a move is refused with a master key that is not that of the other database, and says how to name that key", async () => {
+  const { source, move } = await twoServices(new Receiver());
+  const ownKey = `${source.data}/master.key`;
+  expect(await source.run([...move, "--to-key-file", ownKey])).toEqual(
+    failure(2, `${ownKey} is not the master key of the other database: name that with --to-key-file`),
+  );
+  expect(await source.rows("shop_moves")).toEqual([]);
+});
+
 test("a renamed shop moves by its present domain, and its first domain is refused", async () => {
   const { source, target, move } = await twoServices(new Receiver());
   await source.run(["shop", "rename", ALPHA, "delta.myshopify.com"]);

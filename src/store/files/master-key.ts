@@ -26,6 +26,9 @@ export interface MasterKey {
   fingerprint: string;
 }
 
+/** The error for a master key that the stored secrets were not encrypted with. */
+export class WrongMasterKey extends SdsError {}
+
 /**
  * Reads the master key, or makes it on first use.
  * @param expected fingerprint of the key that sealed the stored secrets; undefined if nothing is sealed yet. With a
@@ -48,7 +51,7 @@ export async function openMasterKey(
       `the master key ${path} is missing, and stored secrets need it: put it back from your backup; ${LOST}`,
     );
   if (expected !== undefined && key.fingerprint !== expected) {
-    throw new SdsError(
+    throw new WrongMasterKey(
       "failed",
       `the master key ${path} is not the one that stored secrets were encrypted with: put that one back; ${LOST}`,
     );
