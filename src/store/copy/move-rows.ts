@@ -53,16 +53,24 @@ async function copyTable(
     const isPart = stored.upTo !== undefined && JSON.stringify(stored.upTo) !== JSON.stringify(batch.upTo);
     const upTo = isPart ? stored.upTo : batch.upTo;
     const rows = isPart ? await source.moves.read(source.shop, name, { ...part, after, upTo }) : batch.rows;
-    const isSame = JSON.stringify(rows) === JSON.stringify(stored.rows);
-    if (!isSame) written += await writeDifferences(target, moved, rows, stored.rows);
-    // What belongs to a removed row must be removed too, so this takes the rows of both sides.
-    const owners = isSame ? rows : [...rows, ...stored.rows];
-    if (owners.length > 0)
-      for (const owned of partsOf(moved)) written += await copyTable(source, target, owned, { owners }, onRows);
+    if (JSON.stringify(rows) !== JSON.stringify(stored.rows)) {
+      const kept = new Set(rows.map((row) => keyOf(moved, row)));
+      // What belongs to removed rows goes first: after an interruption, nothing would lead to it any more.
+      written += await copyParts(stored.rows.filter((row) => !kept.has(keyOf(moved, row))));
+      written += await writeDifferences(target, moved, rows, stored.rows);
+    }
+    written += await copyParts(rows);
     onRows(rows.length);
     after = upTo;
   } while (after !== undefined);
   return written;
+
+  async function copyParts(owners: readonly MovedRow[]): Promise<number> {
+    if (owners.length === 0) return 0;
+    let count = 0;
+    for (const owned of partsOf(moved)) count += await copyTable(source, target, owned, { owners }, onRows);
+    return count;
+  }
 }
 
 /** Changes the `stored` rows of the target so that they equal `rows` of the source. @returns how many rows it wrote */

@@ -54,11 +54,10 @@ export function movedRows(db: QuietDatabase, vault: Vault) {
       const keys =
         moved.key.length === 0 ? [] : await db.all<SealedRow>(sizeSelection(db, moved, shop, range, most.rows));
       let bytes = 0;
-      const first = keys.findIndex(({ row_bytes: size }) => {
+      const last = keys.slice(0, -1).find(({ row_bytes: size }, index) => {
         bytes += Number(size);
-        return bytes >= most.bytes;
+        return bytes >= most.bytes || index + 1 === most.rows;
       });
-      const last = keys[first === -1 ? most.rows - 1 : first];
       const upTo = last && movedRow(vault, moved, shop, last);
       return { rows: await read(shop, name, { ...range, upTo: upTo ?? range.upTo }), upTo };
     },
@@ -87,23 +86,23 @@ export function movedRows(db: QuietDatabase, vault: Vault) {
 }
 
 function selection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange): SQL {
-  const { stored, expression } = placeIn(db.engine, moved.table);
+  const { expression } = placeIn(db.engine, moved.table);
   const columns = moved.columns.map((column) => `${expression(column)} AS ${column}`);
-  return sql`SELECT ${template.raw(columns.join(", "))} FROM ${template.raw(stored)} ${within(db, moved, shop, range)}`;
+  return sql`SELECT ${template.raw(columns.join(", "))} ${within(db, moved, shop, range)}`;
 }
 
-/** Selects the keys of the first rows of a range, and for each row the bytes of its texts. */
+/** Selects the keys of the first rows of a range and of one more row, and for each row the bytes of its texts. */
 function sizeSelection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange, rows: number): SQL {
-  const { stored, expression } = placeIn(db.engine, moved.table);
+  const { expression } = placeIn(db.engine, moved.table);
   const texts = moved.columns.filter((column) => isText(moved, column));
   const sizes = ["0", ...texts.map((column) => `coalesce(octet_length(${expression(column)}), 0)`)].join(" + ");
   return sql`SELECT ${template.raw(moved.key.join(", "))}, ${template.raw(sizes)} AS row_bytes
-    FROM ${template.raw(stored)} ${within(db, moved, shop, range)} LIMIT ${rows}`;
+    ${within(db, moved, shop, range)} LIMIT ${rows + 1}`;
 }
 
-/** Returns the conditions of a range, and the order of its rows. */
+/** Returns the rest of a statement that selects the rows of a range, in key order. */
 function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange): SQL {
-  const { expression } = placeIn(db.engine, moved.table);
+  const { stored, expression } = placeIn(db.engine, moved.table);
   const key = moved.key.join(", ");
   const values = (row: MovedRow) =>
     template.join(
@@ -116,35 +115,33 @@ function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: Mo
     ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
     ...(after === undefined ? [] : [sql`(${template.raw(key)}) > (${values(after)})`]),
     ...(upTo === undefined ? [] : [sql`(${template.raw(key)}) <= (${values(upTo)})`]),
-    ...(owners === undefined ? [] : [ofOwners(db, moved, shop, owners)]),
   ];
+  const rows = sql`FROM ${template.raw(stored)} WHERE ${template.join(conditions, sql` AND `)}`;
   const order = key === "" ? sql`` : sql`ORDER BY ${template.raw(key)}`;
-  return sql`WHERE ${template.join(conditions, sql` AND `)} ${order}`;
+  return sql`${owners === undefined ? rows : ofOwners(db, moved, shop, owners, rows)} ${order}`;
 }
 
-/** Returns the condition that rows belong to these rows of their owner table. */
-function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners: readonly MovedRow[]): SQL {
+/** Limits `found`, a selection without columns, to the rows that belong to these rows of their owner table. */
+function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners: readonly MovedRow[], found: SQL): SQL {
   const { table = "", columns = {} } = moved.owner ?? {};
   const owner = movedTableOf(table);
   const pairs = Object.entries(columns);
   const rows = owners.map((row) =>
     Object.fromEntries(
-      pairs.map(([column, own]) => [column, storedValue(moved, shop, column, valueIn(owner, row, own))]),
+      pairs.map(([column, own]) => [`owner_${column}`, storedValue(moved, shop, column, valueIn(owner, row, own))]),
     ),
   );
   const types = Object.fromEntries(
-    pairs.map(([column]) => [column, isText(moved, column) ? "text" : "bigint"] as const),
+    pairs.map(([column]) => [`owner_${column}`, isText(moved, column) ? "text" : "bigint"] as const),
   );
-  const names = pairs.map(([column]) => template.raw(column));
   const given = tableOf(db, "owners", types, rows);
-  const all = template.join(names, sql`, `);
+  const names = template.raw(pairs.map(([column]) => column).join(", "));
+  const ownerNames = template.raw(Object.keys(types).join(", "));
   return either(db, {
-    sqlite: sql`(${all}) IN (SELECT ${all} FROM ${given})`,
-    // With IN, PostgreSQL may compare each row of the shop with each owner. With arrays, it uses the index.
-    postgres: template.join(
-      names.map((name) => sql`${name} = ANY(ARRAY(SELECT ${name} FROM ${given}))`),
-      sql` AND `,
-    ),
+    sqlite: sql`${found} AND (${names}) IN (SELECT ${ownerNames} FROM ${given})`,
+    // With IN, PostgreSQL may compare each row of the shop with each owner. With OFFSET 0 it looks up each owner.
+    postgres: sql`FROM ${given} CROSS JOIN LATERAL (
+      SELECT * ${found} AND (${names}) = (${ownerNames}) OFFSET 0) AS found`,
   });
 }
 
@@ -224,7 +221,10 @@ function decoded(db: QuietDatabase, { table }: MovedTable, column: string, given
 
 function removal(db: QuietDatabase, moved: MovedTable, shop: MovedShop, row: MovedRow): SQL {
   const { stored } = placeIn(db.engine, moved.table);
-  const conditions = moved.key.map(
+  // SQLite finds custom fields by the columns of their owners.
+  const columns = new Set([...moved.key, ...Object.keys(moved.owner?.columns ?? {})]);
+  const conditions = Array.from(
+    columns,
     (column) => sql`${template.raw(column)} = ${storedValue(moved, shop, column, valueIn(moved, row, column))}`,
   );
   const where = template.join([sql`shop_id = ${shop.id}`, ...conditions], sql` AND `);

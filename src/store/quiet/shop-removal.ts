@@ -37,7 +37,10 @@ interface LargeTable {
 const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
-/** Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. */
+/**
+ * Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. SQLite also
+ * removes the attempts of these rows, which are not counted.
+ */
 const STEP = { rows: sql`400`, bytes: sql`524288` };
 
 /** Removes shops. First marks the shop, then empties large tables in steps, then removes the shop's row. */
