@@ -121,7 +121,7 @@ function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: Mo
   return sql`${owners === undefined ? rows : ofOwners(db, moved, shop, owners, rows)} ${order}`;
 }
 
-/** Limits `found`, a selection without columns, to the rows that belong to these rows of their owner table. */
+/** Limits `found`, a SELECT from its FROM on, to the rows that belong to these owners. Each owner must occur once. */
 function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners: readonly MovedRow[], found: SQL): SQL {
   const { table = "", columns = {} } = moved.owner ?? {};
   const owner = movedTableOf(table);
