@@ -3,12 +3,13 @@ import { hashKey } from "../../src/domain/key.ts";
 import { createCheckpoints } from "../../src/domain/pages/checkpoint.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { cancelMove, moveShop } from "../../src/store/copy/move-shop.ts";
-import type { ShopMoves } from "../../src/store/port/shop-moves.ts";
+import type { MovedRow, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, order, subscription } from "../support/records.ts";
+import { claimOne, record, succeeded } from "./delivery-fixtures.ts";
 import { addShop, commit, failures, receipt, removeShop, shopWithEvents } from "./fixtures.ts";
-import { DOMAIN, found, move, PAIRS, request, servedBy, twoDatabases, withMoves } from "./moving-shops.ts";
+import { contentOf, DOMAIN, found, move, PAIRS, request, servedBy, twoDatabases, withMoves } from "./moving-shops.ts";
 
 const DELTA = "delta.myshopify.com";
 const GAMMA = "gamma.myshopify.com";
@@ -209,6 +210,30 @@ describe.each(PAIRS)("$pair: a move", ({ from, to }) => {
     );
     expect(named).toHaveLength(1);
     expect(await source.shops.find(GAMMA)).toBeDefined();
+  });
+
+  test("that is killed while it removes a delivery removes the delivery's attempts too", async () => {
+    const { alpha, source, target } = await twoDatabases(from, to);
+    expect(await record(source, [succeeded(await claimOne(source, alpha))])).toHaveLength(1);
+    let isPruned = false;
+    const pruning = withMoves(source, {
+      async readBatch(shop, table, ...given) {
+        if (table === "audit" && !isPruned) await source.deliveries.prune(START + HOUR_MS, 0);
+        isPruned ||= table === "audit";
+        return source.moves.readBatch(shop, table, ...given);
+      },
+    });
+    let writes = 0;
+    const failing = withMoves(target, {
+      async write(...given) {
+        if (isPruned && ["attempts", "deliveries"].includes(given[2])) writes += 1;
+        return writes === 2 ? killed() : target.moves.write(...given);
+      },
+    });
+    await expect(moveShop(request({ source: pruning, target: failing }))).rejects.toThrow("killed");
+    await moveShop(request({ source, target }));
+    const [left, arrived] = [await contentOf(source, alpha), await contentOf(target, await found(target))];
+    expect(arrived["attempts"]).toEqual(left["attempts"] as MovedRow[]);
   });
 
   test("reads large rows a few at a time", async () => {

@@ -5,7 +5,6 @@ import type { Shop } from "../../src/domain/shop.ts";
 import { cancelMove, moveShop } from "../../src/store/copy/move-shop.ts";
 import type { Departure, MovedRow, NumberSpans, ShopMoves } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { customer, order } from "../support/records.ts";
 import { claim, claimOne, dueShopIds, failed, record, succeeded } from "./delivery-fixtures.ts";
@@ -94,35 +93,6 @@ describe.each(PAIRS)("$pair: while a shop moves", ({ from, to }) => {
       expect(arrived[name]).toEqual(left[name] as MovedRow[]);
     expect(await target.fields.list(shop.id)).toEqual([]);
     expect(await target.keys.find(hashKey(DOMAIN))).toBeUndefined();
-  });
-
-  test("attempts of a removed delivery go with it, even if the copy is interrupted", async () => {
-    const { alpha, ...stores } = await twoDatabases(from, to);
-    const { source, target } = stores;
-    expect(await record(source, [succeeded(await claimOne(source, alpha))])).toHaveLength(1);
-    let [isPruned, failures] = [false, 0];
-    const pruning: Partial<ShopMoves> = {
-      async readBatch(shop, table, ...given) {
-        if (table === "audit" && !isPruned) {
-          isPruned = true;
-          await source.deliveries.prune(START + 1_000_000, 0);
-        }
-        return source.moves.readBatch(shop, table, ...given);
-      },
-    };
-    const failing: Partial<ShopMoves> = {
-      async write(...given) {
-        if (isPruned && ["attempts", "deliveries"].includes(given[2]) && failures++ === 1)
-          throw new StoreError("busy", new Error("interrupted"));
-        return target.moves.write(...given);
-      },
-    };
-    const interrupted = request({ source: withMoves(source, pruning), target: withMoves(target, failing) });
-    await moveShop(interrupted).catch(() => undefined);
-    await moveShop(request(stores));
-    expect(isPruned).toBe(true);
-    const [left, arrived] = [await contentOf(source, alpha), await contentOf(target, await found(target))];
-    expect(arrived["attempts"]).toEqual(left["attempts"] as MovedRow[]);
   });
 
   test("its writes and deliveries stop for the end of the move, and reads go on", async () => {

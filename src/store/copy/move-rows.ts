@@ -50,9 +50,9 @@ async function copyTable(
     const batch = await source.moves.readBatch(source.shop, name, { ...part, after }, BATCH);
     const stored = await target.moves.readBatch(target.shop, name, { ...part, after, upTo: batch.upTo }, BATCH);
     // The target may have more or larger rows in this range. Then only the first part of the range is compared.
-    const isPart = stored.upTo !== undefined && JSON.stringify(stored.upTo) !== JSON.stringify(batch.upTo);
-    const upTo = isPart ? stored.upTo : batch.upTo;
-    const rows = isPart ? await source.moves.read(source.shop, name, { ...part, after, upTo }) : batch.rows;
+    const isCut = stored.upTo !== undefined;
+    const upTo = stored.upTo ?? batch.upTo;
+    const rows = isCut ? await source.moves.read(source.shop, name, { ...part, after, upTo }) : batch.rows;
     if (JSON.stringify(rows) !== JSON.stringify(stored.rows)) {
       const kept = new Set(rows.map((row) => keyOf(moved, row)));
       // What belongs to removed rows goes first: after an interruption, nothing would lead to it any more.

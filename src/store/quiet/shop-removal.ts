@@ -38,8 +38,8 @@ const IS_REMOVED = sql`removal_started_at IS NOT NULL AND id NOT IN (
   SELECT shop_id FROM shop_moves WHERE shop_id IS NOT NULL)`;
 
 /**
- * Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. SQLite also
- * removes the attempts of these rows, which are not counted.
+ * Maximum number of rows and bytes in one step. Both are low, because writers wait while a step runs. Neither counts
+ * the attempts that SQLite removes with their deliveries.
  */
 const STEP = { rows: sql`400`, bytes: sql`524288` };
 
