@@ -58,7 +58,7 @@ async function send(store: Store, shop: Shop): Promise<void> {
   );
 }
 
-/** Moves the shop, and removes what it leaves behind. */
+/** Moves the shop, removes its rows from the source, and prints how long each part took. */
 async function measure(engine: string, source: Store, target: Store, contracts: number): Promise<void> {
   const began = performance.now();
   let [rows, stopped] = [0, 0];
