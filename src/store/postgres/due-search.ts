@@ -16,6 +16,12 @@ interface DueQueue<Q> {
   at: number;
 }
 
+interface Found<Q> extends DueQueue<Q> {
+  isServed: boolean;
+  /** The due rows that a search by time read, or the queues with planned rows that a search by queue read. */
+  count: number;
+}
+
 export interface DueSearch<Q> {
   /** Returns the queues with due rows, sorted by shop. */
   find(now: number): Promise<DueQueue<Q>[]>;
@@ -25,6 +31,10 @@ export interface DueSearch<Q> {
 
 /** If a search by time reads this many rows, more rows may be due. */
 const MAX_READ = 1_000;
+/** If a search by time reads this many rows, a search by queue may be cheaper. It is tried again for twice as many. */
+const MANY_READ = 50;
+/** A seek for one queue costs as much as reading this many due rows. */
+const ROWS_PER_SEEK = 4;
 /**
  * A search begins this long before the first row that the previous search found, because rows may appear late. The
  * clocks of nodes differ, and a transaction commits after it has read the clock. Searches over all times find even
@@ -37,7 +47,7 @@ const WHOLE_SEARCH_MS = 60_000;
 /**
  * Makes the search for due work. It uses an index of due times. So its cost depends on the due rows, and not on work
  * that is planned for later. It skips old times, because `pg_dump` or another old snapshot keeps the index entries of
- * finished rows.
+ * finished rows. While few queues have many due rows, it seeks the first row of each queue instead.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -45,20 +55,30 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
   let searchedAt = Number.NEGATIVE_INFINITY;
   let from = 0;
   let firsts = new Map<string, number>();
+  let isByQueue = false;
+  let triedFrom = MANY_READ;
 
   const key = (shopId: number, queue: Q) => `${shopId} ${queue}`;
 
-  async function read(now: number): Promise<(DueQueue<Q> & { isServed: boolean })[]> {
-    const found = await db.all<DueQueue<Q> & { isServed: boolean; read: number }>(byTime, [now, from, MAX_READ]);
+  async function read(now: number, isWhole: boolean): Promise<Found<Q>[]> {
+    if (isWhole) [isByQueue, triedFrom] = [false, MANY_READ];
+    if (isByQueue) return db.all(byQueue, [now]);
+    const found = await db.all<Found<Q>>(byTime, [now, from, MAX_READ]);
+    const rows = found[0]?.count ?? 0;
+    if (rows < Math.min(triedFrom, MAX_READ)) return found;
     // If more rows may be due, searches each queue. Otherwise a shop with many due rows would hide other shops.
-    return (found[0]?.read ?? 0) < MAX_READ ? found : db.all(byQueue, [now]);
+    const first = await db.all<Found<Q>>(byQueue, [now]);
+    isByQueue = (first[0]?.count ?? 0) * ROWS_PER_SEEK <= rows;
+    triedFrom = 2 * rows;
+    return first;
   }
 
   return {
     async find(now) {
       // The clock may have been set back.
-      if (now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS) [from, wholeAt] = [0, now];
-      const found = await read(now);
+      const isWhole = now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS;
+      if (isWhole) [from, wholeAt] = [0, now];
+      const found = await read(now, isWhole);
       searchedAt = now;
       firsts = new Map(found.map(({ shopId, queue, at }) => [key(shopId, queue), at]));
       from = Math.max(0, Math.min(now, ...firsts.values()) - WINDOW_MS);
@@ -81,7 +101,7 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
         (SELECT shop_id, ${queue}, ${dueAt} FROM ${table}
           WHERE ${dueAt} > $2::bigint AND ${dueAt} <= $1::bigint ORDER BY ${dueAt} LIMIT $3::bigint)
       ), found AS (SELECT shop_id, queue, min(at) AS at FROM rows GROUP BY shop_id, queue)
-      SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS read
+      SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS count
       FROM found JOIN shops ON shops.id = found.shop_id ORDER BY found.shop_id, found.queue`,
     // One seek in the index for each queue with planned rows.
     byQueue: `WITH RECURSIVE planned AS (
@@ -91,7 +111,7 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
           ${first(`(shop_id, ${queue}) > (planned.shop_id, planned.queue)`)}
         ) AS next
       )
-      SELECT ${columns} FROM planned AS found JOIN shops ON shops.id = found.shop_id
+      SELECT ${columns}, (SELECT count(*) FROM planned)::float8 AS count FROM planned AS found JOIN shops ON shops.id = found.shop_id
       WHERE found.at <= $1::bigint ORDER BY found.shop_id, found.queue`,
   };
 }

@@ -58,6 +58,25 @@ describe.skipIf(!hasPostgres())("a search for due deliveries", () => {
     expect(Math.max(...searches.map(({ buffers }) => buffers))).toBeLessThan(100);
   });
 
+  test("reads the first of many due deliveries of a shop, and finds another shop's as before", async () => {
+    const { sql, search } = await manyShops(START + HOUR_MS);
+    await sql.unsafe("DELETE FROM deliveries WHERE shop_id > 3");
+    await sql.unsafe(`INSERT INTO deliveries
+        (shop_id, id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+      SELECT 1, 'whd_due_' || n, 'webhook', 'order.charged', false, '{}', 1, 'pending', ${START}, ${START}, 0
+      FROM generate_series(1, 900) AS n`);
+    await sql.unsafe("VACUUM ANALYZE deliveries");
+    await search(START);
+    const next = await search(START + 1_000);
+    expect(next.found).toBe(1);
+    expect(next.buffers).toBeLessThan(100);
+    await sql.unsafe(`UPDATE deliveries SET claimable_at = ${START} WHERE shop_id = 3`);
+    expect((await search(START + 2_000)).found).toBe(2);
+    // When the deliveries are done, the search goes by time again.
+    await sql.unsafe("UPDATE deliveries SET claimable_at = NULL, next_attempt_at = NULL, status = 'delivered'");
+    expect((await search(START + 61_000)).found).toBe(0);
+  });
+
   test("finds the queues of all shops if more deliveries are due than one search reads", async () => {
     const { search } = await manyShops(START);
     expect((await search(START + 10)).found).toBe(SHOPS);
