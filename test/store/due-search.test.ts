@@ -1,17 +1,15 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import type { DeliveryQueue } from "../../src/store/port/deliveries.ts";
 import { START, temporaryFolder } from "../support/app.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { processorMs } from "../support/processor-time.ts";
 
 const SEARCHES = 100;
 
-/**
- * Makes shops with one delivery each, due in a minute.
- * @returns the milliseconds that some searches for due deliveries took
- */
-async function timeSearches(shops: number): Promise<number> {
+/** Opens a store with shops and planned deliveries. @param deliveries SQL that selects shop, number and due time */
+async function storeWith(shops: number, deliveries: string) {
   const folder = temporaryFolder();
   const store = await openStoreIn(folder);
   using db = new Database(join(folder, "sds.db"));
@@ -20,18 +18,39 @@ async function timeSearches(shops: number): Promise<number> {
     SELECT n, 'shop-' || n || '.myshopify.com', 'pro', 'USD', 0, x'00' FROM numbers`);
   db.run(`INSERT INTO deliveries
       (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
-    SELECT 'whd_' || id, id, 'webhook', 'order.charged', 0, '{}', 1, 'retrying', ${START + 60_000}, ${START + 60_000}, 0
-    FROM shops`);
-  expect(await store.deliveries.dueQueues(START)).toEqual([]);
-  expect(await store.deliveries.dueQueues(START + 60_000)).toHaveLength(shops);
-  const ms = await processorMs(async () => {
-    for (let n = 0; n < SEARCHES; n += 1) await store.deliveries.dueQueues(START);
+    SELECT 'whd_' || number, shop, 'webhook', 'order.charged', 0, '{}', 1, 'retrying', at, at, 0
+    FROM (${deliveries})`);
+  return store.deliveries;
+}
+
+function timeSearches(deliveries: Pick<DeliveryQueue, "dueQueues">): Promise<number> {
+  return processorMs(async () => {
+    for (let n = 0; n < SEARCHES; n += 1) await deliveries.dueQueues(START);
   });
-  await store.close();
-  return ms;
 }
 
 test("a search for due deliveries does not cost what is planned for later", async () => {
-  const few = await timeSearches(2);
-  expect(await timeSearches(3_000)).toBeLessThan(20 * few + 5);
+  const times: number[] = [];
+  for (const shops of [2, 3_000]) {
+    const deliveries = await storeWith(shops, `SELECT id AS shop, id AS number, ${START + 60_000} AS at FROM shops`);
+    expect(await deliveries.dueQueues(START)).toEqual([]);
+    expect(await deliveries.dueQueues(START + 60_000)).toHaveLength(shops);
+    times.push(await timeSearches(deliveries));
+  }
+  expect(times[1]).toBeLessThan(20 * (times[0] ?? 0) + 5);
+});
+
+test("a search for due deliveries does not read all that are due of a shop, and finds other shops", async () => {
+  const times: number[] = [];
+  for (const count of [1, 900]) {
+    const deliveries = await storeWith(
+      3,
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count + 2})
+       SELECT max(n - ${count - 1}, 1) AS shop, n AS number, ${START} + (n > ${count + 1}) AS at FROM numbers`,
+    );
+    expect(await deliveries.dueQueues(START)).toHaveLength(2);
+    times.push(await timeSearches(deliveries));
+    expect(await deliveries.dueQueues(START + 1)).toHaveLength(3);
+  }
+  expect(times[1]).toBeLessThan(5 * (times[0] ?? 0) + 5);
 });

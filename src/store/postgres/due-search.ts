@@ -1,3 +1,4 @@
+import { createDueChoice, MAX_DUE_READ } from "../engine/due-choice.ts";
 import type { Queries } from "./database.ts";
 
 /** A table of planned work. It holds two queues of each shop. */
@@ -29,12 +30,6 @@ export interface DueSearch<Q> {
   since(shopId: number, queue: Q): number;
 }
 
-/** If a search by time reads this many rows, more rows may be due. */
-const MAX_READ = 1_000;
-/** If a search by time reads this many rows, a search by queue may be cheaper. It is tried again for twice as many. */
-const MANY_READ = 50;
-/** A seek for one queue costs as much as reading this many due rows. */
-const ROWS_PER_SEEK = 4;
 /**
  * A search begins this long before the first row that the previous search found, because rows may appear late. The
  * clocks of nodes differ, and a transaction commits after it has read the clock. Searches over all times find even
@@ -47,7 +42,7 @@ const WHOLE_SEARCH_MS = 60_000;
 /**
  * Makes the search for due work. It uses an index of due times. So its cost depends on the due rows, and not on work
  * that is planned for later. It skips old times, because `pg_dump` or another old snapshot keeps the index entries of
- * finished rows. While few queues have many due rows, it seeks the first row of each queue instead.
+ * finished rows. While few queues have many due rows, it searches each queue instead.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -55,30 +50,26 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
   let searchedAt = Number.NEGATIVE_INFINITY;
   let from = 0;
   let firsts = new Map<string, number>();
-  let isByQueue = false;
-  let triedFrom = MANY_READ;
+  const choice = createDueChoice();
 
   const key = (shopId: number, queue: Q) => `${shopId} ${queue}`;
 
-  async function read(now: number, isWhole: boolean): Promise<Found<Q>[]> {
-    if (isWhole) [isByQueue, triedFrom] = [false, MANY_READ];
-    if (isByQueue) return db.all(byQueue, [now]);
-    const found = await db.all<Found<Q>>(byTime, [now, from, MAX_READ]);
+  async function read(now: number): Promise<Found<Q>[]> {
+    if (choice.isByQueue(now)) return db.all(byQueue, [now]);
+    const found = await db.all<Found<Q>>(byTime, [now, from, MAX_DUE_READ]);
     const rows = found[0]?.count ?? 0;
-    if (rows < Math.min(triedFrom, MAX_READ)) return found;
+    if (!choice.needsQueues(rows)) return found;
     // If more rows may be due, searches each queue. Otherwise a shop with many due rows would hide other shops.
     const first = await db.all<Found<Q>>(byQueue, [now]);
-    isByQueue = (first[0]?.count ?? 0) * ROWS_PER_SEEK <= rows;
-    triedFrom = 2 * rows;
+    choice.choose(rows, first[0]?.count ?? 0);
     return first;
   }
 
   return {
     async find(now) {
       // The clock may have been set back.
-      const isWhole = now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS;
-      if (isWhole) [from, wholeAt] = [0, now];
-      const found = await read(now, isWhole);
+      if (now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS) [from, wholeAt] = [0, now];
+      const found = await read(now);
       searchedAt = now;
       firsts = new Map(found.map(({ shopId, queue, at }) => [key(shopId, queue), at]));
       from = Math.max(0, Math.min(now, ...firsts.values()) - WINDOW_MS);

@@ -3,14 +3,12 @@ import { afterAttempt, type CountedOutcome, type NewestSecret, outcomeOf } from 
 import { randomId } from "../../domain/ids.ts";
 import { startOfDay } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/waits.ts";
+import { createDueChoice, MAX_DUE_READ } from "../engine/due-choice.ts";
 import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
 import { alertKeeper } from "./alert-keeper.ts";
 
 /** Maximum number of rows per transaction of `bringForward`. A low number keeps waits of other operations short. */
 const ROWS_PER_STEP = 200;
-
-/** Maximum number of due deliveries that a search by time reads. */
-const MAX_READ = 1_000;
 
 /** A queue, and when its first delivery is due. Epoch milliseconds. */
 type PlannedQueue = SendQueue & { at: number };
@@ -93,15 +91,21 @@ function queueFinder(db: Database) {
   const queuesByTime = db.prepare<SendQueue & { read: number }, [number]>(
     `SELECT shop_id AS shopId, kind, count(*) AS read FROM (
        SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned
-       WHERE claimable_at IS NOT NULL AND claimable_at <= ? ORDER BY claimable_at LIMIT ${MAX_READ}
+       WHERE claimable_at IS NOT NULL AND claimable_at <= ? ORDER BY claimable_at LIMIT ${MAX_DUE_READ}
      ) GROUP BY shop_id, kind ORDER BY shop_id, kind`,
   );
 
+  const choice = createDueChoice();
+
   function dueQueues(now: number): SendQueue[] {
-    const found = queuesByTime.all(now);
+    const isByTime = !choice.isByQueue(now);
+    const found = isByTime ? queuesByTime.all(now) : [];
     const read = found.reduce((sum, each) => sum + each.read, 0);
+    if (isByTime && !choice.needsQueues(read)) return found;
     // If more deliveries may be due, checks each queue. Otherwise a shop with many deliveries would hide other shops.
-    return read < MAX_READ ? found : [...plannedQueues()].filter(({ at }) => at <= now);
+    const planned = [...plannedQueues()];
+    if (isByTime) choice.choose(read, planned.length);
+    return planned.filter(({ at }) => at <= now);
   }
   return { plannedQueues, dueQueues };
 }
