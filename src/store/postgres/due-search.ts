@@ -102,7 +102,8 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
           ${first(`(shop_id, ${queue}) > (planned.shop_id, planned.queue)`)}
         ) AS next
       )
-      SELECT ${columns}, (SELECT count(*) FROM planned)::float8 AS count FROM planned AS found JOIN shops ON shops.id = found.shop_id
+      SELECT ${columns}, (SELECT count(*) FROM planned)::float8 AS count
+      FROM planned AS found JOIN shops ON shops.id = found.shop_id
       WHERE found.at <= $1::bigint ORDER BY found.shop_id, found.queue`,
   };
 }
