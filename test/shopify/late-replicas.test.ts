@@ -215,6 +215,28 @@ describe("a reconciliation", () => {
     expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
   });
+
+  test("reads an attempt that waits for its customer, if its webhook is lost and the last reading did not show it", async () => {
+    const { all, contract } = await withMirroredContract();
+    await all.load();
+    all.remote.replicaLagsMs = [10_000];
+    all.remote.unskipCycle(contract, 2);
+    const webhooks = all.remote.outgoing.splice(0);
+    all.test.clock.ms += 5_000;
+    all.remote.challenge(all.remote.startAttempt(contract, 1));
+    all.remote.outgoing.splice(0, all.remote.outgoing.length, ...webhooks);
+    all.test.clock.ms += 5_000;
+    await all.deliverAll();
+    const ofAttempt = expect.objectContaining({ cycleNumber: 1, status: "PENDING" });
+    expect(await all.shop.all("orders")).not.toContainEqual(ofAttempt);
+    all.remote.replicaLagsMs = [];
+    all.test.clock.ms += MINUTE_MS;
+    await reconcile(all);
+    expect(await all.shop.all("orders")).toContainEqual(ofAttempt);
+    const begun = all.platform.requests.length;
+    await reconcile(all);
+    expect(all.operations(begun)).not.toContain("Nodes");
+  });
 });
 
 describe("an order that late replicas show to one of its two contracts is read for the other too", () => {

@@ -129,7 +129,7 @@ async function runStages(services: ReconcileServices, active: ActiveRun): Promis
   ).catch(unlessWithoutApproval);
   await runStage(services, active, "attempts", ATTEMPTS, created, ({ nodes, unread }) => {
     const unseen = unread.map(({ gid }): [string, ChangeHint] => [gid, hintNow("contract", services.now())]);
-    return refreshAll(services, shop, new Map([...lastEnds(nodes), ...unseen]));
+    return refreshAll(services, shop, new Map([...hintsOf(nodes), ...unseen]));
   });
 }
 
@@ -188,13 +188,21 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, page: Read
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
-/** Returns for each contract the latest end of its attempts. An attempt can end before an earlier attempt ends. */
-function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
+/**
+ * Returns a hint for each contract: the latest end of its attempts, because an attempt can end before an earlier attempt
+ * ends. An attempt that waits for its customer changes nothing else at the platform, so a reading must show it.
+ */
+function hintsOf(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
-  for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+  for (const { id, subscriptionContract, createdAt, completedAt, state } of nodes) {
     const hint = changeHint("contract", completedAt ?? createdAt);
-    const known = changes.get(subscriptionContract.id);
-    if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
+    const waits = state.__typename === "SubscriptionBillingAttemptActionRequiredState";
+    const { triggeredAt, evidence = {} } = changes.get(subscriptionContract.id) ?? hint;
+    changes.set(subscriptionContract.id, {
+      ...hint,
+      triggeredAt: Math.max(triggeredAt, hint.triggeredAt),
+      evidence: joinEvidence(evidence, waits ? { attempts: [id] } : {}),
+    });
   }
   return changes;
 }

@@ -34,7 +34,8 @@ export const CYCLE_ATTEMPTS = operation<
       billingAttempts(first: 50, after: $after) { ${pageOf(ATTEMPT_FIELDS)} } } }`,
 );
 
-export interface ContractAttempt extends Pick<AttemptNode, "createdAt" | "completedAt"> {
+export interface ContractAttempt extends Pick<AttemptNode, "id" | "createdAt" | "completedAt"> {
+  state: Pick<AttemptState, "__typename">;
   subscriptionContract: Gid;
 }
 
@@ -43,6 +44,6 @@ export const ATTEMPTS = listOperation<ContractAttempt>(
   "Attempts",
   "subscriptionBillingAttempts",
   "CREATED_AT",
-  "createdAt completedAt subscriptionContract { id }",
+  "id createdAt completedAt state { __typename } subscriptionContract { id }",
   "subscriptionContract",
 );
