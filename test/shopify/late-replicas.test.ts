@@ -216,27 +216,34 @@ describe("a reconciliation", () => {
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
   });
 
-  test("reads an attempt that waits for its customer, if its webhook is lost and the last reading did not show it", async () => {
-    const { all, contract } = await withMirroredContract();
-    await all.load();
-    all.remote.replicaLagsMs = [10_000];
-    all.remote.unskipCycle(contract, 2);
-    const webhooks = all.remote.outgoing.splice(0);
-    all.test.clock.ms += 5_000;
-    all.remote.challenge(all.remote.startAttempt(contract, 1));
-    all.remote.outgoing.splice(0, all.remote.outgoing.length, ...webhooks);
-    all.test.clock.ms += 5_000;
-    await all.deliverAll();
-    const ofAttempt = expect.objectContaining({ cycleNumber: 1, status: "PENDING" });
-    expect(await all.shop.all("orders")).not.toContainEqual(ofAttempt);
-    all.remote.replicaLagsMs = [];
-    all.test.clock.ms += MINUTE_MS;
-    await reconcile(all);
-    expect(await all.shop.all("orders")).toContainEqual(ofAttempt);
-    const begun = all.platform.requests.length;
-    await reconcile(all);
-    expect(all.operations(begun)).not.toContain("Nodes");
-  });
+  test.each(["failAttempt", "challenge"] as const)(
+    "reads an attempt that the last reading did not show, if its webhook is lost: %s",
+    async (end) => {
+      const { all, contract } = await withMirroredContract();
+      await all.load();
+      all.remote.replicaLagsMs = [LAG_MS];
+      all.remote[end](all.remote.startAttempt(contract, 1));
+      all.remote.outgoing.length = 0;
+      all.test.clock.ms += 5_000;
+      all.remote.pause(contract);
+      // The replica that answers about the contract is not late, but the one that answers about its cycles is.
+      all.platform.fault = ({ operation }) => {
+        all.remote.replicaLagsMs = operation === "BillingCycles" ? [LAG_MS] : [0];
+        return undefined;
+      };
+      await all.deliverAll();
+      expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
+      const ofAttempt = expect.objectContaining({ source: "recurring", cycleNumber: 1 });
+      expect(await all.shop.all("orders")).not.toContainEqual(ofAttempt);
+      all.platform.fault = () => undefined;
+      all.test.clock.ms += MINUTE_MS;
+      await reconcile(all);
+      expect(await all.shop.all("orders")).toContainEqual(ofAttempt);
+      const begun = all.platform.requests.length;
+      await reconcile(all);
+      expect(all.operations(begun)).not.toContain("Nodes");
+    },
+  );
 });
 
 describe("an order that late replicas show to one of its two contracts is read for the other too", () => {

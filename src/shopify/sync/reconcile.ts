@@ -188,20 +188,26 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, page: Read
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
+/** A reading may miss an attempt with one of these states: it changes no order, and the contract can be newer. */
+const WITHOUT_ORDER: readonly ContractAttempt["state"]["__typename"][] = [
+  "SubscriptionBillingAttemptFailedState",
+  "SubscriptionBillingAttemptActionRequiredState",
+];
+
 /**
- * Returns a hint for each contract: the latest end of its attempts, because an attempt can end before an earlier attempt
- * ends. An attempt that waits for its customer changes nothing else at the platform, so a reading must show it.
+ * Returns a hint for each contract. It has the latest end of the contract's attempts, because an attempt can end before
+ * an earlier attempt ends.
  */
 function hintsOf(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { id, subscriptionContract, createdAt, completedAt, state } of nodes) {
     const hint = changeHint("contract", completedAt ?? createdAt);
-    const waits = state.__typename === "SubscriptionBillingAttemptActionRequiredState";
+    const attempts = WITHOUT_ORDER.includes(state.__typename) ? [id] : [];
     const { triggeredAt, evidence = {} } = changes.get(subscriptionContract.id) ?? hint;
     changes.set(subscriptionContract.id, {
       ...hint,
       triggeredAt: Math.max(triggeredAt, hint.triggeredAt),
-      evidence: joinEvidence(evidence, waits ? { attempts: [id] } : {}),
+      evidence: joinEvidence(evidence, { attempts }),
     });
   }
   return changes;
