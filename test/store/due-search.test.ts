@@ -6,7 +6,7 @@ import { START, temporaryFolder } from "../support/app.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { processorMs } from "../support/processor-time.ts";
 
-const SEARCHES = 100;
+const SEARCHES = 1_000;
 
 /** Opens a store with shops and planned deliveries. @param deliveries SQL that selects shop, number and due time */
 async function storeWith(shops: number, deliveries: string) {
@@ -23,10 +23,13 @@ async function storeWith(shops: number, deliveries: string) {
   return store.deliveries;
 }
 
-function timeSearches(deliveries: Pick<DeliveryQueue, "dueQueues">): Promise<number> {
-  return processorMs(async () => {
+/** Returns the processor time of many searches, in milliseconds. As many run before, because the first ones are slow. */
+async function timeSearches(deliveries: Pick<DeliveryQueue, "dueQueues">): Promise<number> {
+  const search = async () => {
     for (let n = 0; n < SEARCHES; n += 1) await deliveries.dueQueues(START);
-  });
+  };
+  await search();
+  return processorMs(search);
 }
 
 test("a search for due deliveries does not cost what is planned for later", async () => {
@@ -40,7 +43,7 @@ test("a search for due deliveries does not cost what is planned for later", asyn
   expect(times[1]).toBeLessThan(20 * (times[0] ?? 0) + 5);
 });
 
-test("a search for due deliveries does not read all that are due of a shop, and finds other shops", async () => {
+test("a search for due deliveries does not read all due deliveries of a shop, and finds other shops", async () => {
   const times: number[] = [];
   for (const count of [1, 900]) {
     const deliveries = await storeWith(

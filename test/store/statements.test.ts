@@ -35,7 +35,7 @@ const EXCEPTIONS: [part: RegExp, reason: string][] = [
     "it finds the shop of an id for a command, by the unique index of the id",
   ],
   [
-    /^SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned WHERE .* ORDER BY claimable_at LIMIT 1000 ?$/,
+    /^SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned WHERE .* ORDER BY claimable_at LIMIT \+\? ?$/,
     "it searches the due deliveries of all shops by their time",
   ],
   [/^SELECT shop_id, .*count\(\*\) AS .* GROUP BY shop_id$/, "it counts what waits, is dead or failed in each shop"],

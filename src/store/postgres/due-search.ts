@@ -1,4 +1,4 @@
-import { createDueChoice, MAX_DUE_READ } from "../engine/due-choice.ts";
+import { createDueFinder, type DueReads } from "../engine/due-finder.ts";
 import type { Queries } from "./database.ts";
 
 /** A table of planned work. It holds two queues of each shop. */
@@ -17,10 +17,11 @@ interface DueQueue<Q> {
   at: number;
 }
 
-interface Found<Q> extends DueQueue<Q> {
+interface DueRow<Q> extends DueQueue<Q> {
+  /** False while the shop is being removed. */
   isServed: boolean;
-  /** The due rows that a search by time read, or the queues with planned rows that a search by queue read. */
-  count: number;
+  /** How many rows or queues the statement read before it grouped or filtered them. */
+  readCount: number;
 }
 
 export interface DueSearch<Q> {
@@ -40,9 +41,8 @@ const WINDOW_MS = 60_000;
 const WHOLE_SEARCH_MS = 60_000;
 
 /**
- * Makes the search for due work. It uses an index of due times. So its cost depends on the due rows, and not on work
- * that is planned for later. It skips old times, because `pg_dump` or another old snapshot keeps the index entries of
- * finished rows. While few queues have many due rows, it searches each queue instead.
+ * Makes the search for due work. A search by time skips old times, because `pg_dump` or another old snapshot keeps the
+ * index entries of finished rows.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -50,27 +50,31 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
   let searchedAt = Number.NEGATIVE_INFINITY;
   let from = 0;
   let firsts = new Map<string, number>();
-  const choice = createDueChoice();
+  const finder = createDueFinder();
 
   const key = (shopId: number, queue: Q) => `${shopId} ${queue}`;
 
-  async function read(now: number): Promise<Found<Q>[]> {
-    if (choice.isByQueue(now)) return db.all(byQueue, [now]);
-    const found = await db.all<Found<Q>>(byTime, [now, from, MAX_DUE_READ]);
-    const rows = found[0]?.count ?? 0;
-    if (!choice.needsQueues(rows)) return found;
-    // If more rows may be due, searches each queue. Otherwise a shop with many due rows would hide other shops.
-    const first = await db.all<Found<Q>>(byQueue, [now]);
-    choice.choose(rows, first[0]?.count ?? 0);
-    return first;
-  }
+  const reads: DueReads<DueRow<Q>> = {
+    async byTime(limit) {
+      const queues = await db.all<DueRow<Q>>(byTime, [searchedAt, from, limit]);
+      return { queues, isComplete: (queues[0]?.readCount ?? 0) < limit };
+    },
+    async byQueue(limit) {
+      const queues = await db.all<DueRow<Q>>(byQueue, [searchedAt, limit]);
+      // If none of the queues has due rows, it is unknown how many were read.
+      return {
+        queues,
+        isComplete: limit === null || (queues[0]?.readCount ?? limit) < limit,
+      };
+    },
+  };
 
   return {
     async find(now) {
       // The clock may have been set back.
       if (now < searchedAt || now - wholeAt >= WHOLE_SEARCH_MS) [from, wholeAt] = [0, now];
-      const found = await read(now);
       searchedAt = now;
+      const found = await finder.find(reads);
       firsts = new Map(found.map(({ shopId, queue, at }) => [key(shopId, queue), at]));
       from = Math.max(0, Math.min(now, ...firsts.values()) - WINDOW_MS);
       return found.filter(({ isServed }) => isServed);
@@ -79,7 +83,10 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
   };
 }
 
-function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue: string } {
+function statements({ table, queue, dueAt }: DuePlan): {
+  byTime: string;
+  byQueue: string;
+} {
   const columns = `found.shop_id::float8 AS "shopId", found.queue, found.at::float8 AS at,
     removal_started_at IS NULL AS "isServed"`;
   const first = (where: string) => `SELECT shop_id, ${queue} AS queue, ${dueAt} AS at FROM ${table}
@@ -92,18 +99,18 @@ function statements({ table, queue, dueAt }: DuePlan): { byTime: string; byQueue
         (SELECT shop_id, ${queue}, ${dueAt} FROM ${table}
           WHERE ${dueAt} > $2::bigint AND ${dueAt} <= $1::bigint ORDER BY ${dueAt} LIMIT $3::bigint)
       ), found AS (SELECT shop_id, queue, min(at) AS at FROM rows GROUP BY shop_id, queue)
-      SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS count
+      SELECT ${columns}, (SELECT count(*) FROM rows)::float8 AS "readCount"
       FROM found JOIN shops ON shops.id = found.shop_id ORDER BY found.shop_id, found.queue`,
-    // One seek in the index for each queue with planned rows.
-    byQueue: `WITH RECURSIVE planned AS (
+    // One seek in the index for each queue with due or planned rows.
+    byQueue: `WITH RECURSIVE each_queue AS (
         (${first("shop_id > 0")})
         UNION ALL
-        SELECT next.* FROM planned CROSS JOIN LATERAL (
-          ${first(`(shop_id, ${queue}) > (planned.shop_id, planned.queue)`)}
+        SELECT next.* FROM each_queue CROSS JOIN LATERAL (
+          ${first(`(shop_id, ${queue}) > (each_queue.shop_id, each_queue.queue)`)}
         ) AS next
-      )
-      SELECT ${columns}, (SELECT count(*) FROM planned)::float8 AS count
-      FROM planned AS found JOIN shops ON shops.id = found.shop_id
+      ), found AS MATERIALIZED (SELECT * FROM each_queue LIMIT $2::bigint)
+      SELECT ${columns}, (SELECT count(*) FROM found)::float8 AS "readCount"
+      FROM found JOIN shops ON shops.id = found.shop_id
       WHERE found.at <= $1::bigint ORDER BY found.shop_id, found.queue`,
   };
 }

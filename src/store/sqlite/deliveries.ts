@@ -3,7 +3,7 @@ import { afterAttempt, type CountedOutcome, type NewestSecret, outcomeOf } from 
 import { randomId } from "../../domain/ids.ts";
 import { startOfDay } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/waits.ts";
-import { createDueChoice, MAX_DUE_READ } from "../engine/due-choice.ts";
+import { createDueFinder } from "../engine/due-finder.ts";
 import type { AttemptResult, Claim, DeliveryQueue, EndpointPace, QueueClaim, SendQueue } from "../port/deliveries.ts";
 import { alertKeeper } from "./alert-keeper.ts";
 
@@ -32,7 +32,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   return {
     async dueQueues(now) {
       const removed = new Set(removing.all().map(({ id }) => id));
-      return dueQueues(now).flatMap(({ shopId, kind }) => (removed.has(shopId) ? [] : [{ shopId, kind }]));
+      return (await dueQueues(now)).flatMap(({ shopId, kind }) => (removed.has(shopId) ? [] : [{ shopId, kind }]));
     },
 
     async listPaces() {
@@ -87,25 +87,25 @@ function queueFinder(db: Database) {
       next = laterQueueOfShop.get(next.shopId, next.kind) ?? queueOfLaterShop.get(next.shopId);
     }
   }
-  // The cost of this query depends only on the due deliveries, and not on deliveries that are planned for later.
-  const queuesByTime = db.prepare<SendQueue & { read: number }, [number]>(
-    `SELECT shop_id AS shopId, kind, count(*) AS read FROM (
+  const firstDue = db.prepare<SendQueue & { rows: number }, [number, number]>(
+    `SELECT shop_id AS shopId, kind, count(*) AS rows FROM (
        SELECT shop_id, kind FROM deliveries INDEXED BY deliveries_planned
-       WHERE claimable_at IS NOT NULL AND claimable_at <= ? ORDER BY claimable_at LIMIT ${MAX_DUE_READ}
+       WHERE claimable_at IS NOT NULL AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
      ) GROUP BY shop_id, kind ORDER BY shop_id, kind`,
   );
+  const finder = createDueFinder();
 
-  const choice = createDueChoice();
-
-  function dueQueues(now: number): SendQueue[] {
-    const isByTime = !choice.isByQueue(now);
-    const found = isByTime ? queuesByTime.all(now) : [];
-    const read = found.reduce((sum, each) => sum + each.read, 0);
-    if (isByTime && !choice.needsQueues(read)) return found;
-    // If more deliveries may be due, checks each queue. Otherwise a shop with many deliveries would hide other shops.
-    const planned = [...plannedQueues()];
-    if (isByTime) choice.choose(read, planned.length);
-    return planned.filter(({ at }) => at <= now);
+  function dueQueues(now: number): Promise<SendQueue[]> {
+    return finder.find<SendQueue>({
+      byTime(limit) {
+        const queues = firstDue.all(now, limit);
+        return { queues, isComplete: queues.reduce((sum, { rows }) => sum + rows, 0) < limit };
+      },
+      byQueue(limit) {
+        const planned = [...plannedQueues().take(limit ?? Number.POSITIVE_INFINITY)];
+        return { queues: planned.filter(({ at }) => at <= now), isComplete: planned.length !== limit };
+      },
+    });
   }
   return { plannedQueues, dueQueues };
 }

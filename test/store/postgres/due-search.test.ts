@@ -72,9 +72,22 @@ describe.skipIf(!hasPostgres())("a search for due deliveries", () => {
     expect(next.buffers).toBeLessThan(100);
     await sql.unsafe(`UPDATE deliveries SET claimable_at = ${START} WHERE shop_id = 3`);
     expect((await search(START + 2_000)).found).toBe(2);
-    // When the deliveries are done, the search goes by time again.
     await sql.unsafe("UPDATE deliveries SET claimable_at = NULL, next_attempt_at = NULL, status = 'delivered'");
     expect((await search(START + 61_000)).found).toBe(0);
+  });
+
+  test("costs what is due, however many shops have something planned, also if more is due than a few rows", async () => {
+    const { sql, search } = await manyShops(START + HOUR_MS);
+    await sql.unsafe(`INSERT INTO deliveries
+        (shop_id, id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+      SELECT 2990 + n % 2, 'whd_due_' || n, 'webhook', 'order.charged', false, '{}', 1, 'pending', ${START}, ${START}, 0
+      FROM generate_series(1, 200) AS n`);
+    await sql.unsafe("VACUUM ANALYZE deliveries");
+    for (const now of [START, START + 1_000, START + 2_000]) {
+      const { found, buffers } = await search(now);
+      expect(found).toBe(2);
+      expect(buffers).toBeLessThan(500);
+    }
   });
 
   test("finds the queues of all shops if more deliveries are due than one search reads", async () => {

@@ -1,0 +1,66 @@
+import type { Awaitable } from "../../lib/waits.ts";
+
+/** Queues with due rows. */
+interface DueQueues<Q> {
+  queues: Q[];
+  /** Whether the limit left out no row or queue. */
+  isComplete: boolean;
+}
+
+/** The two ways to search for queues with due rows. */
+export interface DueReads<Q> {
+  /** Reads at most `limit` due rows, those that were due first. */
+  byTime(limit: number): Awaitable<DueQueues<Q>>;
+  /** Reads the first row of each queue that has due or planned rows. @param limit of the queues; null for all */
+  byQueue(limit: number | null): Awaitable<DueQueues<Q>>;
+}
+
+export interface DueFinder {
+  /** Returns all queues with due rows. */
+  find<Q>(reads: DueReads<Q>): Promise<Q[]>;
+}
+
+/** Limit of the first search. Usually fewer rows are due. */
+const FEW_ROWS = 50;
+/** Limit of the second search, which takes about as long as the first. */
+const FEW_QUEUES = 10;
+/** Limit of the third search, which takes about as long as a search for 50 queues. */
+const MANY_ROWS = 1_000;
+/** The second search is slow if it takes this many times as long as the first, or as a millisecond. */
+const SLOW_RATIO = 3;
+/** After this many slow searches, one directly after the other, the second search is left out for some time. */
+const SLOW_SEARCHES = 4;
+const LEFT_OUT_MS = 60_000;
+
+/**
+ * Finds the queues with due rows by four searches, and stops at the first one that is complete. The first is enough
+ * while little is due, and the second while few shops have planned rows, for example if one endpoint hangs. These cost
+ * little, however much is planned for later and however long a queue is. The fourth searches all queues: otherwise the
+ * rows of one shop would hide those of other shops.
+ *
+ * The second search is slow if an old snapshot of PostgreSQL keeps the index entries of finished rows.
+ * @param clock milliseconds of a clock that only goes forward
+ */
+export function createDueFinder(clock: () => number = () => performance.now()): DueFinder {
+  let slowSearches = 0;
+  let leftOutUntil = Number.NEGATIVE_INFINITY;
+
+  return {
+    async find(reads) {
+      const beganAt = clock();
+      const first = await reads.byTime(FEW_ROWS);
+      if (first.isComplete) return first.queues;
+      const firstEndedAt = clock();
+      if (firstEndedAt >= leftOutUntil) {
+        const second = await reads.byQueue(FEW_QUEUES);
+        const endedAt = clock();
+        const isSlow = endedAt - firstEndedAt > SLOW_RATIO * Math.max(firstEndedAt - beganAt, 1);
+        slowSearches = isSlow ? slowSearches + 1 : 0;
+        if (slowSearches === SLOW_SEARCHES) [slowSearches, leftOutUntil] = [0, endedAt + LEFT_OUT_MS];
+        if (second.isComplete) return second.queues;
+      }
+      const third = await reads.byTime(MANY_ROWS);
+      return third.isComplete ? third.queues : (await reads.byQueue(null)).queues;
+    },
+  };
+}
