@@ -244,6 +244,22 @@ describe("a reconciliation", () => {
       expect(all.operations(begun)).not.toContain("Nodes");
     },
   );
+
+  test("does not read an attempt again that was declined before the charge", async () => {
+    const { all, contract } = await withMirroredContract();
+    await all.load();
+    all.test.clock.ms += HOUR_MS;
+    await reconcile(all);
+    for (const end of ["failAttempt", "succeedAttempt"] as const) {
+      all.remote[end](all.remote.startAttempt(contract, 1));
+      await all.deliverAll();
+      all.test.clock.ms += MINUTE_MS;
+    }
+    const begun = all.platform.requests.length;
+    await reconcile(all);
+    expect(all.operations(begun)).not.toContain("BillingCycles");
+    expect(await all.inbox()).toEqual([]);
+  });
 });
 
 describe("an order that late replicas show to one of its two contracts is read for the other too", () => {

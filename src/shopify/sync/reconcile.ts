@@ -188,27 +188,26 @@ async function refreshOrders(services: ReconcileServices, shop: Shop, page: Read
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
-/** A reading may miss an attempt with one of these states: it changes no order, and the contract can be newer. */
-const WITHOUT_ORDER: readonly ContractAttempt["state"]["__typename"][] = [
+/** States of attempts that change no order of the platform. So the stage of the orders does not find these attempts. */
+const STATES_WITHOUT_ORDER: readonly ContractAttempt["state"]["__typename"][] = [
   "SubscriptionBillingAttemptFailedState",
   "SubscriptionBillingAttemptActionRequiredState",
 ];
 
 /**
- * Returns a hint for each contract. It has the latest end of the contract's attempts, because an attempt can end before
- * an earlier attempt ends.
+ * Returns a hint for each contract. The hint has the latest end of the contract's attempts, because an attempt can end
+ * before an earlier attempt ends. A reading must show the attempts since the last charge: the mirror's order of a charge
+ * hides earlier attempts from readings.
  */
 function hintsOf(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { id, subscriptionContract, createdAt, completedAt, state } of nodes) {
     const hint = changeHint("contract", completedAt ?? createdAt);
-    const attempts = WITHOUT_ORDER.includes(state.__typename) ? [id] : [];
-    const { triggeredAt, evidence = {} } = changes.get(subscriptionContract.id) ?? hint;
-    changes.set(subscriptionContract.id, {
-      ...hint,
-      triggeredAt: Math.max(triggeredAt, hint.triggeredAt),
-      evidence: joinEvidence(evidence, { attempts }),
-    });
+    const { triggeredAt, evidence } = changes.get(subscriptionContract.id) ?? hint;
+    const before = state.__typename === "SubscriptionBillingAttemptSuccessState" ? [] : (evidence?.attempts ?? []);
+    const attempts = STATES_WITHOUT_ORDER.includes(state.__typename) ? [...before, id] : before;
+    const latest = Math.max(triggeredAt, hint.triggeredAt);
+    changes.set(subscriptionContract.id, { ...hint, triggeredAt: latest, evidence: { attempts } });
   }
   return changes;
 }

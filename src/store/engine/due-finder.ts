@@ -3,7 +3,7 @@ import type { Awaitable } from "../../lib/waits.ts";
 /** Queues with due rows. */
 interface DueQueues<Q> {
   queues: Q[];
-  /** Whether the limit left out no row or queue. */
+  /** False if the limit may have left out rows or queues. */
   isComplete: boolean;
 }
 
@@ -11,7 +11,7 @@ interface DueQueues<Q> {
 export interface DueReads<Q> {
   /** Reads at most `limit` due rows, those that were due first. */
   byTime(limit: number): Awaitable<DueQueues<Q>>;
-  /** Reads the first row of each queue that has due or planned rows. @param limit of the queues; null for all */
+  /** Reads the first due or planned row of each queue. @param limit maximum number of queues; null for all queues */
   byQueue(limit: number | null): Awaitable<DueQueues<Q>>;
 }
 
@@ -26,7 +26,7 @@ const FEW_ROWS = 50;
 const FEW_QUEUES = 10;
 /** Limit of the third search, which takes about as long as a search for 50 queues. */
 const MANY_ROWS = 1_000;
-/** The second search is slow if it takes this many times as long as the first, or as a millisecond. */
+/** The second search is slow if it takes more than this many milliseconds, and this many times as long as the first. */
 const SLOW_RATIO = 3;
 /** After this many slow searches, one directly after the other, the second search is left out for some time. */
 const SLOW_SEARCHES = 4;
@@ -45,20 +45,26 @@ export function createDueFinder(clock: () => number = () => performance.now()): 
   let slowSearches = 0;
   let leftOutUntil = Number.NEGATIVE_INFINITY;
 
+  async function findInFewQueues<Q>({ byQueue }: DueReads<Q>, firstMs: number): Promise<DueQueues<Q> | undefined> {
+    const beganAt = clock();
+    if (beganAt < leftOutUntil) return undefined;
+    try {
+      return await byQueue(FEW_QUEUES);
+    } finally {
+      const endedAt = clock();
+      const isSlow = endedAt - beganAt > SLOW_RATIO * Math.max(firstMs, 1);
+      slowSearches = isSlow ? slowSearches + 1 : 0;
+      if (slowSearches === SLOW_SEARCHES) [slowSearches, leftOutUntil] = [0, endedAt + LEFT_OUT_MS];
+    }
+  }
+
   return {
     async find(reads) {
       const beganAt = clock();
       const first = await reads.byTime(FEW_ROWS);
       if (first.isComplete) return first.queues;
-      const firstEndedAt = clock();
-      if (firstEndedAt >= leftOutUntil) {
-        const second = await reads.byQueue(FEW_QUEUES);
-        const endedAt = clock();
-        const isSlow = endedAt - firstEndedAt > SLOW_RATIO * Math.max(firstEndedAt - beganAt, 1);
-        slowSearches = isSlow ? slowSearches + 1 : 0;
-        if (slowSearches === SLOW_SEARCHES) [slowSearches, leftOutUntil] = [0, endedAt + LEFT_OUT_MS];
-        if (second.isComplete) return second.queues;
-      }
+      const second = await findInFewQueues(reads, clock() - beganAt);
+      if (second?.isComplete) return second.queues;
       const third = await reads.byTime(MANY_ROWS);
       return third.isComplete ? third.queues : (await reads.byQueue(null)).queues;
     },

@@ -61,7 +61,7 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
   ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
 };
 
-/** Makes a list query. @param contractField the field with the contract, if the nodes have no gid of their own */
+/** Makes a list query. @param contractField the field with the contract, if not the node but its contract is read */
 export function listOperation<Node extends object>(
   name: string,
   field: string,
