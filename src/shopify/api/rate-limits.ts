@@ -1,7 +1,10 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
-/** Purposes of requests, most urgent first. Somebody may be waiting for the e-mail about a failed payment. */
+/**
+ * Purposes of requests, most urgent first. Attempts are first: somebody may be waiting for the e-mail about a failed
+ * payment.
+ */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -39,7 +42,10 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Waits until the cost is known. Lets the first request pass. @returns a function to call after the response */
+  /**
+   * Waits until the cost is known. Only the first request does not wait.
+   * @returns a function to call after the response
+   */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);

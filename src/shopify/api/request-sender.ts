@@ -68,7 +68,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, warnings, 
         return await sendOnce(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
       }
     },
-    /** Whether the shop's last request was slow, even if it failed. */
+    /** Whether the shop's last request was slow. A failed request counts too. */
     isSlow: (shopId: number) => slowShops.has(shopId),
   };
 }

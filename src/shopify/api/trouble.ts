@@ -65,7 +65,7 @@ export function mayPass(status: number | null): boolean {
   return status !== null && [301, 402, 423, 430].includes(status);
 }
 
-/** Says why a token request is refused, and what to do. @param error RFC 6749, 5.2 */
+/** Says why a token request is refused, and what to do. @param error the error code, see RFC 6749, 5.2 */
 export function troubleOfTokenRequest(
   refusal: RefusedResponse,
   error: string | undefined,

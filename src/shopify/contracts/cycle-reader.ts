@@ -118,7 +118,9 @@ export async function readCyclesAhead(
   return ahead.filter(({ cycleIndex }) => cycleIndex > last);
 }
 
-/** Like `readCycles`, for cycles that the contract may not have. */
+/**
+ * Like `readCycles`, but returns no cycles if the platform refuses the query: the contract may not have these cycles.
+ */
 export async function readMore(
   source: CycleSource,
   reading: CycleReading,

@@ -26,7 +26,8 @@ export function settledTime(retryPlan: RetryPlan, now: number): number {
 
 /** Returns the number of the first cycle that can still change. @param settledBefore see `settledTime` */
 export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
-  // An app may leave a cycle out and bill the next cycle. Once a later order is settled, the cycle counts as settled.
+  // An app may leave a cycle out and bill the next cycle. Once a later order is settled, the left-out cycle counts as
+  // settled too.
   const old = [...mirrored].filter(([, { billedAt }]) => Date.parse(billedAt) < settledBefore);
   const lastOld = Math.max(0, ...old.map(([cycle]) => cycle));
   let first = 1;
@@ -36,7 +37,8 @@ export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number):
 
 function isSettled(order: Order | undefined, settledBefore: number): boolean {
   if (order === undefined) return false;
-  // The platform may show the order of a charge later, for instance when the app is approved for it.
+  // A charge whose order is unknown is not settled: the platform may show the order later, for example after an
+  // approval.
   const isKnown = isCharged(order.status) && order.shopifyId !== null;
   return isKnown || Date.parse(order.billedAt) < settledBefore;
 }
@@ -96,7 +98,7 @@ export function lastCycle(
   return Math.max(maxCycles ?? Number.POSITIVE_INFINITY, ...(mirrored?.keys() ?? []));
 }
 
-/** Whether the cycle belongs to the contract. A cycle after the contract's end belongs to it only if it was tried. */
+/** Whether a cycle belongs to the contract. A cycle after the contract's end counts only if it was tried. */
 export function isOfContract(node: Pick<ContractNode, "billingPolicy">, cycle: CycleNode): boolean {
   return cycle.cycleIndex <= lastCycle(node) || cycle.billingAttempts.nodes.length > 0;
 }

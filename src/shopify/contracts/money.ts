@@ -133,7 +133,7 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, each) => total + each, 0);
 }
 
-/** Reads an amount in minor units of the shop's currency. */
+/** Converts an amount to minor units of the shop's currency. */
 function readAmount({ amount, currencyCode }: Money, noteRounding = noteNothing, rate: Rate = "own"): number {
   const read = minorUnits(amount, currencyCode, rate === null || rate === "own" ? SAME : rate);
   if (read === undefined)

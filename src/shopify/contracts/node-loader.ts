@@ -23,7 +23,10 @@ type LoadedNode = ContractNode | OrderNode;
 type NodeResult = PromiseSettledResult<LoadedNode | null>;
 
 export function createNodeLoader(client: GraphqlClient, sizes: BatchSizes): NodeLoader {
-  /** By shop and domain. A group always queries the same domain, so a renamed shop needs a new group. */
+  /**
+   * Groups of calls that share queries, by shop and domain. A group always queries the same domain, so a renamed shop
+   * needs a new group.
+   */
   const groups = new Map<string, GroupCommit<string, NodeResult>>();
 
   function groupOf(shop: ShopAddress): GroupCommit<string, NodeResult> {

@@ -171,7 +171,8 @@ async function alreadyHas(
   { of, orders, triggeredAt, evidence = {} }: ChangeHint,
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
-  // Evidence of an order decides whether a reading has shown its change. An order without evidence must be read again.
+  // For a hint about a contract, `isStored` checks the orders that have evidence. For every other order, the order's
+  // own stored reading must have begun after the change.
   const shown = of === "order" ? [] : [...Object.keys(evidence.orders ?? {}), ...(evidence.charges ?? [])];
   const readings = orders.flatMap((gid) => (shown.includes(gid) ? [] : [stored?.orders[gid]]));
   const times = [...(of === "contract" ? [stored] : []), ...readings].map((reading) => reading?.beganAt);

@@ -5,7 +5,7 @@ import type { MirroredOrders } from "./cycles.ts";
 import { orderOf } from "./orders.ts";
 import type { CycleHistory } from "./records.ts";
 
-/** An app that bills the due cycle does so within a day. */
+/** An app bills a due cycle within this time. Until then, the cycle counts as not due yet. */
 const DAY_MS = 86_400_000;
 
 /** Returns the platform's cycle of a renewal. Without runs, the cycle and the renewal have the same number. */
@@ -21,8 +21,8 @@ export function byCycle(orders: ReadonlyMap<number, Order>, runs: readonly Renew
 
 /**
  * Numbers the renewals of a contract by their cycles. An app may leave cycles out: an app that bills after the due time
- * begins with cycle 2. A cycle keeps its number. So a cycle that is charged after a later cycle gets the next free
- * number.
+ * begins with cycle 2. A cycle keeps its renewal number. So a cycle that is charged after a later cycle gets the next
+ * free renewal number.
  * @param cycles the cycles that become orders, sorted by index
  * @param mirrored the orders so far, by cycle
  * @returns the numbers by cycle, and the runs to store

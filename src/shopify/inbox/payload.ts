@@ -224,7 +224,10 @@ function isNumeral(value: unknown): value is string {
   return typeof value === "string" && /^\d{1,30}$/.test(value);
 }
 
-/** Makes the intent to redact a customer. The contacts in the payload may differ from the contacts in the mirror. */
+/**
+ * Makes the intent to redact a customer. The redaction also searches for the payload's contacts, because the mirror's
+ * contacts may differ.
+ */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
   const contacts = { ...(typeof email === "string" && { email }), ...(typeof phone === "string" && { phone }) };

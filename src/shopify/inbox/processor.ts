@@ -151,7 +151,10 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
   };
 }
 
-/** Makes items due now if they are planned too far ahead, at the first turn and after the clock was set back. */
+/**
+ * Returns a function to call at each turn. At the first turn, and after the clock was set back, the function makes
+ * items due now that are planned too far ahead.
+ */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
   return async (at) => {

@@ -140,7 +140,7 @@ async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, s
 
 /**
  * Whether the app is installed in the shop. The platform requests the removal two days after the app was uninstalled.
- * By then the app may be installed again, and the shop is connected.
+ * By then, the shop may have installed the app again, and be connected.
  * @throws PlatformError if the platform cannot be queried now. Then the request waits, and no removal is lost.
  */
 async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<boolean> {

@@ -3,7 +3,7 @@ import { ASKED_SCOPES, OPTIONAL_SCOPES } from "../../domain/platform/connection.
 import { API_VERSION } from "../api/address.ts";
 import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 
-/** Maps a scope to the scope without which it is useless. */
+/** Maps a scope to the scope that it needs. */
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**

@@ -165,7 +165,7 @@ function createExchange(dependencies: Dependencies) {
   async function exchange(idToken: IdToken, text: string): Promise<Opening> {
     const { shop: domain } = idToken;
     try {
-      // An exchange would be wasted, because nothing can be stored.
+      // While the shop is being removed, nothing can be stored. So an exchange would be useless.
       if ((await shops.removing()).some((shop) => shop.domain === domain)) return { waits: "removal" };
       await endOthers();
       for (const endsAt = clock() + EXCHANGE_TIMEOUT_MS; clock() < endsAt; await sleep(POLL_MS)) {

@@ -27,7 +27,8 @@ export async function beginBulkParts(services: BulkServices, { shop, run, save }
       part.operation = await beginBulkOperation(services, shop, part.query);
       await save();
     } catch (thrown) {
-      // A failure is ignored, because `readBulkPart` tries again. By then, another operation may have made room.
+      // A failure is ignored, because `readBulkPart` tries again. By then, another operation may have ended, and the
+      // platform may accept this one.
       if (!isBulkFailure(thrown)) throw thrown;
     }
   }

@@ -74,7 +74,7 @@ export function isLoading(state: LoadState | undefined): boolean {
   return state !== undefined && state.holder !== null && !isDead(state.holder);
 }
 
-/** Whether the process of a claim is dead. Known only for processes of this machine. */
+/** Whether the process of a claim is dead. Returns false for a process of another machine, because we cannot know. */
 function isDead(holder: string): boolean {
   const [host, pid] = holder.split(" ");
   if (host !== hostname()) return false;

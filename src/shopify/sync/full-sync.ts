@@ -174,7 +174,7 @@ function beginContractPages({ contracts, ...services }: LoadServices, { shop, ru
   }
 
   const reading = readAhead();
-  // `all` awaits the reading. If the run fails before `all` does, this line prevents an unhandled rejection.
+  // `all` awaits the reading. If the run fails before that, this line prevents an unhandled rejection.
   reading.catch(() => undefined);
 
   async function* all(): AsyncGenerator<LoadPage> {

@@ -44,7 +44,7 @@ interface Start {
 
 /** Maximum number of empty pages in a row. Without it, an error of the platform could make us read for ever. */
 const MAX_EMPTY_PAGES = 100;
-/** The platform ends a list after 25,000 rows. After this many rows, a new list of the later rows begins. */
+/** Number of rows after which a new list of the later rows begins. The platform ends a list after 25,000 rows. */
 const MAX_ROWS = 20_000;
 
 /**

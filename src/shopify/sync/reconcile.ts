@@ -195,9 +195,9 @@ const STATES_WITHOUT_ORDER: readonly ContractAttempt["state"]["__typename"][] = 
 ];
 
 /**
- * Returns a hint for each contract. The hint has the latest end of the contract's attempts, because an attempt can end
- * before an earlier attempt ends. A reading must show the attempts since the last charge: the mirror's order of a charge
- * hides earlier attempts from readings.
+ * Returns a hint for each contract. The hint's time is the latest end of the contract's attempts, because an attempt
+ * can end before an earlier attempt ends. The hint's evidence has only attempts since the last charge. Once the mirror
+ * has the order of a charge, readings may no longer show earlier attempts.
  */
 function hintsOf(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();

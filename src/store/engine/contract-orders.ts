@@ -30,7 +30,7 @@ function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }
 
-/** Loads all orders of a contract, by cycle. @param load returns the orders that exist among the given ids */
+/** Loads all orders of a contract, by cycle. @param load returns the existing orders with these ids */
 export async function contractOrders(
   domain: string,
   contractGid: string,

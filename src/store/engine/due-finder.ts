@@ -28,15 +28,15 @@ const FEW_QUEUES = 10;
 const MANY_ROWS = 1_000;
 /** The second search is slow if it takes more than this many milliseconds, and this many times as long as the first. */
 const SLOW_RATIO = 3;
-/** After this many slow searches, one directly after the other, the second search is left out for some time. */
+/** After this many slow second searches in a row, the finder skips the second search for LEFT_OUT_MS. */
 const SLOW_SEARCHES = 4;
 const LEFT_OUT_MS = 60_000;
 
 /**
- * Finds the queues with due rows by four searches, and stops at the first one that is complete. The first is enough
- * while little is due, and the second while few shops have planned rows, for example if one endpoint hangs. These cost
- * little, however much is planned for later and however long a queue is. The fourth searches all queues: otherwise the
- * rows of one shop would hide those of other shops.
+ * Finds the queues with due rows. Runs up to four searches, and stops after a complete search. The first search is
+ * enough while few rows are due. The second search is enough while few queues have planned rows, for example if one
+ * endpoint hangs. Usually both are fast, even if many rows are planned or a queue is long. The fourth search reads all
+ * queues. Otherwise many due rows of one shop could hide the rows of other shops.
  *
  * The second search is slow if an old snapshot of PostgreSQL keeps the index entries of finished rows.
  * @param clock milliseconds of a clock that only goes forward

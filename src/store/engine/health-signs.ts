@@ -22,8 +22,8 @@ export interface FailureSign {
 }
 
 /**
- * Finds in recorded attempts which endpoints succeed and which fail. Failures before an endpoint's last success are
- * left out. All signs are sorted by shop and cause, so that transactions lock alerts in the same order.
+ * Finds in recorded attempts which endpoints succeed and which fail. A failure before an endpoint's last success gives
+ * no `endpoint` sign. All signs are sorted by shop and cause, so that transactions lock alerts in the same order.
  * @param waits see `afterAttempt`
  */
 export function healthSigns(recorded: readonly AttemptResult[], waits: readonly number[]) {

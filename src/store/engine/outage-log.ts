@@ -2,7 +2,7 @@ import type { Log } from "../../lib/log.ts";
 
 /** Minimum time between two log lines during an outage. */
 const REPEAT_MS = 60_000;
-/** An outage ends after this time without a failure. During an outage, two failures are less than this time apart. */
+/** The first answer after this time without a failure ends an outage. In an outage, failures are closer together. */
 const QUIET_MS = 10_000;
 
 /** A log that summarizes outages of the database. */
@@ -25,7 +25,10 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
 
   const secondsSince = (at: number) => Math.round((clock() - at) / 1_000);
 
-  /** Counts a failure. @param failed the start of the `debug` line, such as the part of the program that failed */
+  /**
+   * Counts a failure.
+   * @param failed the first part of the logged message, such as "cannot read the figures of the metrics"
+   */
   function noteFailure(failed: string, error: string | number | boolean | null | undefined): void {
     const at = clock();
     if (outage === undefined) {

@@ -75,7 +75,8 @@ export function cutPage(
   }
   if (count < wanted) return { rows: bytes.subarray(start), end: null, ...snapshot };
   const end = bytes.lastIndexOf(ROW_START);
-  // The first row has no comma before it. lastIndexOf then returns -1, and the row begins at -1 + 1.
+  // No comma comes before the first row. If the page's last row is the first row, lastIndexOf returns -1, and the row
+  // begins at -1 + 1.
   const last = bytes.subarray(bytes.lastIndexOf(ROW_START, end - 1) + 1, end);
   return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), ...snapshot };
 }

@@ -22,7 +22,7 @@ export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
-/** Number of wanted texts that a row must all contain. The other texts are statuses: one of them is enough. */
+/** Number of required texts: a row must contain all of them. The other wanted texts are statuses: one is enough. */
 const REQUIRED_TEXTS = 3;
 const STATUS_TEXTS = Math.max(...Object.values(STATUSES).map((values) => values.length));
 

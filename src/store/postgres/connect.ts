@@ -8,8 +8,8 @@ export interface ConnectionOptions {
   /** How long the server may be silent. The server's own limits are shorter, so it cancels slow statements first. */
   deadlineMs: number;
   /**
-   * Whether a pooler may run each transaction on a different server connection, or refuses a connection's settings. If
-   * so, sds prepares no statements, and each transaction sets its own limits.
+   * Whether a pooler may run each transaction on a different server connection, or does not keep a connection's
+   * settings. If so, sds prepares no statements, and each transaction sets its own limits.
    */
   isPooled: boolean;
   /** Name of the connection at the server; default: `sds`. */
@@ -22,14 +22,14 @@ export interface ConnectionOptions {
  */
 const MAX_IDLE_MS = 500;
 /**
- * Maximum idle limit of a transaction that a command retries. On a busy machine a command may get no processor for half
- * a second.
+ * Upper bound of the idle limit when a command retries a transaction. On a busy machine, a command may get no CPU time
+ * for half a second.
  */
 const MAX_RETRIED_IDLE_MS = 4_000;
 /** With these settings the server ends connections of a dead node after a minute instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
-/** Maximum time without an answer from the network, even if a statement has a longer deadline. */
+/** Upper bound of the network timeouts, even if a statement has a longer deadline. */
 const LONGEST_SILENCE_MS = 10_000;
 
 /** Returns the settings that each transaction needs: its limits in milliseconds, and `jit`. */
@@ -78,7 +78,7 @@ function silenceMsOf(deadlineMs: number): number {
   return Math.min(deadlineMs, LONGEST_SILENCE_MS);
 }
 
-/** Returns the statements that begin a transaction behind a pooler, with the connection's name and its settings. */
+/** Returns SQL that begins a transaction behind a pooler, and sets the connection's name and `neededSettings`. */
 export function beginText(deadlineMs: number, name: string): string {
   const needed = { application_name: name, ...neededSettings(deadlineMs) };
   const settings = Object.entries(needed).map(([setting, value]) => `SET LOCAL ${setting} = '${value}'`);

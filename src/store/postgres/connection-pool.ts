@@ -51,7 +51,8 @@ export function createConnectionPool(connect: () => PooledConnection, count: num
     discard,
 
     /**
-     * Takes a connection until `giveBack`. Reads and writes are each served in the order of their calls.
+     * Takes a connection until `giveBack`. Reads are served in the order of their calls, and so are writes. A read may
+     * overtake a waiting write.
      * @throws StoreError `busy` if no connection is free in time
      */
     async take(waitMs: number, isWrite: boolean): Promise<PooledConnection> {

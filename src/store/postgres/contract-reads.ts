@@ -19,7 +19,10 @@ export async function contractReads(
   return storedReads(rows);
 }
 
-/** Stores readings in the given order, in the transaction that stores the records. @param before the stored readings */
+/**
+ * Stores readings in the given order, in the transaction that stores the records.
+ * @param before the result of `contractReads` for these contracts
+ */
 export async function noteReads(
   tx: Writes,
   shopId: number,

@@ -11,7 +11,7 @@ type LoadedFields = Pick<LoadedRows, "fields" | "fieldValues">;
 /**
  * Loads definitions and values of custom fields in the caller's transaction. Call this after `lockShops`. Sends all
  * statements without waiting for answers.
- * @returns what to add to the loaded rows, by shop id
+ * @returns the definitions and values by shop id
  */
 export async function loadFields(tx: Queries, all: readonly CommitKeys[]): Promise<Map<number, LoadedFields>> {
   const keys = all.filter(needsFields);

@@ -41,8 +41,8 @@ const WINDOW_MS = 60_000;
 const WHOLE_SEARCH_MS = 60_000;
 
 /**
- * Makes the search for due work. A search by time skips old times, because `pg_dump` or another old snapshot keeps the
- * index entries of finished rows.
+ * Makes the search for due work. While `pg_dump` or another transaction keeps an old snapshot, the index keeps the
+ * entries of finished rows. To read few of these entries, a search by time skips old times.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);
@@ -61,7 +61,7 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
     },
     async byQueue(limit) {
       const queues = await db.all<DueRow<Q>>(byQueue, [searchedAt, limit]);
-      // If none of the queues has due rows, it is unknown how many were read.
+      // If no queue has due rows, the result does not tell how many queues the statement read.
       return {
         queues,
         isComplete: limit === null || (queues[0]?.readCount ?? limit) < limit,

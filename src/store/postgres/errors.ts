@@ -37,7 +37,7 @@ export function isReadOnly(thrown: unknown): boolean {
   return sqlState(thrown) === "25006";
 }
 
-/** Whether the server ended the transaction because it was idle. Then it did not run later statements. */
+/** Whether the server ended the transaction because it was idle. Then the server did not run later statements. */
 export function wasIdleTooLong(thrown: unknown): boolean {
   return sqlState(thrown) === "25P03";
 }

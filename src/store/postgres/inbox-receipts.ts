@@ -3,7 +3,7 @@ import { columnArrays, type Database } from "./database.ts";
 
 /**
  * Stores new platform webhooks and numbers them in the given order. Uses one statement, so it needs one round trip. If
- * a removal is marking a shop, `FOR KEY SHARE` waits for the mark.
+ * another transaction is marking a shop for removal, `FOR KEY SHARE` waits for that transaction.
  * @returns for each receipt whether it is new
  */
 export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {

@@ -68,7 +68,7 @@ interface OwnNode {
   fingerprint: string;
 }
 
-/** @param beats connections for heartbeats only, so that a heartbeat never waits */
+/** @param beats connections for heartbeats and leases only, so that these never wait for other work */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, { id, fingerprint }: OwnNode): NodeStore {
   let described: Pick<NodeDescription, "version" | "url"> & { location: string } = {
     ...{ location: "", version: "", url: null },

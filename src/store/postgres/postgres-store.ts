@@ -50,7 +50,7 @@ export interface PostgresOptions {
   onUpgrade?: (upgrade: SchemaUpgrade) => void;
   /** Called with the progress of an upgrade by this program or another program. */
   onUpgradeStep?: ((text: string) => void) | undefined;
-  /** How long to wait for another program that upgrades the database. Default: until it has ended. */
+  /** How long to wait while another program upgrades the database. Default: until the upgrade has ended. */
   upgradeWaitMs?: number | undefined;
 }
 
@@ -71,8 +71,8 @@ export const UPGRADE_DEADLINE_MS = 86_400_000;
 
 /**
  * Opens the engine for several machines: a PostgreSQL server, 15 or later.
- * @throws SdsError `failed` with what is wrong with the server, the database or the master key; `not_found` if the
- *   database must have data and has none
+ * @throws SdsError `failed` if the server, the database or the master key cannot be used; `not_found` if the database
+ *   must have data but is empty
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   try {
@@ -107,7 +107,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     }
     // If the schema is newer, a newer program has applied the left-over bodies. The newer schema may lack their tables.
     if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);
-    // Heartbeats have their own connection, because a node whose connections are all busy is not dead.
+    // Heartbeats have their own connection. Otherwise a node whose connections are all busy would count as dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
     const one = (name: string) => ({ ...shared, connections: 1, name: `${node} ${name}`, deadlineMs: beatDeadlineMs });
     const beats = openConnections(one("beats"));

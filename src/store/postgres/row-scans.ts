@@ -58,7 +58,7 @@ const COLUMNS: Record<ScanPath, string> = {
   customerId: "customer_id",
 };
 
-/** Returns the scan of the rows whose column for `path` has the value $4, in the order of a list. */
+/** Returns a scan in the order of a list. The scan reads the rows whose column for `path` has the value $4. */
 export function listScan(form: RowForm, path: ScanPath): ScanText {
   const resource = resourceOf(form);
   const { sort } = PAGE_SORT[resource];

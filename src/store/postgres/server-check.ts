@@ -38,7 +38,8 @@ export async function checkServer(
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // Any other error may mean that a pooler refused the settings. Then the check runs again without settings.
+    // A pooler that refuses the settings causes other errors than these. After such an error, the check runs again
+    // without settings.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
   await sessionsAreShared({ ...options, isPooled: true }, now);

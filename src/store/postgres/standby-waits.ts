@@ -4,7 +4,7 @@ import type { Parameter } from "./queries.ts";
 /** If a write gets no answer for this long, the server is asked whether the write waits for a standby. */
 const SILENCE_MS = 1_000;
 
-/** Selects the named connections that still exist. Cancels waits for a standby of those that were given up. */
+/** Selects the named connections that still exist. If a given-up connection waits for a standby, cancels the wait. */
 const VISIT = `SELECT application_name AS name, wait_event IS NOT DISTINCT FROM 'SyncRep' AS "isWaiting",
     CASE WHEN wait_event = 'SyncRep' AND application_name = ANY($2::text[]) THEN pg_cancel_backend(pid) END
       AS "isCancelled"
@@ -27,7 +27,7 @@ export interface StandbyWaits {
   watch(name: string): WatchedWrite;
   /** Cancels the waits of closed connections. Never rejects. */
   cancel(names: Iterable<string>): Promise<void>;
-  /** Cancels the waits of all watched writes, after their connections were closed. */
+  /** Cancels the waits of all watched writes. Call this after the connections were closed. */
   close(): Promise<void>;
 }
 
@@ -72,7 +72,8 @@ export function createStandbyWaits(
     if (all.length === 0) return;
     // If the query fails, it stays unknown which writes wait. A later visit asks again.
     const found = await ask<{ name: string; isWaiting: boolean }>(VISIT, [all, left]).catch(() => undefined);
-    // A busy server may begin to wait only after this visit. So a connection is forgotten when it no longer exists.
+    // On a busy server, a commit may begin to wait only after this visit. So `givenUp` keeps a connection until it no
+    // longer exists.
     const existing = found && new Set(found.map(({ name }) => name));
     for (const name of left) if (existing?.has(name) === false) givenUp.delete(name);
     clearTimeout(later);

@@ -25,8 +25,9 @@ interface TextHits extends SearchSnapshot {
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**
- * Searches texts about people before the transaction that redacts them. Inside that transaction, the search would make
- * other commits of the shop wait. Redactions are rare, so this reads every text of the shop and needs no index.
+ * Searches texts about people before the transaction that redacts these people. Inside that transaction, the search
+ * would make other commits of the shop wait. Redactions are rare, so this reads every text of the shop and needs no
+ * index.
  */
 export function textSearches(db: Database) {
   const founds = new WeakMap<TextSearch, TextHits>();
@@ -106,7 +107,7 @@ function unseen(place: TextPlace, found: readonly TextHits[]) {
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** Returns the keys that found texts may have now. A redaction may have renamed a reward, so a reward has two keys. */
+/** Returns the possible current keys of found texts. A reward has two keys, because a redaction may have renamed it. */
 function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;

@@ -26,7 +26,7 @@ interface UpgradeProgress {
 
 export interface StepLogOptions {
   sleep: (ms: number) => Promise<void>;
-  /** Called at each step, and every ten seconds, with a description of the current work. */
+  /** Called repeatedly during an upgrade, with a description of the current work. */
   onStep?: ((text: string) => void) | undefined;
 }
 

@@ -94,7 +94,7 @@ async function shapeOf(db: Queries, table: string): Promise<{ keys: KeyColumn[];
   return { keys, rowCount: found?.rowCount ?? 0 };
 }
 
-/** Returns the query of a batch. `statement` reads the keys of the batch's rows from `batch`. */
+/** Returns the query of a batch. `statement` reads the keys of the batch's rows from the CTE `batch`. */
 function batchQuery(options: { table: string; keys: KeyColumn[]; statement: string; isFirst: boolean }): string {
   const { table, keys, statement, isFirst } = options;
   const columns = keys.map(({ name }) => name).join(", ");

@@ -15,8 +15,9 @@ const TABLE = /^CREATE TABLE (\w+)/gm;
 
 /**
  * Splits a migration into its steps. A line `-- step: transaction` or `-- step: backfill TABLE` begins a step. A file
- * begins with a transaction. If a transaction contains the index of an older table, the index is built in a separate
- * step afterwards. A transaction should lock few tables: under load it seldom gets the locks of many tables at once.
+ * begins with a transaction. If a transaction creates an index of a table that existed before, a separate step builds
+ * the index afterwards. A transaction should lock few tables: under load it seldom gets the locks of many tables at
+ * once.
  */
 export function stepsOf(migration: string): UpgradeStep[] {
   const newTables = new Set(Array.from(migration.matchAll(TABLE), ([, table]) => table));

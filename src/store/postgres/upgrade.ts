@@ -13,7 +13,7 @@ const POLL_MS = 200;
 
 interface MigrateOptions extends StepLogOptions {
   migrations?: readonly string[];
-  /** How long to wait for another program that upgrades the database. Default: until it has ended. */
+  /** How long to wait while another program upgrades the database. Default: until the upgrade has ended. */
   waitMs?: number | undefined;
 }
 

@@ -61,7 +61,7 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
   ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
 };
 
-/** Makes a list query. @param contractField the field with the contract, if not the node but its contract is read */
+/** Makes a list query. @param contractField the nodes' field with a contract, if the list is read to find contracts */
 export function listOperation<Node extends object>(
   name: string,
   field: string,
