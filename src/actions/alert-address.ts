@@ -9,7 +9,7 @@ interface ActorOfAlerts {
   actor: Actor;
 }
 
-/** Somebody who opens a link in an e-mail, and presses the button there. */
+/** Somebody who opens a link in an e-mail, and presses the button on the page of that link. */
 const READER: Actor = { role: "merchant", who: "link in an e-mail", from: null };
 
 /** Adds an address, and sends a link to it. @returns "added", or why the address was not added */

@@ -109,7 +109,7 @@ interface ValuesRequest {
 }
 
 /**
- * Sets or clears values of a subscription's custom fields, as the merchant. An error changes nothing.
+ * Sets or clears values of a subscription's custom fields, as the merchant. If this throws, no value changes.
  * @returns warnings
  * @throws SdsError `plan_required` for a merchant, `not_found` for an unknown or archived key, `invalid` for a wrong
  *   value

@@ -6,7 +6,7 @@ import { failureFields } from "../store/port/store-error.ts";
 
 /** Decides which background work this process does. If several nodes share the database, each node does a part. */
 export interface Membership {
-  /** Whether this node may begin work for a shop now. Only for work that two nodes may do at the same moment. */
+  /** Whether this node may begin work for a shop now. Use it only for work that two nodes may do at the same moment. */
   mayBegin(shopId: number): boolean;
   /** Whether this node is the leader. Only the leader does the work that is not divided by shop. */
   readonly isLeader: boolean;
@@ -64,9 +64,9 @@ interface MemberDependencies {
 
 /**
  * Creates the membership of one of several nodes on a database. Each beat, once a second, reads which nodes are alive.
- * From this list, every node computes which node should work for which partition. A node works only under a lease from
- * the database, so two nodes never work for a partition at the same time. If a node loses the database, it stops
- * before its leases end.
+ * From this list, every node computes which node should work for which partition. A node begins work only under a lease
+ * from the database, so two nodes never begin work for a partition at the same time. If a node loses the database, it
+ * stops before its leases end.
  */
 export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions that this node has leased. */

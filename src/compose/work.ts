@@ -149,8 +149,8 @@ function openAlertTeller(resources: MemberResources, wakeSender: () => void): Al
 }
 
 /**
- * Returns the maximum number of deliveries at once. This is `wanted`. If `wanted` deliveries would leave too few
- * descriptors for other uses, the maximum is half of the reserved descriptors.
+ * Returns the maximum number of deliveries at once. Usually this is `wanted`. If `wanted` deliveries would leave too
+ * few descriptors for other uses, the maximum is half of the reserved descriptors.
  */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;

@@ -47,8 +47,8 @@ export interface BodyReader {
   /**
    * Reads a body. Counts the bytes as they arrive. If the body is small, counts the announced bytes at once. If all
    * bodies together exceed the limit, gives up the body that has stalled longest. If no body is stalled, gives up a
-   * body of the sender with the most bytes. Refuses this body instead if it has made no progress, or if its own sender
-   * has the most bytes.
+   * body of the sender with the most bytes. Refuses the body of this call instead if that body has made no progress.
+   * Also refuses it if its own sender has the most bytes.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up or refused
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;

@@ -14,9 +14,9 @@ export type EntityTags = (
 ) => string;
 
 /**
- * @param version of the program, because it decides how rows are rendered
- * @param epoch of the database. The tag has the epoch and the shop's branch, because change counts may repeat after a
- *   restore and in another branch.
+ * @param version the program's version, because another version may render rows differently
+ * @param epoch the database's epoch. The tag has the epoch and the shop's branch, because change counts may repeat
+ *   after a restore and in another branch.
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;

@@ -15,10 +15,10 @@ export const FORWARDED = "x-sds-forwarded";
 const BUSY_PER_SECOND = 50;
 /** Maximum number of shops whose posts are counted. */
 const MAX_COUNTED = 10_000;
-/** Timeout of a post to another node. After a timeout, the node gets no records for `PAUSE_MS`. */
+/** Timeout of a post to another node. After a timeout or a network error, that node gets no records for `PAUSE_MS`. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
-/** Maximum wait for a running request for the same shop. Posts that arrive during the wait share the next request. */
+/** Maximum time that a post waits for a running request of its shop. Posts that wait together share a request. */
 const SHARED_AFTER_MS = 1;
 
 /** A post whose signature is right. */
@@ -112,7 +112,7 @@ function countBusy(clock: () => number): (shopId: number) => boolean {
   };
 }
 
-/** Returns a function that gives a shop's group. Posts of a group that arrive at nearly the same time are joined. */
+/** Returns a function that gets a shop's group. A group sends posts that arrive at nearly the same time as one post. */
 function createGroups(send: (posts: readonly ForwardedPost[]) => Promise<boolean>) {
   const createGroup = () =>
     createGroupCommit<ForwardedPost, boolean>({

@@ -26,7 +26,7 @@ interface Dependencies {
   bodies: BodyReader;
   shops: ShopStore;
   moves: Pick<ShopMoves, "isAway">;
-  /** Counts the signed posts that are under way, because readers give way to signed posts. */
+  /** Counts the signed posts that are under way. During signed posts, the reader queue delays readers. */
   load: Pick<LoadGauge, "during">;
   forward: ForwardPost;
 }

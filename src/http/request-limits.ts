@@ -14,7 +14,7 @@ export interface RequestLimits {
 }
 
 interface Bucket {
-  /** How many more requests the caller was allowed at the time `at`. */
+  /** Number of requests that the caller could still make at the time `at`. */
   left: number;
   /** The time of the caller's last request, by `clock`. */
   at: number;

@@ -6,7 +6,7 @@ import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
 
-/** Time in seconds without a byte after which a connection is closed. */
+/** How long a connection may be idle before it is closed, in seconds. */
 const IDLE_TIMEOUT_S = 30;
 
 /** Responds to a request for a path that nothing serves. */
@@ -53,7 +53,7 @@ export function createHttpApp(
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
   /**
-   * Answers a request. Returns no promise if the handler returns none (lib/waits.ts).
+   * Answers a request. Returns a plain response if the handler returns a plain response (lib/waits.ts).
    * @param matched undefined for unknown paths
    */
   function serve(

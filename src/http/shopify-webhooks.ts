@@ -36,7 +36,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "shopMovedTo">;
   inboxWriter: InboxWriter;
   warnings: Pick<ConnectionWarnings, "noteVersion">;
-  /** Counts the genuine webhooks that are being handled, because readers give way to webhooks. */
+  /** Counts the genuine webhooks that are being handled. During this work, the reader queue delays readers. */
   load: Pick<LoadGauge, "during">;
   log: Log;
   now: () => number;

@@ -66,7 +66,7 @@ export function createDescriptorReserve({
     }
   }
 
-  /** A new descriptor has the lowest free number, so the number tells how many descriptors are in use. */
+  /** Checks how many descriptors are free. A new descriptor gets the lowest free number, so its number tells this. */
   function check(): void {
     refill();
     const descriptor = openNull();

@@ -31,7 +31,10 @@ export function createPace(): PaceMeter {
   };
 }
 
-/** @returns how long the rest takes at the speed since `from`, in milliseconds; undefined if the speed is unknown */
+/**
+ * @returns how many milliseconds the rest of the work takes at the average speed since `from`; undefined if the speed
+ *   is unknown
+ */
 export function timeLeft(from: PartDone, { done, at }: PartDone): number | undefined {
   const part = Math.min(done, 1);
   return part > from.done ? ((at - from.at) / (part - from.done)) * (1 - part) : undefined;

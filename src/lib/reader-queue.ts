@@ -42,7 +42,8 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 
 /**
  * Maximum number of turns of the event loop between two readers while other work is urgent. A commit waits for two
- * quiet turns. A reader in each turn would make these turns longer, and double the time until an event arrives.
+ * quiet turns. A reader in each turn would make these turns longer, and an event would reach its endpoint after twice
+ * the time.
  */
 const MAX_FREE_TURNS = 8;
 

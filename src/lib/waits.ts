@@ -21,7 +21,10 @@ export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;
 export interface TimeLimit {
   /** Aborted when the time limit is over. */
   signal: AbortSignal;
-  /** Whether the time limit is over. After a pause of the whole process, other events can come before the abort. */
+  /**
+   * Whether the time limit is over. After a pause of the whole process, this is true at once, but `signal` may be
+   * aborted later.
+   */
   isOver(): boolean;
 }
 

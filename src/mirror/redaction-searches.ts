@@ -3,7 +3,10 @@ import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
-/** Maximum number of shops that are searched at once. Each search takes about a millisecond of an event loop turn. */
+/**
+ * Maximum number of shops that are searched at once. A running search takes about a millisecond of each turn of the
+ * event loop.
+ */
 const MAX_SEARCHES = 4;
 /** Maximum number of people in one search. A commit has room for the same number of redactions. */
 const PEOPLE_PER_SEARCH = 10;

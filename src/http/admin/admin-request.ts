@@ -9,7 +9,7 @@ import type { Store } from "../../store/port/store.ts";
 import type { BodyReader } from "../body.ts";
 import type { RequestLimits } from "../request-limits.ts";
 
-/** Services of the settings page's handlers. */
+/** Services that the handlers of the settings page use. */
 export interface AdminDependencies {
   store: Store;
   bodies: BodyReader;
@@ -26,7 +26,7 @@ export interface AdminDependencies {
   keepDeliveredMs: number;
   /** Whether e-mails can be sent. */
   sendsMail: boolean;
-  /** Limits the posted forms and the views of personal data of each shop. */
+  /** Limits how often each shop may post forms and view personal data. */
   actionLimits: RequestLimits;
   /** Wakes the sender of deliveries. */
   wake: () => void;

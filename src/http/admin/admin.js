@@ -1,5 +1,6 @@
-// Adds times in the viewer's time zone, buttons to copy and to choose all, and live lists. The page below /admin works
-// without this script. The page in the platform's admin needs the script, because only a fetch has an ID token.
+// This script shows times in the viewer's time zone, adds buttons for copying and for choosing all, and updates the
+// live part. The page below /admin works without this script. The page in the platform's admin needs the script,
+// because only a fetch has an ID token.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -16,7 +17,7 @@ function showLocalTimes(root) {
 
 /**
  * Copies an element's text. Browsers offer the clipboard only on https and localhost. In a frame, the outer page must
- * also permit it. Otherwise this selects the text and tries the older command.
+ * also permit the clipboard. Without the clipboard, the text is selected and copied with the older command.
  */
 async function copy(element) {
   try {
@@ -129,7 +130,7 @@ function keepCurrent() {
     const live = document.getElementById("live");
     if (asking || live === null || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // If this fails or hangs (the computer may have slept), a later tick refreshes the part again.
+    // If the refresh fails or hangs (the computer may have slept), a later tick refreshes the part again.
     const tooLate = new Promise((end) => setTimeout(end, 8 * POLL_MS));
     await Promise.race([refresh(live).catch(() => undefined), tooLate]);
     asking = false;
@@ -156,7 +157,7 @@ let shownAddress = "";
 /** Counts the requested pages. Only the page that was requested last is shown. */
 let lastVisit = 0;
 
-/** Fetches a page and shows it. @param init for a form */
+/** Fetches a page and shows it. @param init options of the fetch, for a posted form */
 async function visit(address, init = {}, remember = true) {
   lastVisit += 1;
   const number = lastVisit;
@@ -180,7 +181,9 @@ async function visit(address, init = {}, remember = true) {
   }
 }
 
-/** Shows the page's address with the platform's parameters in the browser, so that a reload finds the page again. */
+/**
+ * Sets the frame's address to the page's address and the platform's parameters, so that a reload finds the page again.
+ */
 function rememberAddress(url) {
   const query = new URLSearchParams(location.search);
   for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);

@@ -48,7 +48,7 @@ export async function readOwnForm(
   return form;
 }
 
-/** Returns why a form is refused, as a sentence. @throws the same error if its code is not in `codes` */
+/** Returns the reason of a refused form as a sentence. @throws `thrown` itself if its code is not in `codes` */
 export function reasonOf(thrown: unknown, ...codes: ErrorCode[]): string {
   if (thrown instanceof SdsError && codes.includes(thrown.code)) return sentence(thrown.message);
   throw thrown;

@@ -25,8 +25,8 @@ const PLATFORM_SCRIPTS = "https://cdn.shopify.com/shopifycloud/";
 
 /**
  * Returns the Content-Security-Policy of a page. It forbids inline scripts and styles, other hosts, and frames around
- * the page. In the platform's admin, it allows the platform's scripts. There, it also lets the platform's admin and the
- * shop's own admin frame the page. Documents in frames of our page have FRAME_POLICY.
+ * the page. If the page is in the platform's admin, the policy allows the platform's scripts. Then it also allows
+ * frames by the platform's admin and by the shop's own admin. Documents in frames of our page have FRAME_POLICY.
  */
 function policyOf(frame: Frame | null): string {
   const [scripts, ancestors] =
@@ -214,7 +214,7 @@ function PlatformScript({ clientId }: Frame) {
   );
 }
 
-/** Lists the sections for the menu of the platform's admin, which reads these elements. */
+/** Lists the sections. The platform's admin reads these elements and shows the sections in its own menu. */
 function PlatformNavigation() {
   return h("s-app-nav", null, [
     h("s-link", { rel: "home", href: "/app" }, TABS[HOME]),

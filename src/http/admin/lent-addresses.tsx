@@ -18,9 +18,9 @@ type Dependencies = Pick<AdminDependencies, "store" | "now" | "random">;
 
 /**
  * Creates a one-time address for a document or a file, because frames and downloads in the platform's admin send no ID
- * token. If our script made the document, the document would have the page's own policy. The document or file waits in
- * the database, because another node may serve the address. The address has a random number and nothing about the
- * visitor.
+ * token. Our script cannot make the document itself: the document would then have the page's policy, which forbids
+ * `data:` styles. The document or file waits in the database, because another node may serve the address. The address
+ * has a random number and nothing about the visitor.
  */
 async function lend({ store, now, random }: Dependencies, { shop, root }: Visitor, loan: Loan): Promise<string> {
   const number = random(NUMBER_BYTES).toHex();

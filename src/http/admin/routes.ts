@@ -89,7 +89,7 @@ export function pageRoutes(site: Site): Route[] {
   return guarded(site, routes);
 }
 
-/** Makes the handlers respond with a page while the database is unavailable. */
+/** Makes the handlers respond with an error page while the database is unavailable. */
 export function guarded(site: Site, routes: readonly Route[]): Route[] {
   return routes.map(({ path, methods }) => ({
     path,

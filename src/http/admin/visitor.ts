@@ -32,7 +32,10 @@ export interface Door {
   root: Root;
   /** Finds the visitor of a request, or answers the request. */
   open(request: Request, context: RouteContext): Promise<Visitor | Response>;
-  /** Called before something is stored for the visitor's session. @returns undefined if the session has ended */
+  /**
+   * Must be called before something is stored for the visitor's session.
+   * @returns the visitor with the current data of the shop; undefined if the session has ended
+   */
   keep(visitor: Visitor): Promise<Visitor | undefined>;
   /** Answers a request whose session has ended. */
   refuse(): Response;

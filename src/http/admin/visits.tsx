@@ -124,7 +124,7 @@ export function tabRoute(site: Site): RouteHandler {
   return visited(site, ({ visitor, path }) => seeOther(site, { to: tabOf(path) }, visitor));
 }
 
-/** Makes a handler respond with a page if the database is unavailable, or if a form took too long to arrive. */
+/** Makes a handler respond with an error page if the database is unavailable or a form arrives too slowly. */
 export function orTryAgain({ log, door }: Site, handler: RouteHandler): RouteHandler {
   return async (request, context) => {
     try {

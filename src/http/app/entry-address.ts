@@ -31,7 +31,7 @@ const BOUNCE_PATH = "/app/bounce";
 /** The parameter with the address that App Bridge loads with a new ID token. */
 const RELOAD = "shopify-reload";
 const BOUNCED_AT = "bounced_at";
-/** Parameters of the address that `reload` does not repeat. */
+/** Parameters that are left out of `reload`. */
 const DROPPED = ["id_token", "hmac", "timestamp", "session", RELOAD, BOUNCED_AT];
 /** Parameters that App Bridge reads on every page. */
 const KEPT = ["shop", "host", "embedded", "locale"];
@@ -53,7 +53,7 @@ export function readEntry(target: string, { clientId, origin }: AppPlace): Docum
   return { framed: { shop, idToken, reload, bouncedAt: bouncedAt > 0 ? bouncedAt : null } };
 }
 
-/** Returns the address of the bounce page. The bounce page loads the same page again with a new ID token. */
+/** Returns the address of the bounce page. The bounce page then loads the requested page with a new ID token. */
 export function bounceAddress({ reload }: FramedEntry, now: number): string {
   const back = new URL(reload);
   const kept = KEPT.flatMap((name) => back.searchParams.getAll(name).map((value): [string, string] => [name, value]));

@@ -145,7 +145,10 @@ function bearerOf({ headers }: Request): string {
   return BEARER.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
-/** Browsers send Sec-Fetch-Site only to https and localhost. Elsewhere, the header Origin shows another site. */
+/**
+ * Whether another site sent the request. Browsers send Sec-Fetch-Site only to https and localhost. At other addresses,
+ * the header Origin tells which site sent the request.
+ */
 function isOfAnotherSite({ headers }: Request, origin: string): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null) return site !== "same-origin";

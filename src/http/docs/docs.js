@@ -47,7 +47,10 @@ function offerThemes(header) {
   );
 }
 
-/** Browsers have the clipboard only on https and localhost. Elsewhere this selects the code, for copying by hand. */
+/**
+ * Copies code. Browsers have the clipboard only on https and localhost. Elsewhere, the code is selected, so that the
+ * reader can copy it by hand.
+ */
 async function copy(code, element) {
   try {
     await navigator.clipboard.writeText(code.textContent);

@@ -72,7 +72,7 @@ ${pythonKey}${PYTHON_ANSWER}`.trimStart(),
   };
 }
 
-/** Writes a post that is signed with the intake secret. */
+/** Writes programs that post a record and sign the post with the intake secret. */
 function signedSamples({ path, operation: { requestBody } }: SampleWithPath): Samples {
   const { example, examples = {} } = requestBody?.content["application/json"] ?? {};
   const record = example ?? Object.values(examples)[0]?.value ?? {};

@@ -62,7 +62,10 @@ function fields(schema: JsonSchema, before: string): { name: string; schema: Jso
   });
 }
 
-/** Writes a section for each named schema that `from` refers to, directly or not, in the order of the references. */
+/**
+ * Writes a section for each named schema that `from` refers to, directly or indirectly. Leaves out the schemas in
+ * `known`. The sections have the order of the references.
+ */
 export function schemaSections(
   document: OpenApiDocument,
   from: readonly JsonSchema[],

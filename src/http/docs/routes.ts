@@ -96,7 +96,7 @@ function readOnly(path: string, handler: RouteHandler): Route {
   return { path, label: "/docs/*", methods: { GET: handler, HEAD: handler } };
 }
 
-/** Returns the npm package of src/client, which only the built executable has. */
+/** Returns the npm package of src/client. Only the built executable contains this package. */
 function clientPackage(): Blob | undefined {
   return Bun.embeddedFiles.find((each) => "name" in each && /^sds-client-.*\.tgz$/.test(String(each.name)));
 }

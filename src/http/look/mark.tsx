@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 
-/** The product's mark: two chevrons that meet a dot, for what comes into the mirror and what goes out. */
+/**
+ * The product's mark. Two chevrons meet a dot: they stand for data that comes into the mirror and data that goes out.
+ */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">

@@ -30,7 +30,7 @@ const MAX_AGE_SECONDS = 300;
 
 /**
  * GET and HEAD /openapi.json. The first request builds the document.
- * @param serverUrl returns the address of the API, which is known once the program listens
+ * @param serverUrl returns the address of the API. This address is known only after the program has begun to listen.
  */
 export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
   let made: Document | undefined;
@@ -45,8 +45,8 @@ export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
 }
 
 /**
- * Describes everything that integrators use (docs/api.md, "OpenAPI"). The description is built from the schemas that
- * validate and render.
+ * Describes everything that integrators use (docs/api.md, "OpenAPI"). The description is built from the program's own
+ * schemas of records, answers and webhooks.
  * @param serverUrl the address of the API; "/" is the host that serves the document
  */
 export function openApiDocument(serverUrl: string): OpenApiDocument {

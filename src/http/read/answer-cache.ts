@@ -14,7 +14,7 @@ export interface CachedAnswer {
   branch: string;
   tag: string;
   headers: Record<string, string>;
-  /** `headers` in the form that Bun sends. They are made when the cached answer is sent for the first time. */
+  /** `headers` in the form that Bun sends, made when the cached answer is sent for the first time. */
   sentHeaders?: Headers;
   /** undefined if the body is too large for the cache. Then the cache can only answer 304. */
   body: Bytes | undefined;
@@ -28,7 +28,7 @@ export interface AnswerCache {
   /**
    * @param shop the shop's current state
    * @param question everything that the answer depends on except the shop, such as path and query
-   * @returns undefined if the answer is not cached, or if the shop has changed since then
+   * @returns undefined if the answer is not cached, or if the shop has changed since the answer was made
    */
   find(shop: Pick<KeyOwner, "shopId" | "changeCount" | "branch">, question: string): CachedAnswer | undefined;
   keep(shopId: number, question: string, answer: CachedAnswer): void;

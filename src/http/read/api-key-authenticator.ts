@@ -44,7 +44,10 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /** Writes a key's first use later, because a write takes seconds while the database is locked. */
+  /**
+   * Writes a key's first use in the next turn of the event loop. The request does not wait for the write, because a
+   * write takes seconds while the database is locked.
+   */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()

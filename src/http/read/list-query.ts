@@ -7,7 +7,7 @@ import { MAX_PAGE_ROWS, type RowForm } from "../../store/port/pages.ts";
 
 export const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
-/** The only value of `include`, which only subscriptions have. */
+/** The only value of the parameter `include`. Only subscriptions have this parameter. */
 export const INCLUDED = "customFields";
 const KNOWN = [...new Set(RESOURCES.flatMap(parametersOf))];
 /** Each known parameter by its `plain` spelling. A misspelt parameter is compared with these spellings. */
@@ -19,9 +19,9 @@ const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Names of paging, sorting and filtering parameters in other APIs, normalised by `plain`. The key is our parameter for
- * the same purpose; empty if we have none. We refuse these names. Otherwise a client that sends `page=N` would get the
- * first page again and again.
+ * Names of paging, sorting and filtering parameters in other APIs, normalised by `plain`. Each key is our parameter for
+ * the same purpose; empty if we have no such parameter. We refuse these names. Otherwise a client that sends `page=N`
+ * would get the first page again and again.
  */
 const FOREIGN = namesByUse({
   limit:

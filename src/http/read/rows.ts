@@ -31,7 +31,10 @@ interface ListDependencies {
 export function createListHandler(resource: Resource, dependencies: ListDependencies): RouteHandler {
   const { pagesFor, checkpoints, api, publicUrl, log } = dependencies;
   const refuseCheckpoint = checkpointRefusals(resource, log);
-  /** Reads a page in the order of the list. @param after where the page begins; null for the first page */
+  /**
+   * Reads a page in the order of the list.
+   * @param after position after which the page begins; null for the first page
+   */
   function readList(
     url: string,
     owner: KeyOwner,

@@ -8,7 +8,7 @@ export const BATCH_ROWS = 2_000;
 /** A batch ends when its rows reach this many bytes. */
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** One side of a copy. No other program writes to it during the copy. */
+/** One of the two databases of a copy. No other program writes to this database during the copy. */
 export interface CopySide {
   /** The database's name in messages, without a password. */
   name: string;

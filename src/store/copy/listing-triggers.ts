@@ -1,4 +1,7 @@
-/** Temporary SQLite triggers for a copy or a move: they list new rows, as `rowLister` (sqlite/rows.ts) does. */
+/**
+ * Temporary SQLite triggers for a copy or a move. They add each new row to the tables that list rows, as `rowLister`
+ * (sqlite/rows.ts) does.
+ */
 export const LISTING_TRIGGERS: Readonly<Record<string, string>> = {
   customer_added: `CREATE TEMP TRIGGER customer_added AFTER INSERT ON customers BEGIN
     INSERT INTO changes VALUES (NEW.shop_id, 'customers', NEW.change_number, NEW.id);

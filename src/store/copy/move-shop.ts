@@ -32,11 +32,13 @@ const MAX_WAIT_MS = 120_000;
 
 /**
  * Moves a shop to another database while it is served. Passes copy the differences until few are left. Then the writes
- * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. Until the
- * activation the shop belongs to the source, and then to the target. After an interruption the same call continues.
- * @returns false if the source never had such a shop. After true, the caller removes the rows in the source
+ * of the shop stop, a last pass copies the rest, and the target activates the shop in one transaction. The shop belongs
+ * to the source until the activation, and to the target after it. After an interruption, another call with the same
+ * request continues the move.
+ * @returns false if the source has no such shop, and no move took the shop away. After true, the caller removes the
+ *   rows in the source
  * @throws SdsError `conflict` if the target is the source or has another shop of this domain, the shop moves to another
- * database, or another caller moves it; `failed`
+ *   database, or another caller moves it; `failed`
  */
 export async function moveShop(request: MoveRequest): Promise<boolean> {
   const { source, target, domain, random } = request;
@@ -73,7 +75,7 @@ async function arrive({ source, target, now }: MoveRequest, departure: Departure
   try {
     return await target.moves.arrive(departure, now());
   } catch (thrown) {
-    // Another command may have added the shop meanwhile.
+    // Another command may have added the shop in the meantime. Then the source must not forget the move.
     if ((await target.moves.arrival(departure.move)) === undefined) await source.moves.forget(departure.move);
     throw thrown;
   }
@@ -136,8 +138,8 @@ async function goOn({ source, target }: MoveRequest, move: string, stop: string,
     await source.moves.goOn(move, stop);
   } catch (thrown) {
     if (thrown instanceof SdsError && thrown.code === "conflict") {
-      // The source gave up the move, for example because the shop was removed. So its copy must not stay. If this
-      // fails, `sds doctor` finds the copy.
+      // The source gave up the move, for example because the shop was removed. So the target must not keep its copy. If
+      // `refuse` fails, `sds doctor` finds the copy.
       await target.moves.refuse(move).catch(() => undefined);
       throw cause;
     }

@@ -28,8 +28,8 @@ const RENUMBERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * Tables whose rows belong to rows of another table, the owner. A move copies them with their owners, because one
- * engine finds them only by their owners. Each column maps to a column of the owner.
+ * Tables whose rows belong to rows of another table, the owner. A move copies such rows together with their owners,
+ * because SQLite can find such rows only through their owners. Each column maps to a column of the owner.
  */
 const OWNERS: Readonly<Record<string, MovedTable["owner"]>> = {
   attempts: { table: "deliveries", columns: { delivery: "number" } },
@@ -59,7 +59,7 @@ export interface MovedTable {
    */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;
-  /** The table of the rows that the rows of this table belong to. */
+  /** The owner of this table (`OWNERS`); undefined if its rows belong to no other rows. */
   owner: { table: string; columns: Readonly<Record<string, string>> } | undefined;
 }
 
@@ -87,7 +87,7 @@ function movedTable(table: CopiedTable): MovedTable {
     columns: Object.keys(table.columns),
     shopColumn,
     key,
-    // Both engines have an index on kind and number of a shop's deliveries. SQLite has none on the number alone.
+    // Both engines have an index of a shop's deliveries by kind and number. SQLite has no such index by number alone.
     kinds: name === "deliveries" ? ["webhook", "trigger"] : undefined,
     numbersOf: (column) => RENUMBERED[name]?.[column],
     isLeftEmpty: (column) => LEFT_EMPTY[name]?.includes(column) === true,

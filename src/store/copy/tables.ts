@@ -50,7 +50,10 @@ export const NOT_COPIED = [
   "intake_bodies",
   "intake_parts",
 ];
-/** Tables that triggers fill from other rows. The last table exists only in PostgreSQL, most others only in SQLite. */
+/**
+ * Tables that a copy does not write, because triggers fill them from other rows. `delivery_subjects` exists only in
+ * PostgreSQL, `changes` in both engines, and the other tables only in SQLite.
+ */
 export const KEPT_BY_TRIGGERS = [
   "changes",
   "customer_subscriptions",

@@ -25,7 +25,10 @@ export interface ShopCheckup {
   /** Shops whose access token expired and cannot be renewed. */
   expired(now: number): Promise<FaultyShops>;
   grantedScopes(): Promise<GrantedScopes[]>;
-  /** Shops that the platform accepts, and that were connected and last mirrored completely at `until` or earlier. */
+  /**
+   * Shops that the platform accepts, that were connected at `until` or earlier, and whose mirrors are complete only up
+   * to `until` or earlier.
+   */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
   /** Shops with an unfinished move to or from this database. The reason is `arriving`, `leaving` or `stopped`. */
   moving(): Promise<FaultyShops>;

@@ -59,8 +59,8 @@ export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   tokens(shopId: number): Promise<Tokens | undefined>;
   /**
-   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is kept. If the mirror could have
-   * marked contracts as ended since the uninstallation, `SyncStore.unloaded` lists the shop again.
+   * Connects a shop, or connects it again. After an uninstallation, `eventsSince` is kept. If the uninstallation was so
+   * long ago that the mirror may have marked contracts as ended, `SyncStore.unloaded` lists the shop again.
    */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**

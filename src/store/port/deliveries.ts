@@ -126,7 +126,7 @@ export interface DeliveryFilter {
   subjects?: readonly SubjectSearch[];
   /** Only deliveries that are older than the delivery with this id. An unknown id gives the newest deliveries. */
   before?: string;
-  /** Only deliveries that are newer than the delivery with this id. `limit` keeps the oldest of these deliveries. */
+  /** Only deliveries that are newer than the delivery with this id. Lists the oldest of these, up to `limit`. */
   after?: string;
 }
 
@@ -177,11 +177,11 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes deliveries due now that were planned while the clock was ahead. Changes a delivery that was not claimed yet
-   * if it is planned after `now`. Changes any other delivery if its next attempt, or the end of its lease, is after
-   * `latest`. Works in steps. An interrupted call can be repeated.
+   * Corrects deliveries that were planned while the clock was ahead: they become due now. Corrects a delivery that was
+   * not claimed yet if it is planned after `now`. Corrects any other delivery if its next attempt, or the end of its
+   * lease, is after `latest`. Works in steps. An interrupted call can be repeated.
    * @param latest the latest time that a correct clock can have planned
-   * @returns the number of changed deliveries
+   * @returns the number of corrected deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;
   /**

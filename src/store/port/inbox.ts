@@ -78,10 +78,10 @@ export interface InboxQueues {
   /** Returns due items of a queue: first urgent items, then the items that have been due longest. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes items due now that were planned while the clock was ahead. Works in steps.
-   * @param latest a correct clock cannot have planned a first attempt after `first`, or a further attempt after
-   *   `further`
-   * @returns the number of changed items
+   * Corrects items that were planned while the clock was ahead: they become due now. Works in steps.
+   * @param latest the latest times that a correct clock can have planned: `first` for a first attempt, `further` for a
+   *   further attempt
+   * @returns the number of corrected items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
   /**

@@ -33,7 +33,7 @@ export interface Snapshot {
   branch?: string;
   /** The number of the resource's last change, in the same snapshot; 0 without rows. */
   lastChange: number;
-  /** JSON array of the keys of custom fields that were left out; undefined if none were. */
+  /** JSON array of the keys of custom fields that the rows leave out; undefined if they leave out no fields. */
   hiddenKeys?: string;
 }
 

@@ -42,11 +42,14 @@ export interface MovedRange {
 /** The first rows of a range. */
 export interface MovedBatch {
   rows: MovedRow[];
-  /** The end of the range that was read; undefined if there are no further rows. */
+  /** The row at which the batch ends; undefined if no further rows of the range follow. */
   upTo: MovedRow | undefined;
 }
 
-/** For each numbered table, a lower limit of the numbers of the shop's rows, and the last number that was given. */
+/**
+ * For each numbered table: `low` is a lower limit of the numbers of the shop's rows. `high` is the highest number that
+ * a row of any shop ever had.
+ */
 export type NumberSpans = Readonly<Record<string, { low: number; high: number }>>;
 
 /** A shop that is about to leave. */
@@ -82,9 +85,9 @@ export interface ShopMoves {
    */
   begin(domain: string, move: string, target: string): Promise<Departure | undefined>;
   /**
-   * Stops all writes and deliveries of a leaving shop. API keys can still read it.
+   * Stops all writes and deliveries of a leaving shop. API keys can still read the shop.
    * @param stop a random id of the caller. A later call with another id replaces this id
-   * @returns false while the platform renews the tokens of the shop: nothing was stopped then
+   * @returns false if a process is renewing the shop's tokens: the shop was not stopped then
    * @throws SdsError `conflict` if the move was given up
    */
   stop(move: string, stop: string, now: number): Promise<boolean>;
@@ -94,7 +97,7 @@ export interface ShopMoves {
   goOn(move: string, stop: string): Promise<boolean>;
   /** Forgets the move of a shop that stays here. Ignored while the shop is stopped. */
   forget(move: string): Promise<void>;
-  /** After a move away, marks the shop for removal. Posts for the shop get 503 from now on. */
+  /** After a move away, marks the shop for removal. Posts for the shop still get 503. */
   leave(move: string): Promise<void>;
 
   /** Returns the state of a move to this database; undefined if the move has not begun, or was given up. */
@@ -132,7 +135,10 @@ export interface ShopMoves {
   ): Promise<void>;
 
   read(shop: MovedShop, table: string, range: MovedRange): Promise<MovedRow[]>;
-  /** Reads the first rows of a range: not more than `most.rows`, and none after the first `most.bytes` bytes. */
+  /**
+   * Reads the first rows of a range. The batch ends after `most.rows` rows, or after the row that brings it to
+   * `most.bytes` bytes.
+   */
   readBatch(
     shop: MovedShop,
     table: string,

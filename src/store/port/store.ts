@@ -46,7 +46,7 @@ export function readFormerEpochs(text: string | undefined | null): Uint8Array[] 
 /** Row of `meta` with the time of the last complete `sds backup`, in epoch milliseconds. */
 export const LAST_BACKUP = "last_backup";
 
-/** An upgrade of the schema that was made when the database was opened. */
+/** A schema upgrade that ran when the database was opened. */
 export interface SchemaUpgrade {
   from: number;
   to: number;
@@ -105,13 +105,13 @@ export interface Store {
   audit: AuditStore;
   totals: TotalsStore;
   /**
-   * Returns the stores for one change. The transaction of the change also writes the entry of the shop's audit list. A
-   * change that throws or changes nothing writes no entry.
+   * Returns the stores for one change. The transaction of the change also adds `entry` to the shop's audit list. If the
+   * change throws or changes nothing, no entry is added.
    */
   audited(shopId: number, entry: AuditEntry): AuditedStores;
   /** Nodes that share the database; null for an engine that runs on one machine. */
   nodes: NodeStore | null;
-  /** Random bytes that authenticate checkpoints. A restore replaces them, because change numbers go back. */
+  /** Random bytes that authenticate checkpoints. A restore replaces them, because it sets change numbers back. */
   epoch: Uint8Array;
   /** The epochs of the database before its restores, newest first. They show whether a checkpoint is old or forged. */
   formerEpochs: readonly Uint8Array[];

@@ -19,7 +19,10 @@ import { lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./qu
 const FAILING = sql`well_at IS NULL AND (told OR cause <> 'endpoint'
   OR (failures >= ${FAILING_ATTEMPTS} AND last_at - since >= ${FAILING_MS}))`;
 
-/** SQL condition of shops with dead deliveries. An alert stays during a retry by hand, when the shop may have none. */
+/**
+ * SQL condition of shops with dead deliveries. During a retry by hand, a shop may have no dead delivery although its
+ * alert is still stored.
+ */
 const HAS_DEAD = sql`EXISTS (
   SELECT 1 FROM deliveries WHERE deliveries.shop_id = alerts.shop_id AND status = 'dead'
 )`;

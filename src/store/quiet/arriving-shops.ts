@@ -54,7 +54,7 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
 
     refuse: (move) =>
       db.transaction(function* () {
-        // Waits for an activation under way, so this comes first.
+        // This DELETE waits for a running activation, so it comes before the check.
         yield* tx.run(sql`DELETE FROM shop_moves WHERE move = ${move} AND state = 'arriving'`);
         return (yield* tx.get(arrivalOf(move))) === undefined;
       }),
@@ -62,9 +62,9 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
 }
 
 /**
- * Finds the arrival of a shop that was activated. The row in `shop_moves` outlives the shop. Otherwise a move whose
- * command was killed after the activation would bring a shop back that has moved on, or was removed. The table of
- * origins has the arrivals of an earlier version.
+ * Finds the arrival of a shop that was activated. The row in `shop_moves` outlives the shop. Otherwise a repeated
+ * command, whose first run was killed after the activation, could bring back a shop that has moved on or was removed.
+ * Arrivals of an earlier version are only in the table of origins.
  */
 const arrivalOf = (move: string) =>
   sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'moved' AND target IS NULL
@@ -109,9 +109,9 @@ export function splitEpochs(bytes: Uint8Array): Uint8Array[] {
 }
 
 /**
- * Begins a new branch of the shop's changes. The first database may have lost changes in a failover. So a checkpoint
- * beyond the changes that arrived must stay refused. A standby that has not received all rows yet still has the old
- * branch, so no page is read from it.
+ * Begins a new branch of the shop's changes. The source may have lost changes in a failover, so this database must go
+ * on refusing a checkpoint beyond the changes that arrived. A standby has the old branch until it has received all
+ * rows. Until then no page is read from the standby.
  */
 function* beginBranch(db: QuietDatabase, shopId: number): TransactionWork<void> {
   const counters = either(db, { sqlite: sql`shops`, postgres: sql`shop_changes` });
@@ -154,7 +154,8 @@ function* arrive(
   const text = (column: string) => String(valueIn(movedTableOf("shops"), row, column) ?? "");
   const domain = text("domain");
   const firstDomain = text("first_domain") || domain;
-  // An arrival takes many numbers. The numbers of a leaving shop would then exceed its range in the other database.
+  // An arrival reserves many row numbers. After that, new rows of a leaving shop would get numbers above the range that
+  // the other database reserved for them.
   const leaving = yield* tx.get<{ domain: string }>(sql`SELECT domain FROM shop_moves WHERE state = 'leaving' LIMIT 1`);
   if (leaving !== undefined)
     throw new SdsError(
@@ -218,7 +219,7 @@ function* reserveNumbers(db: QuietDatabase, table: string, count: number): Trans
   const sequence = `${table}_number_seq`;
   const next = yield* tx.get<{ number: number }>(sql`SELECT nextval(${sequence}::regclass) AS number`);
   const first = (next?.number ?? 0) + NUMBERS_MEANWHILE;
-  // The server does not roll back a sequence, so this comes before the change of the sequence.
+  // PostgreSQL does not roll back changes of a sequence, so this check comes before `setval`.
   requireFree(first);
   yield* tx.run(sql`SELECT setval(${sequence}::regclass, ${first + count})`);
   return first;

@@ -22,7 +22,7 @@ type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 /** Minimum time between two log lines about the same warning. */
 const LOGGED_EVERY_MS = 86_400_000;
 
-/** Maximum difference between the clock that ends mirrored contracts and the platform's clock. */
+/** Maximum difference between our clock, by which mirrored contracts are cancelled, and the platform's clock. */
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
 /** Returns the purpose for which `Vault` seals a shop's tokens. */

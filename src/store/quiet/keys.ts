@@ -7,8 +7,8 @@ import { joinCounters } from "./shops.ts";
 const COLUMNS = sql`id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy,
   created_by AS "createdBy"`;
 /**
- * Condition for shops that can be read. A move hides the shop in both databases while it copies the last changes. Only
- * the first database has all rows then.
+ * SQL condition of shops that can be read. While a move copies the last changes, the shop is hidden in both databases.
+ * Only the source has all rows then, so the source still serves the shop's readers.
  */
 const IS_READABLE = sql`(removal_started_at IS NULL OR EXISTS
   (SELECT 1 FROM shop_moves WHERE shop_moves.shop_id = shops.id AND state = 'leaving'))`;

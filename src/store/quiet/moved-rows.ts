@@ -91,7 +91,7 @@ function selection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range:
   return sql`SELECT ${template.raw(columns.join(", "))} ${within(db, moved, shop, range)}`;
 }
 
-/** Selects the keys of the first rows of a range and of one more row, and for each row the bytes of its texts. */
+/** Selects the keys of the first `rows` + 1 rows of a range, and for each row the size of its texts in bytes. */
 function sizeSelection(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: MovedRange, rows: number): SQL {
   const { expression } = placeIn(db.engine, moved.table);
   const texts = moved.columns.filter((column) => isText(moved, column));
@@ -121,7 +121,10 @@ function within(db: QuietDatabase, moved: MovedTable, shop: MovedShop, range: Mo
   return sql`${owners === undefined ? rows : ofOwners(db, moved, shop, owners, rows)} ${order}`;
 }
 
-/** Limits `found`, a SELECT from its FROM on, to the rows that belong to these owners. Each owner must occur once. */
+/**
+ * Limits a SELECT to the rows that belong to these owners. Each owner must occur once.
+ * @param found the SELECT without its columns: it begins with FROM
+ */
 function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners: readonly MovedRow[], found: SQL): SQL {
   const { table = "", columns = {} } = moved.owner ?? {};
   const owner = movedTableOf(table);
@@ -139,7 +142,8 @@ function ofOwners(db: QuietDatabase, moved: MovedTable, shop: MovedShop, owners:
   const ownerNames = template.raw(Object.keys(types).join(", "));
   return either(db, {
     sqlite: sql`${found} AND (${names}) IN (SELECT ${ownerNames} FROM ${given})`,
-    // With IN, PostgreSQL may compare each row of the shop with each owner. With OFFSET 0 it looks up each owner.
+    // With IN, PostgreSQL may compare each row of the shop with each owner. OFFSET 0 makes it look up the rows of each
+    // owner.
     postgres: sql`FROM ${given} CROSS JOIN LATERAL (
       SELECT * ${found} AND (${names}) = (${ownerNames}) OFFSET 0) AS found`,
   });
@@ -231,7 +235,7 @@ function removal(db: QuietDatabase, moved: MovedTable, shop: MovedShop, row: Mov
   return sql`DELETE FROM ${template.raw(stored)} WHERE ${where}`;
 }
 
-/** Updates the row of the shop, or columns in it. */
+/** Updates the shop's row in `shops`. If the table is only a part of `shops`, updates only the columns of this part. */
 function update(db: QuietDatabase, moved: MovedTable, row: Record<string, string | number | null>): SQL {
   const { written, expression } = placeIn(db.engine, moved.table);
   const settings = written

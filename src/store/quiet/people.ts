@@ -28,8 +28,8 @@ interface PersonText {
 
 /**
  * Makes the store. Exports are rare, so an export reads all deliveries, and in PostgreSQL all rows of the shop. In
- * SQLite an export blocks the program. So it finds the rows through the customer's lists, and other work runs between
- * two exports.
+ * SQLite an export blocks the program, so it finds the rows through the customer's lists. Other work runs between two
+ * exports.
  */
 export function personStore(db: QuietDatabase): PersonStore {
   const mutex = createKeyedMutex();

@@ -64,7 +64,7 @@ export function shopMoves(db: QuietDatabase, vault: Vault): ShopMoves {
 type Departures = Pick<ShopMoves, "begin" | "stop" | "sending" | "goOn" | "forget" | "leave">;
 
 function departures(db: QuietDatabase, read: ShopMoves["read"]): Departures {
-  /** Locks the row of a leaving shop. The lock waits for commits that found the shop. */
+  /** Locks the row of a leaving shop. The lock waits for running commits of the shop. */
   function* leaving(move: string): TransactionWork<Move & { firstDomain: string; stop: string | null }> {
     const found = yield* tx.get<Move & { firstDomain: string; stop: string | null }>(
       sql`SELECT id, shops.domain, coalesce(shops.first_domain, shops.domain) AS "firstDomain", move, stop

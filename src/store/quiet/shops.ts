@@ -180,7 +180,7 @@ function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "
   };
 }
 
-/** Returns a sealed secret, which signs posts of the shop's billing system. */
+/** Makes an intake secret, and returns it sealed. The shop's billing system signs its posts with the secret. */
 export function newIntakeSecret(vault: Vault, random: (bytes: number) => Uint8Array, domain: string): Uint8Array {
   return vault.sealNow(`intake_${random(32).toBase64()}`, intakePurpose(domain));
 }
@@ -197,7 +197,10 @@ export function* addShop(
   return added;
 }
 
-/** Adds a shop that may still be elsewhere. @returns as `addShop` */
+/**
+ * Adds a shop and its counters. Unlike `addShop`, does not forget that the shop moved to another database. @returns as
+ * `addShop`
+ */
 export function* insertShop(
   db: QuietDatabase,
   { domain, plan, currency, planFixed = false }: NewShop,

@@ -11,7 +11,10 @@ interface LastSync {
   changed: number;
 }
 
-/** Maximum duration of a claim. If a claim ends later, the clock was set back, and the claim is ignored. */
+/**
+ * Maximum duration of a claim. A claim that ends later than this from now was made before the clock was set back, and
+ * is ignored.
+ */
 const LONGEST_CLAIM_MS = 60_000;
 
 /** Returns an SQL condition that is true if a process has claimed the load. */

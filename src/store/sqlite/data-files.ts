@@ -19,7 +19,7 @@ import { secondServe } from "./serve-note.ts";
 
 /**
  * Suffixes of logs that are part of a database's content. A log beside another database would corrupt that database.
- * `-shm` is only an index of the log, which SQLite rebuilds.
+ * `-shm` is only the index of a log. SQLite rebuilds a missing index.
  */
 const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
@@ -197,8 +197,9 @@ export function finishRestore(database: string): void {
 }
 
 /**
- * Returns the name for the old database. The name contains the time of the restored file. So a process that finishes an
- * interrupted restore gives the log the same name. If the name exists, the restored file gets a later time.
+ * Returns the name for the old database. The name contains the time of the restored file. So the log gets the same name
+ * as the old database, even if another process finishes the restore. If the name exists, the restored file gets a later
+ * time.
  */
 function replacedNow(database: string): string {
   const restored = restoredPath(database);

@@ -114,7 +114,8 @@ function keptFiles(folder: string): string[] {
 
 /**
  * Makes the epoch of the copy a former epoch. Otherwise checkpoints from after the backup would stay valid, and readers
- * with them would miss changes. The next start makes a new epoch, which refuses these checkpoints as `restored`.
+ * that continue from them would miss changes. The next start makes a new epoch. Such checkpoints are then refused as
+ * `restored`.
  * @param replaced epochs of the replaced database
  */
 function endEpoch(path: string, replaced: string): void {

@@ -119,8 +119,8 @@ export function rowWithFields(table: string, startedAt = "started_at"): string {
 }
 
 /**
- * Returns SQL of a subscription's JSON with these custom fields at the end. Cuts off the last brace as a BLOB, because
- * SQLite would read a text twice to count its characters.
+ * Returns SQL of a subscription's JSON with these custom fields at the end. Converts the JSON to a BLOB to cut off the
+ * last brace. To cut off the brace of a text, SQLite would count characters and read the text twice.
  * @param fields SQL of the custom fields' JSON, which may be NULL
  */
 export function withFields(fields: string): string {

@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 
 /**
- * Stores the process id of this `serve`. The error of a second `serve` names this id. Removes the address of a killed
- * `serve`. Call this only while `serve` has the folder's lock. On a full disk, `serve` continues without the note.
+ * Stores the process id of this `serve`, and removes the address of a killed `serve`. The error of a second `serve`
+ * names the process id. Call this only while `serve` has the folder's lock. On a full disk, `serve` continues without
+ * the note.
  */
 export function noteServe(db: Database, processId: number): void {
   try {

@@ -16,7 +16,7 @@ import { LOG_OF } from "./log.tsx";
 import { STATUS_NAMES } from "./log-search.ts";
 import { aboutText, failureOf, nextText, ResendForm, StatusBadge } from "./log-table.tsx";
 
-/** How many attempts the page shows. A delivery can have any number, because each resend adds attempts. */
+/** How many attempts the page shows. A delivery can have more attempts, because each resend adds attempts. */
 const SHOWN_ATTEMPTS = 20;
 /** Maximum number of related deliveries to count. */
 const COUNTED = 99;
@@ -256,7 +256,7 @@ async function countRelated(
   { kind, subject, test }: DeliveryDetails,
 ): Promise<number> {
   const named = subject.contract === null ? subject.customer : numberOf(subject.contract);
-  // A test event names samples, which no other delivery is about.
+  // A test event has sample ids, so it has no related deliveries.
   if (named === null || test) return 0;
   const page = await deliveries.page(shopId, { kind, subjects: [{ subject: named }], limit: COUNTED + 1 });
   return Math.max(0, page.deliveries.length - 1);

@@ -54,7 +54,7 @@ export const showAudit: Handler = async ({ shop, query }, { store, now, steadyTi
   return { title: "Audit", tab: TAB, status: Object.keys(refusals).length > 0 ? 422 : 200, content };
 };
 
-/** Returns the entry numbers next to which the newer and the older page begin; undefined for a missing page. */
+/** Returns the entry numbers from which "Newer" and "Older" continue; undefined if there is no such page. */
 function neighboursOf(
   { entries: found, end }: AuditPage,
   entries: readonly NumberedEntry[],

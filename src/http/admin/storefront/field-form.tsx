@@ -4,7 +4,7 @@ import { FIELD_TYPES, type FieldDefinition, MAX_TEXT } from "../../../domain/fie
 export const FIELDS = "/fields";
 export const TRAIL = { to: FIELDS, name: "Custom fields" };
 
-/** The settings page's names of the types of custom fields. */
+/** Names of the field types on the settings page. */
 export const TYPE_NAMES: Record<FieldDefinition["type"], string> = {
   text: "Text",
   number: "Number",

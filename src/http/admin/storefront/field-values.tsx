@@ -43,7 +43,7 @@ export const saveValues: Handler = async (request, dependencies) => {
   return { to: `${FIELDS}/values/${id}`, notices: [{ text: typed.size === 0 ? "Nothing was changed." : "Saved." }] };
 };
 
-/** Returns the values that were changed in this form. Other values stay, even if somebody else changed them. */
+/** Returns the values that were changed in this form. Other values are not saved, so changes by somebody else stay. */
 function readTypedValues(form: URLSearchParams, { fields }: EditableFields): Map<string, TypedValue> {
   const typed = new Map<string, TypedValue>();
   for (const { definition } of fields) {
@@ -177,7 +177,7 @@ interface TypedInputProps {
 function Input({ definition: { type, options }, attributes, shown: { text, error } }: TypedInputProps) {
   switch (type) {
     case "text":
-      // Browsers drop a newline at the start of a textarea, so this adds one.
+      // Browsers drop a newline at the start of a textarea, so an extra newline is added.
       return <textarea {...attributes} rows={2}>{`\n${text}`}</textarea>;
     case "number":
       return <input {...attributes} type="text" inputMode="decimal" autocomplete="off" value={text} />;
@@ -207,7 +207,8 @@ interface ChoicesProps {
 }
 
 /**
- * A select with an empty choice. It also offers a stored value that is no longer an option, so that saving keeps it.
+ * A select with an empty choice. A stored value that is no longer an option is offered too, so that saving keeps this
+ * value.
  */
 function Choices({ attributes, options, text }: ChoicesProps) {
   return (

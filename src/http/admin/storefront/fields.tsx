@@ -204,7 +204,7 @@ function LookUpForm({ refused }: { refused: RefusedLookUp | undefined }) {
   );
 }
 
-/** Links the whole form to the reason, because the reason belongs to no single input. */
+/** Links the whole form to the reason of the refusal, because the reason is not about a single input. */
 function describedBy(refused: RefusedField | undefined) {
   return refused === undefined ? {} : { "aria-describedby": "field-error" };
 }

@@ -83,7 +83,7 @@ async function stylePage(
             autocomplete="off"
             {...fieldAttributes(refused?.error, "source-error", "source-help")}
           >
-            {/* Browsers drop a newline at the start of a textarea, so this adds one. */}
+            {/* Browsers drop a newline at the start of a textarea, so an extra newline is added. */}
             {`\n${refused?.source ?? stored?.source ?? ""}`}
           </textarea>
           <FieldError id="source-error" error={refused?.error} />
@@ -114,7 +114,10 @@ async function stylePage(
   return { title: "Widget style", tab: STYLE, status: refused === undefined ? 200 : 422, content };
 }
 
-/** Style of the page around the widget. A merchant's style that reaches outside the widget changes this page. */
+/**
+ * Style of the page around the widget. If a merchant's style reached outside the widget, this page would look
+ * different.
+ */
 const SHOP_STYLE = "body { margin: 1rem; background: #fff; color: #222; font: 16px/1.5 system-ui, sans-serif }";
 
 /**

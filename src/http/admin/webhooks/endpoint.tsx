@@ -12,7 +12,7 @@ import { reasonOf } from "../form.ts";
 import { EmptySection, SAMPLE_EVENT } from "../samples.tsx";
 import { findTestEvent, TestResult } from "./test-result.tsx";
 
-/** The tab of the endpoint, and the paths below it. */
+/** Path of the endpoint's tab. The paths of the tab's forms begin with this path. */
 const TAB = "/webhooks";
 
 /** The typed URL of a refused form, and the reason of the refusal. */

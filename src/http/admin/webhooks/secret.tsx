@@ -6,17 +6,17 @@ import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "../adm
 import { InlineCode } from "../code.tsx";
 import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.tsx";
 
-/** The tab with the signing secret, and the paths below it. */
+/** Paths of the tab with the signing secret, and of the page that rotates the secret. */
 const TAB = "/webhooks/secret";
 const ROTATE = "/webhooks/rotate";
 
-/** How long the previous secret still signs after a rotation. Empty means that it stops signing at once. */
+/** Choices of the overlap: how long the former secret signs `webhook-signature` too. Empty means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
 export const showSecretTab: Handler = (request, dependencies) => secretPage(request, dependencies);
 
-/** Shows the secret itself. The secret has no address of its own, because only a posted form leads here. */
+/** Shows the secret itself. Only a posted form gets this page, so no link can show the secret. */
 export const showSecret: Handler = async (request, dependencies) =>
   secretPage(request, dependencies, await actions.showSecret(dependencies.store, request, dependencies.now()));
 

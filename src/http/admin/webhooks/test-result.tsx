@@ -34,7 +34,7 @@ export async function findTestEvent(
   return { delivery, hasCurrentSecret: secret === newest, hasCurrentUrl: url === null || sentTo === url, now };
 }
 
-/** The verdict of the newest test event, which the script keeps current. */
+/** The verdict of the newest test event. The script keeps the verdict current. */
 export function TestResult({ test }: { test: TestEvent | undefined }) {
   if (test === undefined)
     return (
