@@ -12,8 +12,8 @@ import { printLine } from "./print.ts";
 export const COMPLETE = "__complete";
 
 /**
- * The completion function for each shell. It passes the words up to the cursor, and gets one candidate per line. If
- * there is no candidate, the shell completes file names.
+ * The completion function for each shell. It calls `COMPLETE` with the words up to the cursor, and gets one candidate
+ * per line. If there is no candidate, the shell completes file names.
  */
 const SCRIPTS = {
   bash: `_sds() {
@@ -85,7 +85,7 @@ interface Walk {
   data: string | undefined;
 }
 
-/** Returns the command that the words before the cursor name, and which argument or option value comes next. */
+/** Returns the command that is named before the cursor, and which argument or option value comes next. */
 function walk(program: Command, words: readonly string[]): Walk {
   const state: Walk = { command: program, option: undefined, place: 0, data: undefined };
   for (const word of words) {

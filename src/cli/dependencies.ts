@@ -38,8 +38,8 @@ export function dependencies(logLevel: LogLevel | (() => LogLevel)): AppDependen
 }
 
 /**
- * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. A later start, without a free file
- * descriptor, would end the program. This fetch fails on purpose: its socket does not exist.
+ * Sends a fetch, so that Bun starts its fetch thread and reads the certificates now. If Bun started the thread later,
+ * when no file descriptor is free, the program would end. This fetch fails on purpose: its socket does not exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);

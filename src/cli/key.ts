@@ -67,7 +67,7 @@ async function create({ label, json }: KeyFlags, command: Command): Promise<void
     const created = await createKey({ store, random: randomBytes }, { shop, label, actor: operator() }, Date.now());
     const { entry, plaintext } = created;
     try {
-      // Not `printLine`, which returns before the key is written: if the write fails, the key must be revoked.
+      // `printLine` would return before the key is written. If the write fails, the key must be revoked.
       await writeOut(`${json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext}\n`);
     } catch (thrown) {
       await revokeKey(store, { shop, actor: operator() }, entry.id, Date.now());

@@ -6,7 +6,10 @@ import { nearest } from "../lib/similar.ts";
 import { rightsProblem } from "../lib/users.ts";
 import { SETTING_NAMES } from "../setting-names.ts";
 
-/** Settings of all commands on this machine. Settings of a data folder override them. The package makes this file. */
+/**
+ * Settings of all commands on this machine. Settings of a data folder override them. The Debian package makes this
+ * file.
+ */
 const SYSTEM_FILE = "/etc/sds/sds.env";
 const MAX_BYTES = 64 * 1024;
 /** The only setting without the prefix `SDS_`: PostgreSQL's programs read it too. */

@@ -88,7 +88,7 @@ async function moveThere(source: Store, target: Store, domain: string, report: t
     },
   };
   const isMoved = await moveShop(request).finally(() => progress.end());
-  // Other commands also take the first domain of a renamed shop.
+  // Other commands accept the first domain of a renamed shop, but a move needs the present domain.
   if (!isMoved) throw invalid(`the shop has another domain now: name it ${(await findShop(source, domain)).domain}`);
   const waitedMs = stoppedAt === undefined ? undefined : performance.now() - stoppedAt;
   const waited = waitedMs === undefined ? "" : ` Its posts and deliveries waited ${(waitedMs / 1000).toFixed(1)} s.`;

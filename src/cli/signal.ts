@@ -35,7 +35,7 @@ function ignoresHangUp(): boolean {
   }
 }
 
-/** Whether this process has a controlling terminal: the fifth number behind the name in Linux's `stat` (proc(5)). */
+/** Whether this process has a controlling terminal: the fifth field after the name in Linux's `stat` (proc(5)). */
 function hasTerminal(): boolean {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8");

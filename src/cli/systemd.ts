@@ -71,7 +71,7 @@ export function addServiceCommands(program: SdsCommand): void {
 /**
  * Writes a systemd unit that runs the program as the owner of the data folder. Settings come from files that the
  * program reads itself.
- * @param flags empty for the package's unit, because the package's settings name the folder
+ * @param flags empty for the unit of the Debian package, because the package's settings file names the folder
  */
 export function unitFor(folder: string, program: readonly string[], flags = ["--data", folder]): string {
   const isStateFolder = folder === STATE_FOLDER;

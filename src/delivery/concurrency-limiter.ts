@@ -151,8 +151,7 @@ function countAsSlow({ now, paces, recent, taken }: LimiterState, attempt: Runni
 }
 
 /**
- * Adds slots to `shares` in rounds. The first round gives a slot to each queue that has none, the second round to each
- * queue that has one, and so on.
+ * Adds slots to `shares` in rounds. Round n gives one slot to each queue that has fewer than n slots.
  * @param most maximum number of slots of a queue. The queue's pace can set a lower limit
  * @returns the number of added slots
  */

@@ -30,9 +30,9 @@ export interface FailureLog {
 }
 
 /**
- * Creates a log of failures. It writes one entry when deliveries to a URL, or a shop's workflow triggers, begin to
- * fail, and another entry when they succeed again. It shows only the host of a URL, because some paths and queries
- * contain secrets. Dead deliveries are summed up by shop.
+ * Creates a log of failures. It writes one entry when deliveries to a URL begin to fail, and another entry when they
+ * succeed again. A shop's workflow triggers get such entries too. The log shows only the host of a URL, because some
+ * paths and queries contain secrets. Dead deliveries are summed up by shop.
  * @param waits see `afterAttempt`
  * @param clock milliseconds of a clock that only goes forward
  */

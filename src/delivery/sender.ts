@@ -52,7 +52,10 @@ const LEASE_MARGIN_MS = 5_000;
  * difference of the clocks (four seconds), and the recording.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/** If a claim takes longer, its deliveries are not attempted. Otherwise a lease could end during the attempt. */
+/**
+ * Maximum time of a claim if several nodes share the database. Deliveries of a slower claim are not attempted, because
+ * their leases could end during the attempts.
+ */
 const LONGEST_CLAIM_MS = 2_000;
 /** Maximum difference between the clocks of two nodes. Each may differ from the database's clock by half of this. */
 const CLOCK_SLACK_MS = 4_000;
@@ -209,7 +212,9 @@ async function restorePaces(state: SenderState, at: number): Promise<void> {
   state.isRestored = true;
 }
 
-/** Corrects times that a clock stored while it was ahead. Called at the first turn, and after a clock was set back. */
+/**
+ * Corrects times that were stored while a clock was ahead. Called at the first turn, and after a clock was set back.
+ */
 async function bringForward({ deliveries, settings, leaseMs, log }: SenderState, at: number): Promise<void> {
   const longestMs = Math.max(...settings.waitsMs, leaseMs) + CLOCK_SLACK_MS;
   const count = await deliveries.bringForward(at + longestMs, at);

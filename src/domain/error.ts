@@ -14,7 +14,9 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` means that a copy is wrong. */
+/**
+ * Why a cursor or checkpoint is refused (docs/api.md, "Errors"). Only `restored` means that the reader's copy is wrong.
+ */
 export const CURSOR_PROBLEMS = ["other_shop", "other_resource", "restored", "not_issued"] as const;
 export type CursorProblem = (typeof CURSOR_PROBLEMS)[number];
 

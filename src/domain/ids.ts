@@ -2,8 +2,8 @@ import { CryptoHasher } from "bun";
 import { base32 } from "../lib/text.ts";
 
 /**
- * Derives an internal id from the shop's first domain and the platform's identity of the object. So a rebuilt mirror
- * has the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
+ * Derives an internal id from the shop's first domain and what identifies the object at the platform. So a rebuilt
+ * mirror has the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));

@@ -45,7 +45,10 @@ export function startPlatform(options: PlatformOptions): DemoPlatform {
   return platform;
 }
 
-/** Posts a webhook with the platform's headers. The program finds a lost webhook when it reconciles the shop. */
+/**
+ * Posts a webhook with the platform's headers. If the webhook is lost, the program finds the change when it reconciles
+ * the shop.
+ */
 async function send(url: string, { topic, payload }: PlatformEvent, { domain, clientSecret }: PlatformOptions) {
   const body = JSON.stringify(payload);
   const headers = {

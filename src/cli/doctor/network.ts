@@ -10,7 +10,10 @@ const ANSWER_MS = 3_000;
 /** Maximum number of endpoints to try. Ten endpoints are tried at once, so all of them take at most 2 * ANSWER_MS. */
 const MAX_ENDPOINTS = 20;
 const ENDPOINTS_AT_ONCE = 10;
-/** Allowed difference to the platform's clock, by which tokens expire. The platform's Date header has whole seconds. */
+/**
+ * Allowed difference to the platform's clock, which decides when tokens expire. The platform's Date header has whole
+ * seconds.
+ */
 const PLATFORM_CLOCK_MS = 10_000;
 /** Allowed difference to the database server's clock. Each node checks the leases of deliveries with its own clock. */
 const SERVER_CLOCK_MS = 2_000;

@@ -54,8 +54,8 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * How many sequence numbers one write of the file reserves. Numbers begin at the time in microseconds, so reserving
- * 100,000 numbers puts them at most a tenth of a second ahead.
+ * How many sequence numbers one write of the file reserves. The first number of a new file is the time in microseconds.
+ * So 100,000 reserved numbers are at most a tenth of a second ahead of the clock.
  */
 const RESERVED_NUMBERS = 100_000;
 

@@ -213,9 +213,9 @@ function openStatus(
 }
 
 /**
- * Whether the retry plan is used up. The end of the contract does not use up the plan, because the contract can become
- * active again. Returns false if an order becomes uncollectible and its plan is unknown. Then `openStatus` continues
- * the order if the contract becomes active again.
+ * Whether the retry plan is used up; null if unknown. The end of the contract does not use up the plan, because the
+ * contract can become active again. If the order becomes uncollectible and its plan is unknown, returns false. So
+ * `openStatus` can continue the order when the contract is active again.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,

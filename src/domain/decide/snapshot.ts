@@ -72,7 +72,7 @@ export function noRows(): LoadedRows {
   return { rows: new Map(), occurrences: new Map(), texts: [], fields: [], fieldValues: new Map() };
 }
 
-/** Returns the customers of loaded contracts that are not loaded yet. A second load reads them. */
+/** Returns the ids of customers whose contracts are loaded, but who are not loaded yet. A second load reads them. */
 export function missingCustomers({ rows }: LoadedRows): string[] {
   const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
   return [...new Set(ids)].filter((id) => !rows.has(id));

@@ -4,7 +4,7 @@ import { explainTrouble, REFUSED } from "../platform/connection-trouble.ts";
 
 /**
  * Why a shop is alerted: the platform refuses its connection, its endpoint fails, or deliveries died. The most serious
- * comes first.
+ * cause comes first.
  */
 export const ALERT_CAUSES = ["connection", "endpoint", "dead"] as const;
 type AlertCause = (typeof ALERT_CAUSES)[number];
@@ -23,7 +23,10 @@ export interface Alert {
   error: string | null;
 }
 
-/** An endpoint is failing if FAILING_ATTEMPTS first attempts have failed, and the failures have lasted FAILING_MS. */
+/**
+ * An endpoint is failing if the first attempts of FAILING_ATTEMPTS deliveries have failed, and the failures have lasted
+ * FAILING_MS.
+ */
 export const FAILING_ATTEMPTS = 5;
 export const FAILING_MS = 3_600_000;
 

@@ -99,7 +99,7 @@ function webhookSecret(topic: Topic, { plan, url, secretVersion, topics }: Event
 /** Describes an event for which no webhook is queued. */
 function unsentEvent({ topic, data }: Event, reason: UnsentReason): UnsentEvent {
   const { contract_id, customer_id, cycle_number } = data as { [field: string]: unknown };
-  // For a reward, only `customer_id` is read, because the sender's own fields can have the other names.
+  // For a reward, only `customer_id` is read, because the sender can add fields with the other two names.
   if (topic === "loyalty.reward_earned") return { subject: String(customer_id), topic, cycle: NO_CYCLE, reason };
   const cycle = typeof cycle_number === "number" ? cycle_number : NO_CYCLE;
   return { subject: numberOf(String(contract_id)), topic, cycle, reason };

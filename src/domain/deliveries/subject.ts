@@ -18,13 +18,13 @@ export interface SubjectSearch {
   order?: { gid: string | null; cycle: number };
 }
 
-/** Number of characters of a body that `subjectOf` needs, because the ids come first in every topic. */
+/** `subjectOf` needs only this many characters of a body, because the ids come first in every topic. */
 export const SUBJECT_CHARACTERS = 1_024;
 
 /** Reads what a delivery is about. @param body the body, or its first SUBJECT_CHARACTERS */
 export function subjectOf(topic: string, body: string): DeliverySubject {
   // Quotes in strings are escaped, so the patterns match only fields. For a reward, only the customer is read, because
-  // the sender's own fields can have the other names.
+  // the sender can add fields with the names of the other patterns.
   const part = (pattern: RegExp) => pattern.exec(body)?.[1] ?? null;
   const isReward = topic === "loyalty.reward_earned";
   const cycle = isReward ? null : part(/"cycle_number":([0-9]+)/);

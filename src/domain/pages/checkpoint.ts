@@ -14,7 +14,7 @@ export interface CheckpointScope {
 }
 
 /**
- * An ended branch of a shop. A branch ends if a failover or a restore goes on from an earlier state, and if the shop
+ * An ended branch of a shop. A branch ends when a failover or a restore goes on from an earlier state, or when the shop
  * moves to another database.
  */
 export interface FormerBranch {
@@ -95,7 +95,8 @@ export function createCheckpoints(dependencies: Dependencies): Checkpoints {
   /** Returns the change number of a genuine checkpoint; "restored" if the database has lost the change. */
   async function numberOf(read: IssuedText, scope: CheckpointScope, origin: CheckpointOrigin) {
     const branches = await dependencies.formerBranches(scope.shopId);
-    // A move by an earlier version kept the branch. So the first database can have issued checkpoints of this branch.
+    // In earlier versions of this program, a move kept the branch. So the shop's former database can have issued
+    // checkpoints of this branch.
     const present = { branch: scope.branch, changeCount: Number.POSITIVE_INFINITY };
     const { epoch: key, shopId } = origin;
     const found = [present, ...branches].find(({ branch }) => read.isFrom(key, { ...scope, shopId, branch }));

@@ -20,8 +20,8 @@ export interface StoredText {
 }
 
 /**
- * Returns the texts with which to search for a person. Every text about the person contains at least one of them. A
- * text about other people can contain one too, because the digits of an id can be part of another number.
+ * Returns the search texts for a person. Every stored text about the person contains at least one search text. A stored
+ * text about other people can contain one too: the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
@@ -56,16 +56,16 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 
 /**
  * A function that removes one person's data from a text. It returns the same object if the text does not name the
- * person. Otherwise it returns a new object, and the key of a reward can change. For a new object of a webhook, the
- * caller also removes the answers, because answers can contain personal data.
+ * person. Otherwise it returns a new object, and the key of a reward can change. If it returns a new object for a
+ * webhook, the caller also removes the webhook's answers, which can contain personal data.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Returns the redaction of one person. A reward can have any fields, because its sender chooses them. The inbox has
  * whole payloads of the platform. So the redaction removes personal data by field names. It also removes values that
- * equal known data, or data in the same text. It changes queued webhooks too, although retries should send the same
- * bytes: the law is more important.
+ * equal the person's known data, or the person's data in other fields of the same text. It changes queued webhooks too,
+ * although retries should send the same bytes: the law is more important.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(
@@ -97,8 +97,8 @@ const OWN_FIELDS = {
   phone: /^(customer_?)?phone$/i,
 };
 /**
- * Maximum number of people whose search patterns are cached. Most texts have the same data of a person. Making the
- * patterns takes longer than searching with them.
+ * Maximum number of people whose search patterns are cached. Most texts about a person have the same data, so they
+ * share the patterns. Making the patterns takes longer than searching with them.
  */
 const MAX_PEOPLE = 100;
 
@@ -130,7 +130,8 @@ const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 const SENDER_TEXTS = ["reason", "reason_id", "offer_type"];
 
 /**
- * Redacts a value except our own fields. Our fields hold no personal data, even if such a value equals a person's name.
+ * Redacts a value, except our own fields. Our own fields hold no personal data, even if a value in them equals a
+ * person's name.
  */
 function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {

@@ -7,7 +7,7 @@ export interface SyncProgress {
   stage: SyncRun["stage"];
   /** The finished part of the stage, 0 to 1; undefined if unknown. */
   done: number | undefined;
-  /** The bulk operation that is read now. */
+  /** The bulk operation that the platform prepares now, or whose file is read now. */
   bulk?: BulkProgress;
 }
 
@@ -71,7 +71,7 @@ function totalOf(count: number, done: number | undefined): number | undefined {
   return done !== undefined && done > 0 ? Math.round(count / Math.min(done, 1)) : undefined;
 }
 
-/** Rounds an estimate up to two digits. */
+/** Rounds an estimate up, to two significant digits. */
 function rounded(total: number | undefined): number | undefined {
   if (total === undefined) return undefined;
   const unit = 10 ** Math.max(0, String(total).length - 2);
