@@ -87,7 +87,7 @@ async function lastChanges(
     return decided.length === 0 ? [{ ...ABOUT_ROW, at: null, decision: "pruned" as const }] : [];
   const span = Math.max(...changes);
   const decidedAt = decided.findLast(({ at }) => at < span + SPAN_MS)?.at ?? 0;
-  // Only the span of the change is known. An event in this span came with the change, or at nearly the same time.
+  // Only the span of the change is known. An event in this span was decided at about the time of the change.
   const at = Math.max(span, decidedAt);
   return [
     ...(decidedAt >= span ? [] : [{ ...ABOUT_ROW, at, decision: "no_topic" as const }]),

@@ -9,7 +9,7 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** The signature of every attempt; null for a trigger. */
+  /** The signature, which is the same in all attempts; null for a trigger. */
   signature: string | null;
 }
 

@@ -27,8 +27,8 @@ export interface TurnLoop {
 
 /**
  * Makes turns, one at a time, when it is woken. After a failure it pauses, and then makes the turn again by itself. A
- * wake during the pause is not lost. A stopping loop still makes a turn whenever tracked work ends, because a result
- * must not wait for the slowest work.
+ * wake during the pause is not lost. A stopping loop waits for the tracked work, and makes a turn whenever some of this
+ * work ends. So a result does not wait until the slowest work has ended.
  */
 export function createTurnLoop(settings: TurnLoopSettings): TurnLoop {
   return new Loop(settings);

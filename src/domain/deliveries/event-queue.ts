@@ -80,7 +80,7 @@ export function queueEvents(
       queued.deliveries.push(webhookDelivery(newId(), event, shop, secretVersion, now));
     else queued.unsent.push(unsentEvent(event, secretVersion));
     const { trigger } = event;
-    // A shop without triggers does not use workflows. No reason is noted for its events.
+    // A shop without triggers does not use workflows, so its events are not noted as unsent triggers.
     if (trigger === undefined || targets.triggers.length === 0 || !targets.isConnected) continue;
     if (!hasAccess(targets.plan)) continue;
     if (targets.triggers.includes(trigger.handle)) queued.deliveries.push(triggerDelivery(newId(), trigger));

@@ -99,7 +99,7 @@ function wordsOf(name: string): string {
     .join(NAME_GAP);
 }
 
-/** Returns a case-insensitive pattern of a text, plain or percent-encoded. The pattern needs the flags `iu`. */
+/** Returns a pattern that matches a text in any letter case, plain or percent-encoded. It needs the flags `iu`. */
 function spellingsOf(text: string): string {
   const letters = folded(text).match(/ss|./gsu) ?? [];
   return letters

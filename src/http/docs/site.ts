@@ -50,7 +50,7 @@ const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
     return { topic, name: title, summary, path, isPage: false, text: () => sectionOf(entry.guide, entry.anchor) };
   }),
 }));
-/** All pages of the reference share the document, because building it takes milliseconds. */
+/** The document is built once for all pages of the reference, because each build takes some milliseconds. */
 let document: OpenApiDocument | undefined;
 const reference: Group = {
   name: "Reference",

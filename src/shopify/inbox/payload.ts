@@ -29,7 +29,7 @@ export type Intent =
   | { do: "read_scopes" }
   | { do: "set_currency"; currency: string }
   | { do: "note_uninstallation" }
-  /** `domain` is null for a sample of the platform's test tool. The header names the sample's shop. */
+  /** `domain` is null for a sample of the platform's test tool: only its header names the shop. */
   | { do: "remove_shop"; domain: string | null }
   /** `request` is the platform's id of the request, null if the platform gives no id. */
   | { do: "note_data_request"; customer: string; request: string | null }

@@ -56,8 +56,8 @@ export function wantedCondition(contains: (parameter: number) => string): string
 
 export interface ScannedRow extends Position {
   /**
-   * JSON of a matching row. null for the row at which the scan stopped: more rows can follow. If that row matches, the
-   * previous entry is the same row with its JSON.
+   * JSON of a matching row; null in the last entry if more rows can follow. The last entry then marks the row at which
+   * the scan stopped. If that row matches, it has two entries: one with its JSON, and the mark.
    */
   json: string | null;
 }

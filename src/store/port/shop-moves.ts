@@ -17,7 +17,7 @@ export type MovedValue = number | string | boolean | null;
 
 /**
  * A row of a moving shop. Its values have the order of the columns in `copy/moved-tables.ts`. Rows of both databases
- * have the same form: they contain the numbers of the source, and 0 as the number of the shop.
+ * have the same form: they keep the row numbers of the source, and have 0 as the number of the shop.
  */
 export type MovedRow = readonly MovedValue[];
 

@@ -42,7 +42,7 @@ const WHOLE_SEARCH_MS = 60_000;
 
 /**
  * Makes the search for due work. While `pg_dump` or another transaction keeps an old snapshot, the index keeps the
- * entries of finished rows. To read few of these entries, a search by time skips old times.
+ * entries of finished rows. So a search by time begins a little before the first row that the last search found.
  */
 export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch<Q> {
   const { byTime, byQueue } = statements(plan);

@@ -14,7 +14,9 @@ export function* noteInstallation(shopId: number, scopes: readonly string[], at:
   yield* tx.run(entryInsertion(shopId, auditEntry(PLATFORM, at, "app.installed", { after })));
 }
 
-/** Removes a connection and its warnings. Keeps warnings about a new domain, because webhooks may still name it. */
+/**
+ * Removes a connection and its warnings. Keeps warnings about a new domain: later webhooks may name the new domain.
+ */
 export function* removeConnection(shopId: number, before: number): TransactionWork<boolean> {
   const removed = yield* tx.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`);
   if (removed === 0) return false;

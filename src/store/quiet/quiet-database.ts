@@ -9,7 +9,7 @@ export const sql: (text: TemplateStringsArray, ...values: (StatementValue | SQL 
 
 type ValueType = "text" | "bigint" | "boolean" | "bytea";
 
-/** Marks a parameter of a prepared statement. @param type of the value in PostgreSQL */
+/** Marks a parameter of a prepared statement. @param type the value's type in PostgreSQL */
 export function parameter(type: ValueType): Placeholder {
   return template.placeholder(type);
 }

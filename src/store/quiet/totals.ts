@@ -18,7 +18,7 @@ interface IndexWalk {
 
 type IndexRow = Record<string, StatementValue>;
 
-/** Counts the waiting and failed work of all shops, and what their connections need. */
+/** Counts the waiting and failed work of all shops, and the connections that need something. */
 export function totalsStore(db: QuietDatabase): TotalsStore {
   return {
     async read(now) {

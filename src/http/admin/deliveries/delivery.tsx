@@ -249,7 +249,7 @@ function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signa
   );
 }
 
-/** Counts up to COUNTED other deliveries of the contract, or of the customer if the delivery names no contract. */
+/** Counts the contract's other deliveries, or the customer's if the delivery names no contract. Stops at COUNTED. */
 async function countRelated(
   deliveries: DeliveryLog,
   shopId: number,

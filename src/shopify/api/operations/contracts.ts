@@ -83,7 +83,7 @@ export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
 );
 
-/** Reads when the oldest contract was made. No order of any contract is much older. */
+/** Reads the time at which the oldest contract was made. No order of a contract is much older than this time. */
 export const OLDEST_CONTRACT = operation<NoVariables, CreationTimes>(
   "query OldestContract { subscriptionContracts(first: 1, sortKey: CREATED_AT) { nodes { createdAt } } }",
 );
