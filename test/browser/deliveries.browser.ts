@@ -8,7 +8,7 @@ import { enter, markPage, type Settings, settingsPages, tabTo } from "../support
 const open = settingsPages();
 const QUICKLY = { SDS_RETRY_WAITS: "20ms" };
 
-/** Sends test events to an endpoint that fails, and waits until they are dead. */
+/** Sends test events to an endpoint that fails, and waits until their deliveries are dead. */
 async function die({ program, receiver }: Settings, topics: string[]): Promise<string[]> {
   receiver.answer = () => new Response("no", { status: 503 });
   await program.json(["webhook", "set", "--url", receiver.url]);
@@ -30,7 +30,7 @@ test("dead deliveries are found, and sent again one by one or all at once", asyn
   expect(await page.locator("#retry-dead").count()).toBe(0);
   const isSamePage = await markPage(page);
   const [first = ""] = await die(settings, ["order.failed", "order.charged", "order.recovered"]);
-  // New deliveries appear at once in an empty log, because they move no row.
+  // New deliveries appear at once in an empty log, because no row of the page has to move.
   await page.locator("#last .dead").first().waitFor();
   expect(await isSamePage()).toBe(true);
 
@@ -149,7 +149,7 @@ test("on a phone each delivery is a card: status and age, topic, subject, result
   expect(await isTooWide()).toBe(false);
   expect(await page.getByRole("row", { name: "order.failed" }).getByRole("cell").count()).toBe(4);
 
-  // Long words of an address, an error and an answer are broken.
+  // A long word in an address, an error or an answer must wrap.
   const word = "x".repeat(300);
   receiver.answer = () => new Response(word, { status: 503 });
   await program.json(["webhook", "set", "--url", `${receiver.url}/${word}`]);

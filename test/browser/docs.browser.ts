@@ -18,7 +18,8 @@ async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; 
 }
 
 /**
- * One page of each kind, checked in both themes and widths. All other pages are checked once, because they look alike.
+ * One page of each kind. These pages are checked in both themes and widths. Every other page looks like one of them, so
+ * it is checked only once.
  */
 const KINDS = ["/docs", "/docs/search?q=checkpoint", "/docs/api", "/docs/webhooks", "/docs/reference-orders"];
 

@@ -106,7 +106,7 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("fields-none", "/admin/fields");
   await lookAt("style-none", "/admin/style");
 
-  // A label without a space must break.
+  // A long word in a label must wrap.
   const label = `Old CRM of the Hamburg office, which reads ${"customers".repeat(16)}`;
   await program.run(["key", "import", "--label", label, "--legacy"], { stdin: legacy });
   await goto("/admin/keys");

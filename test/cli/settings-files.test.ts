@@ -43,7 +43,7 @@ test.each([
   expect(parseLine(line)).toBeUndefined();
 });
 
-/** A data folder and a system's file with these texts. */
+/** Makes the settings file of a data folder, and the system's settings file. A text that is null makes no file. */
 function files(own: string | Uint8Array | null, system: string | null): { data: string; systemFile: string } {
   const data = join(temporaryFolder(), "data");
   mkdirSync(data);
@@ -101,7 +101,7 @@ test.each([
 ])("%s in place of the settings is refused", (_, make) => {
   const { data, systemFile } = files(null, null);
   make(join(data, "sds.env"));
-  // In a process of its own: while a pipe is read, no timer of the test runs.
+  // Runs in another process, because reading the pipe would block the timers of the test.
   const script = `
     import { addSettings } from ${JSON.stringify(join(process.cwd(), "src/cli/settings-files.ts"))};
     addSettings(...${JSON.stringify([data, {}, systemFile])});`;

@@ -216,7 +216,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(await lease(a, { wanted: [2], released: [1] })).toEqual([2]);
     expect(await lease(b, { held: [2] })).toEqual([]);
     expect(await lease(b, { wanted: [1, 2] })).toEqual([1]);
-    // With a negative time, every node counts as silent. So the node also gets the other node's partition.
+    // With a negative lease time, every node counts as silent. So node b also gets node a's partition.
     expect(await lease(b, { wanted: [1, 2] }, -1)).toEqual([1, 2]);
     expect(await lease(b, { held: [1] })).toEqual([1]);
     const { handOvers } = await a.status();

@@ -16,7 +16,7 @@ interface Rule {
 const { groups } = Bun.YAML.parse(await read("alerts.yaml")) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-/** The metrics of a program, by name, with the names that histograms get. */
+/** The names of a program's metrics. A histogram has four names: its own name, and its name with three suffixes. */
 async function metricNames(): Promise<Set<string>> {
   const metrics = createMetrics({
     ...{ version: "1", engine: "sqlite", isReady: () => true, fewestPoints: () => 1, now: () => 0 },

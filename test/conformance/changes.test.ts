@@ -135,8 +135,8 @@ describe.each(engines())("$name: changes", (engine) => {
     await commit(store, shop, [customer(3)], START + SPAN_MS);
     await commit(store, shop, [customer(4)], START + 4 * SPAN_MS + 1);
     expect(await Promise.all([-4, 1, 2, 3, 4, 5, 6].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
-    // This commit has a time just before span 6, but a slow commit may become visible only in span 6. So the changes
-    // since span 6 must include this change: they begin after change 4.
+    // The time of this commit is just before span 6, but a slow commit may become visible only in span 6. So the
+    // changes since span 6 begin after change 4, and include change 5.
     await commit(store, shop, [customer(5)], START + 6 * SPAN_MS - 1);
     expect(await before(6)).toBe(4);
   });

@@ -52,7 +52,7 @@ describe.each(engines())("$name: a checkup", (engine) => {
     const late = async (until: number) => (await shops.unreconciled(until, NOW)).shops.map(({ domain }) => domain);
     await store.connections.connect(shop.id, "refresh", TOKENS, SCOPES, START);
     await store.connections.connect(other.id, "refresh", TOKENS, SCOPES, START + HOUR);
-    // A shop that was never loaded is treated as complete up to its connection.
+    // The mirror of a shop that was never loaded counts as complete up to the time when the shop was connected.
     expect(await late(START)).toEqual([shop.domain]);
     await store.syncs.complete(shop.id, "full", START + HOUR, 0, START + HOUR);
     expect(await late(START)).toEqual([]);

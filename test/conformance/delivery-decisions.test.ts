@@ -13,7 +13,7 @@ import { addShop, commit, HOUR, removeShop, shopWithEvents, URL } from "./fixtur
 
 const DAY = 24 * HOUR;
 
-/** Explains with the entries of the last 30 days. */
+/** Lists the deliveries of the last 30 days about `typed`, and why other events were not sent. */
 const explain = (store: Store, shop: Shop, typed: string, now = START) =>
   explainDeliveries(store, shop, typed, now - 30 * DAY);
 

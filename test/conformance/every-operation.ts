@@ -330,7 +330,7 @@ async function signIn(store: Store, shop: Shop): Promise<void> {
   await sessions.forgetAddress("http://127.0.0.1:1");
 }
 
-/** Runs the statements of every filter of the log. */
+/** Searches the delivery log with every filter, and reads its statistics. */
 async function searchLog({ deliveries }: Store, { id }: Shop): Promise<void> {
   const [newest] = await deliveries.list(id, { limit: 1 });
   const subjects = [{ subject: "1" }, { subject: "1", order: { gid: "gid://shopify/Order/1", cycle: 1 } }];

@@ -12,7 +12,7 @@ import { applySearched } from "../support/searched.ts";
 import { claim, failed, record } from "./delivery-fixtures.ts";
 import { apiKey, commit, receipt } from "./fixtures.ts";
 
-/** A load that began. */
+/** The progress of an unfinished load. */
 export const RUN = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
 
 /** Gives a shop a row or more in every table. */

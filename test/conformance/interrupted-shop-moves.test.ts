@@ -17,7 +17,10 @@ import {
   withMoves,
 } from "./moving-shops.ts";
 
-/** Fails at one call of an operation, before or after its effect, as a kill of the command does. */
+/**
+ * Returns stores whose operations of moves fail from this call on, as if the command was killed. This call fails before
+ * or after its effect.
+ */
 function killedAt(stores: Stores, call: number, when: "before" | "after"): Stores {
   let calls = 0;
   const killed = () => new Error("killed");

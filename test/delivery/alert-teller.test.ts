@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 
 const MINUTE = 60_000;
 
-/** A chat program's address for posts. The test sets its status. */
+/** Starts a server that takes posts as a chat program does. The test sets the status of the answers. */
 function chat() {
   const posts: { path: string; body: unknown; type: string | null }[] = [];
   const state = { status: 200 };

@@ -31,7 +31,8 @@ describe.each([
   { kind: "https", certificate: "valid" },
 ])("over $kind, an attempt", ({ certificate }) => {
   /**
-   * Starts an endpoint whose URL has a host name. Its `pause` pauses the process for longer than the attempt's timeout.
+   * Starts an endpoint whose URL has a host name. The returned `pause` pauses the process for longer than the timeout
+   * of the attempt.
    */
   function pausing() {
     let received = 0;

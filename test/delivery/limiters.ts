@@ -9,7 +9,7 @@ export const MINUTE = 60_000;
 export const OK: Ending = { timedOut: false };
 export const TIMEOUT: Ending = { timedOut: true };
 
-/** Says that these shops have webhooks due. */
+/** Returns a queue of due webhooks for each of these shops. */
 export const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
 
 /** Makes a limiter whose clock the test sets. */

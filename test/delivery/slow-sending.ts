@@ -157,7 +157,10 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       await wake();
       return shop;
     },
-    /** Adds a shop with this many deliveries due, and ends three. @returns the shop and the four running attempts */
+    /**
+     * Adds a shop with this many deliveries due, and ends its first three attempts.
+     * @returns the shop, and the four attempts that run afterwards
+     */
     async beginFour(name: string, count: number): Promise<{ shop: Shop; running: Attempt[] }> {
       const shop = await shops.addShop(name, count);
       await wake();

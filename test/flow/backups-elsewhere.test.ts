@@ -45,7 +45,8 @@ test("after Litestream's older file went through sds restore, readers are told t
 });
 
 /**
- * Makes a shop, and a shell for the scripts of the documentation. Local folders replace the stores of these scripts.
+ * Makes a shop, and a shell for the scripts of the documentation. Local folders replace the remote storage of these
+ * scripts.
  */
 async function shopWithShell() {
   const folder = temporaryFolder();

@@ -119,7 +119,7 @@ describe("the examples in the package's README, under Node, against the program:
     await restored.stop();
     const file = join(folder, `${resource}.copy`);
     const before = readFileSync(file);
-    // A copy of the other shop's rows would differ.
+    // If the program copied the other shop's rows, this row would change the file.
     api.put("ord_9", 9);
     api.isOtherShop = true;
     const refused = start();

@@ -55,7 +55,7 @@ describe("docs/copies.md", () => {
       api.isOtherShop = true;
       expect(await runOnFake()).toMatchObject({ status: 1, stderr: expect.stringContaining("It is other_shop.") });
       expect(copied()).toHaveLength(2);
-      // The same with a real server.
+      // With a real server, the program also refuses the key of another shop.
       const real = copyCommand(runtime, install, join(folder, "real.copy"));
       expect((await run(real, { API_URL: url })).status).toBe(0);
       await program.json(["shop", "add", "beta.myshopify.com"]);

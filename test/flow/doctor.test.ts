@@ -102,7 +102,7 @@ test("sds doctor tells another program on the port from its own serve", async ()
   const theirs = await onlyFault("port", program, { SDS_PORT: new URL(server.url).port });
   expect(theirs).toStartWith("`sds serve` of other data uses port");
   expect(await onlyFault("metrics port", program, { SDS_METRICS: `127.0.0.1:${port}` })).toContain("with SDS_METRICS");
-  // A killed `serve` leaves its address behind, and another program may take the port.
+  // The address of a killed `serve` stays in the database, and another program may take the port.
   const own = await program.serve();
   await own.stop("SIGKILL");
   using later = Bun.serve({ hostname: "127.0.0.1", port: new URL(own.url).port, fetch: () => new Response("not sds") });

@@ -11,7 +11,7 @@ import { ENGINE, Program } from "../support/program.ts";
 const SECRET = "the-app-client-secret";
 const SHOP = "alpha.myshopify.com";
 
-/** A shop at the platform that the program does not know. */
+/** A shop of the platform. The program does not know the shop yet. */
 async function newShop() {
   const platform = await StandIn.start({ clientSecret: SECRET });
   afterTest(() => platform.stop());
@@ -49,7 +49,8 @@ test("a shop whose exchange was cut off by a kill has nothing stored, and is con
   platform.fault = () => undefined;
   const second = await program.serve();
   if (ENGINE === "sqlite") expect(await titleOf(await view(second.url))).toBe("API keys");
-  // Other nodes could share the database, so the reservation has to expire. The view waits until then.
+  // On PostgreSQL, other nodes may share the database. So the view waits until the reservation of the killed process
+  // expires.
   else expect(await titleOf(await view(second.url))).toBe("API keys");
   expect(platform.exchanges).toBe(2);
   expect(await program.json<object[]>(["shop", "list"])).toMatchObject([{ domain: SHOP }]);

@@ -89,7 +89,7 @@ test("nobody waits for the largest body, good or bad, and it is kept whole or no
     });
     const response = await fetch(`${server.url}/intake`, init);
     expect(response.status).toBe(status);
-    // The goal is 50 ms; see scripts/bench/intake.
+    // The goal is 50 ms, and scripts/bench/intake checks this goal.
     expect((await stop()).longestMs).toBeLessThan(1_000);
     expect(await customerCount(program)).toBe(status === 202 ? MAX_RECORDS : 0);
   }

@@ -67,8 +67,8 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
   expect(text.stdout).toContain(`on ${WORDS.name}: serving\n`);
   expect(text.stdout).toMatch(/^alpha\.myshopify\.com +0 +0 +0 +0 +0 +never$/m);
 
-  // A killed `serve` leaves its address behind. On PostgreSQL, its node is listed as alive for some more seconds,
-  // although it does not answer.
+  // The address of a killed `serve` stays in the database. On PostgreSQL, the node of this `serve` is listed as alive
+  // for some more seconds, although the node does not answer.
   await server.stop("SIGKILL");
   const killed = await eventually(async () => {
     const result = await program.run(["status"]);

@@ -64,9 +64,9 @@ describe("the delivery log", () => {
     const back = await html(linkOf(last, "newer"));
     expect(rowsOf(back)).toEqual(ids.slice(20, 40));
     expect(rowsOf(await html(linkOf(back, "newer")))).toEqual(ids.slice(0, 20));
-    // The newest page is full, although fewer deliveries than a page are newer than this one.
+    // Only three deliveries are newer than `ids[3]`, but the page is full.
     expect(rowsOf(await html(`/admin/deliveries?after=${ids[3]}`))).toEqual(ids.slice(0, 20));
-    // An unknown place shows the newest page. The place of a removed delivery is unknown too.
+    // An unknown id in the address leads to the newest page. The id of a removed delivery is unknown, too.
     for (const place of [`before=whd_${"a".repeat(24)}`, "before=x", "after=%00", "rows=x"])
       expect(rowsOf(await html(`/admin/deliveries?${place}`))).toEqual(ids.slice(0, 20));
   });
@@ -494,7 +494,7 @@ describe("the page of a delivery", () => {
     expect(page).not.toContain("<script>alert");
     const written = /<code id="curl" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
     const command = textOf(written);
-    // As somebody pastes it: an interactive shell expands "!" outside of quotes.
+    // Runs the command in an interactive shell, as after a paste: such a shell expands "!" outside of quotes.
     const bash = Bun.spawn(["bash", "--norc", "-i"], {
       stdin: new Blob([`${command}\nexit\n`]),
       stdout: "pipe",

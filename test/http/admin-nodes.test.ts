@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgres())("the settings page of two nodes", () => {
     );
     expect(statuses.toSorted()).toEqual([401, ...Array.from({ length: 7 }, () => 429)]);
     for (const node of nodes) {
-      // Far more than a minute: on a busy machine the clocks of the two nodes are seconds apart.
+      // Moves each node's clock by far more than a minute, because on a busy machine the two clocks are seconds apart.
       node.clock.ms += 10 * 60_000;
       expect((await pressSignIn(node, await signInPath(node, shop))).status).toBe(303);
     }

@@ -80,7 +80,7 @@ describe("the endpoint", () => {
 });
 
 describe("a test event", () => {
-  /** Somebody who is signed in, with a receiver as the shop's endpoint. */
+  /** Signs in a visitor. The endpoint of the visitor's shop is a receiver. */
   async function withReceiver() {
     const visitor = await signedIn(LOCAL);
     const receiver = new Receiver();
@@ -107,7 +107,7 @@ describe("a test event", () => {
     expect(await result()).toContain("The answer of your endpoint appears here.");
     const release = receiver.hold();
     expect(led(await send())).toEqual([303, `${ENDPOINT}#test`]);
-    // The form itself woke the sender: the test app runs no jobs that could.
+    // Only the form can have woken the sender, because the test app runs no jobs.
     const [delivered] = await receiver.gets(1);
     expect(delivered?.topic).toBe("order.failed");
     expect(await html(ENDPOINT)).toContain('data-poll="on" data-announce="The test event is on its way."');

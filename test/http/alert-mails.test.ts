@@ -10,7 +10,7 @@ import { type SmtpTestServer, smtpServer } from "../support/smtp-server.ts";
 const tls = (name: string) => Bun.file(join(import.meta.dir, "../support/tls", name)).text();
 const ADDRESS = "ana@example.com";
 
-/** Somebody signed in to a program that sends its e-mails to a server on this machine. */
+/** Signs in a visitor. The program sends its e-mails to a server on this machine. */
 async function withMail(server: SmtpTestServer, scheme = "smtp") {
   const file = join(temporaryFolder(), "smtp");
   const setServer = ({ port }: SmtpTestServer) =>

@@ -8,7 +8,9 @@ import { testShop } from "../support/app.ts";
 
 const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
-/** Makes a body reader with room for one body, and a load gauge that counts the posts for which readers made room. */
+/**
+ * Makes a body reader that has memory for one body, and a load gauge that counts the posts during which readers wait.
+ */
 async function setUp() {
   const { app, clock, shop } = await testShop();
   const parts = {

@@ -32,7 +32,7 @@ describe("a sign-in link", () => {
   test("is refused if its form is on another site", async () => {
     const all = await testShop();
     const path = await signInPath(all, all.shop);
-    // More than the limit of wrong tokens.
+    // Sends more refused forms than the limit of wrong tokens allows. Refused forms must not count.
     for (let i = 0; i < 30; i++)
       expect((await pressSignIn(all, path, { headers: { "Sec-Fetch-Site": "cross-site" } })).status).toBe(401);
     expect((await pressSignIn(all, path, { headers: { "Sec-Fetch-Site": "same-origin" } })).status).toBe(303);

@@ -200,7 +200,7 @@ async function checkEvents(all: ConnectedShop): Promise<void> {
   }
 }
 
-/** Checks that the inbox has one item for each object that does not answer. */
+/** Checks that, after an hour, no two items in the inbox are about the same object. */
 async function checkInbox(all: ConnectedShop): Promise<void> {
   await all.processedAfter(HOUR_MS);
   const subjects = (await all.inbox()).map(({ subject }) => subject);

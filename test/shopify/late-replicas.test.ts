@@ -12,7 +12,7 @@ import type { Webhook } from "../support/platform/webhook.ts";
 const MINUTE_MS = 60_000;
 const LAG_MS = 20_000;
 
-/** A shop whose replicas are late. The mirror has its contract, whose first month is over. */
+/** A shop whose mirrored contract is in its second month. The replicas of the platform are late. */
 async function late(lagsMs = [LAG_MS]) {
   const { all, contract } = await withMirroredContract({ lines: [LINE] });
   all.test.clock.ms += 32 * 24 * HOUR_MS;
@@ -177,7 +177,8 @@ describe("a reconciliation", () => {
     all.remote.pause(contract);
     all.remote.outgoing.length = 0;
     all.test.clock.ms += 10_000;
-    // A webhook about the order causes a reading after the change. It does not name the revision of the contract.
+    // This webhook about the order causes a reading after the change. The webhook does not name the revision of the
+    // contract.
     const { topic, triggeredAt } = { topic: "orders/updated", triggeredAt: new Date(all.test.clock.ms).toISOString() };
     const body = JSON.stringify({ admin_graphql_api_id: order });
     await all.send({ shop: all.remote.domain, topic, body, id: "w", eventId: "w", triggeredAt });

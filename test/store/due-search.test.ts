@@ -23,7 +23,10 @@ async function storeWith(shops: number, deliveries: string) {
   return store.deliveries;
 }
 
-/** Returns the processor time of many searches, in milliseconds. As many run before, because the first ones are slow. */
+/**
+ * Returns the processor time of many searches, in milliseconds. Makes the same searches before the measurement, because
+ * the first searches are slow.
+ */
 async function timeSearches(deliveries: Pick<DeliveryQueue, "dueQueues">): Promise<number> {
   const search = async () => {
     for (let n = 0; n < SEARCHES; n += 1) await deliveries.dueQueues(START);

@@ -17,8 +17,8 @@ import type { Row, Table } from "../support/tables.ts";
 setDefaultTimeout(60_000);
 
 /**
- * The content of the three bodies: contracts of alpha, newer records of some of alpha's customers, and customers of
- * beta.
+ * The numbers of records in the three bodies: `CONTRACTS` contracts of alpha, `NEWER` newer records of some of alpha's
+ * customers, and `NEWER` customers of beta.
  */
 const CONTRACTS = 350;
 const NEWER = 260;

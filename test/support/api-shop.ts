@@ -59,7 +59,7 @@ export async function readRows(url: string, key: string, resource: string): Prom
   return rows;
 }
 
-/** The newest state of each row. */
+/** Maps each id to its row. A later row replaces an earlier row with the same id. */
 export function byId(rows: Iterable<unknown>): Record<string, Row> {
   return Object.fromEntries([...rows].map((row) => [(row as Row).id, row as Row]));
 }

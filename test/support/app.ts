@@ -15,7 +15,7 @@ import { layEmptyDatabase } from "./empty-database.ts";
 import { ownFolder } from "./own-folder.ts";
 import { applySearched } from "./searched.ts";
 
-/** The day on which tests begin, unless they say otherwise. */
+/** The time at which a test's clock starts, unless the test sets another time. */
 export const START = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** A folder that the test's end removes. */

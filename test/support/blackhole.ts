@@ -7,8 +7,8 @@ server.listen({ host: process.argv[1], port: Number(process.argv[2]) }, () => co
 const FULL_AFTER_MS = 150;
 
 /**
- * Makes an address of this machine drop packets, as a broken route does: connecting takes forever. Its listener is
- * stopped, and the queue of connections that wait for it is filled.
+ * Makes an address of this machine drop packets, as a broken route does: connecting takes forever. The listener at the
+ * address is paused, and its queue of waiting connections is full.
  */
 export async function makeBlackhole(address: string, port: number): Promise<void> {
   const child = Bun.spawn([process.execPath, "-e", LISTENER, address, String(port)], { stdout: "pipe" });

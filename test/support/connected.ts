@@ -48,7 +48,7 @@ async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promi
   return platform;
 }
 
-/** The program and the stand-in, with one connected shop. Its functions work after destructuring too. */
+/** The program and the stand-in, with one connected shop. The functions of this class work after destructuring too. */
 export class ConnectedShop {
   readonly test: TestApp;
   readonly platform: StandIn;
@@ -167,7 +167,7 @@ export async function connected(
   return all;
 }
 
-/** Another program, with nothing in its mirror, connected to the same shop. */
+/** A new program with an empty mirror, connected to the shop of this stand-in. */
 export async function connectedTo(
   platform: StandIn,
   env: Record<string, string> = {},

@@ -5,9 +5,10 @@ import type { Store } from "../../src/store/port/store.ts";
 const DAY = 86_400_000;
 
 /**
- * Checks an upgraded log: attempts of the last 30 days before the last attempt are counted, and deliveries are found by
- * their contracts. An upgrade counts the last attempt of a dead delivery that was sent again as retried, but `serve`
- * had counted it as dead. So only the sum of both is compared.
+ * Checks the delivery log after an upgrade: the attempts of the 30 days before the last attempt are counted, and
+ * deliveries are found by their contracts. When a delivery died, `serve` counted its last attempt as dead. If the
+ * delivery was sent again later, the upgrade counts that attempt as retried. So only the sum of dead and retried
+ * attempts is compared.
  */
 export async function expectCountedLog({ shops, deliveries }: Store): Promise<void> {
   const logs = await Promise.all(

@@ -11,7 +11,7 @@ interface DeadDelivery {
   queuedAt?: number;
 }
 
-/** Queues a test event and has its only attempt fail. @returns the delivery's id */
+/** Queues a test event, and makes its only attempt fail. @returns the delivery's id */
 export async function deadDelivery(
   { deliveries, webhooks }: Store,
   shop: { id: number; domain: string },

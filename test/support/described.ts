@@ -17,10 +17,12 @@ import { createCompiler } from "./document-schemas.ts";
  * an error here.
  */
 
-/** Paths that are not for integrators, or not in JSON. Only their refusals are checked. */
+/** Paths that are not for integrators, or that do not answer in JSON. Only their refusals are checked. */
 const OUTSIDE = /^\/(?:(?:admin|alerts|app|assets|docs|platform|storefront)(?:\/|$)|$)/;
 const API_ERROR: JsonSchema = { $ref: "#/components/schemas/ApiError" };
-/** Statuses with which Bun answers before the program sees the request, without a body (src/docs/api.md). */
+/**
+ * Statuses of Bun's own answers. These answers have no body, and the program never sees the request (src/docs/api.md).
+ */
 const BUNS_OWN = [400, 413, 431, 505];
 /** Headers that belong to the connection. */
 const TRANSPORT = new Set(["content-type", "content-length", "content-encoding", "date", "transfer-encoding"]);
@@ -30,10 +32,7 @@ export async function askApp(app: Pick<App, "handle">, path: string, init?: Requ
   return described(init?.method ?? "GET", path, await app.handle(new Request(`http://sds.test${path}`, init)));
 }
 
-/**
- * Checks a webhook that arrived.
- * @returns what is not as described
- */
+/** Checks a webhook that arrived. @returns its differences from the description */
 export function webhookProblems(headers: Headers, body: unknown): string[] {
   check ??= createCheck(openApiDocument("/"));
   return check.webhook(headers, body);
@@ -51,8 +50,8 @@ interface Check {
 let check: Check | undefined;
 
 /**
- * Checks the status and the headers of an answer of the program at once. Checks its body when the test reads the body
- * as text or JSON.
+ * Checks the status and the headers of the program's answer immediately. Checks the body when the test reads it as text
+ * or JSON.
  * @returns the same response
  */
 export function described(method: string, url: string, response: Response): Response {
@@ -99,7 +98,10 @@ function createCheck(document: OpenApiDocument): Check {
   };
 }
 
-/** @returns a function that finds the description of an answer; undefined for an answer that needs no description */
+/**
+ * @returns a function that finds the description of an answer. The function returns undefined for an answer that needs
+ *   no description
+ */
 function createFinder(document: OpenApiDocument) {
   const paths = Object.keys(document.paths).map((path) => ({
     path,
@@ -154,7 +156,7 @@ function checkBody(
   validateRefusal(status, text, validate, what);
 }
 
-/** Every error has the same form, and its code goes with its status. Bun's own refusals have no body. */
+/** Checks that an error has the common form, and that its code matches its status. Bun's own refusals have no body. */
 function validateRefusal(status: number, text: string, validate: Validate, what: string): void {
   if (status < 400 || text === "") return;
   const value = JSON.parse(text);

@@ -19,7 +19,9 @@ export interface EmbeddedPage {
   url: string;
   sds: Program;
   page: Page;
-  /** Things that the page must never do, such as violations of its policy. */
+  /**
+   * Uncaught errors of the page, and errors and warnings in its console. Refused requests (status 4xx) are left out.
+   */
   troubles: string[];
   open(path?: string): Promise<void>;
   frame: FrameLocator;
@@ -39,7 +41,7 @@ export function embeddedPages() {
     await admin.stop();
   });
 
-  /** Makes a shop at the platform that the program does not know. */
+  /** Starts the platform, the program and a page. The program does not know the platform's shop yet. */
   async function embedded(env: Record<string, string> = {}): Promise<EmbeddedPage> {
     const platform = await StandIn.start({ clientSecret: SECRET });
     afterTest(() => platform.stop());

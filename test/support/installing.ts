@@ -46,7 +46,7 @@ export class Installing {
 
   tokens = async () => this.store.connections.tokens(await this.shopId());
 
-  /** Waits until the checks of views have ended. */
+  /** Waits until all exchanges and checks that page views started have ended. */
   settled = (): Promise<void> => this.test.app.platform.installer.drain();
 }
 

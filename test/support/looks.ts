@@ -38,7 +38,7 @@ export async function look(page: Page, name: string): Promise<string[]> {
   return [...found, ...(await tooWide(page, name))];
 }
 
-/** Like `look`, but without pictures and in one view. For a page that looks like a checked page. */
+/** Like `look`, but without pictures and in one view. For a page with the same design as a page that `look` checks. */
 export async function glance(page: Page, name: string, view: View): Promise<string[]> {
   await show(page, view);
   return [...(await checkView(page, name, view)), ...(await tooWide(page, name))];

@@ -17,7 +17,7 @@ import type { Row } from "../../src/domain/rows.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
 import { START } from "./app.ts";
 
-/** The content of one shop's mirror at the end, in a form that can be compared. */
+/** The content of a shop's mirror, in a form that tests can compare. */
 export interface MirrorContents {
   rows: Record<string, Row & { redactedAfter?: null }>;
   deliveries: Omit<NewDelivery, "id">[];

@@ -9,12 +9,15 @@ import { answersAt, freePort, spawnAsServer } from "./postgres-process.ts";
 
 const BINARY = Bun.which("pgbouncer") ?? Bun.which("/usr/sbin/pgbouncer");
 
-/** Whether the pooler is installed. No test run needs it. */
+/** Whether PgBouncer is installed. Without PgBouncer, its tests are skipped. */
 export function hasPgBouncer(): boolean {
   return BINARY !== null;
 }
 
-/** Starts PgBouncer in front of a database. It ends after the test. @returns the address of the database through it */
+/**
+ * Starts PgBouncer in front of a database. PgBouncer ends after the test.
+ * @returns the address at which PgBouncer serves the database
+ */
 export async function startPgBouncer(url: string, settings: Record<string, string>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sds-pgbouncer-"));
   chmodSync(folder, 0o777);

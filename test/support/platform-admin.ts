@@ -9,7 +9,7 @@ export const APP_ORIGIN = "https://sds.example.com";
 const ADMIN = "admin.shopify.com";
 const CDN = "cdn.shopify.com";
 
-/** The page of the platform's admin, which shows the app in a frame and gives it ID tokens. */
+/** The page of the platform's admin. The page shows the app in a frame, and gives ID tokens to the app. */
 const ADMIN_PAGE = `<!doctype html><title>Admin</title><style>iframe { width: 100%; height: 90vh; border: 0 }</style>
 <script>
 const shop = new URLSearchParams(location.search).get("shop");
@@ -26,7 +26,10 @@ addEventListener("DOMContentLoaded", async () => {
 });
 </script><body>`;
 
-/** A stub of App Bridge: ID tokens for fetches, one retry, the bounce, and the admin's menu. */
+/**
+ * A stub of App Bridge. It adds ID tokens to fetches, retries a fetch once, reloads the app's page with a new ID token,
+ * and follows links of the admin's menu.
+ */
 const APP_BRIDGE = `(() => {
   if (!document.querySelector("meta[name=shopify-api-key]").content) throw new Error("no client id before App Bridge");
   const waiting = new Map();
@@ -76,12 +79,10 @@ interface Options {
 }
 
 /**
- * The platform's admin for a browser: its page at the true origin, a stub of App Bridge, and a proxy with TLS in front
- * of the program. Chromium finds all hosts on this machine.
+ * The platform's admin for a browser: the admin's page at its real origin, a stub of App Bridge, and a TLS proxy in
+ * front of the program. Chromium sends requests for all these hosts to this machine.
  */
 export class PlatformAdmin {
-  /** All ID tokens that were made. Tests check where these tokens must not appear. */
-  readonly idTokens: string[] = [];
   /** While true, new ID tokens have a wrong signature. */
   forges = false;
   private readonly server: Server<undefined>;
@@ -102,7 +103,10 @@ export class PlatformAdmin {
     return this.server.stop(true);
   }
 
-  /** Starts a Chromium that sends requests for the platform here. Its contexts must ignore certificate errors. */
+  /**
+   * Starts a Chromium that sends requests for the platform and the program to this server. Its contexts must ignore
+   * certificate errors.
+   */
   async launch(): Promise<Browser> {
     const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
     if (executablePath === null) throw new Error("Chromium is missing");
@@ -132,16 +136,14 @@ export class PlatformAdmin {
   idToken(shop: string): string {
     const { clientId, clientSecret } = this.options;
     const secret = this.forges ? "wrong" : clientSecret;
-    const token = signIdToken(idTokenClaims(shop, clientId, Date.now()), { secret });
-    this.idTokens.push(token);
-    return token;
+    return signIdToken(idTokenClaims(shop, clientId, Date.now()), { secret });
   }
 
   private serve(request: Request): Response | Promise<Response> {
     const url = new URL(request.url);
     const type = (name: string) => ({ headers: { "Content-Type": name } });
     if (url.hostname === CDN) return new Response(APP_BRIDGE, type("text/javascript"));
-    // A window of the browser can still load something when the test has stopped its program.
+    // After a test has stopped its program, a window of the browser can still send requests.
     if (url.origin.startsWith(APP_ORIGIN))
       return this.forward(request, url).catch(() => new Response(null, { status: 502 }));
     const shop = url.searchParams.get("shop") ?? "";

@@ -1,6 +1,6 @@
 import type { ContractLineNode, ContractNode } from "../../src/shopify/api/operations/contracts.ts";
 
-/** Nodes of the platform's Admin API, as queries return them. */
+/** Gids in the nodes below. The nodes have the form in which queries of the platform's Admin API return them. */
 export const CUSTOMER = "gid://shopify/Customer/1";
 export const CONTRACT = "gid://shopify/SubscriptionContract/1";
 export const ORDER = "gid://shopify/Order/1";

@@ -34,7 +34,7 @@ export function binaryFolder(): string | undefined {
   return folders.find((folder) => existsSync(join(folder, "initdb")));
 }
 
-/** Starts a program that refuses to run as root, as the user of the server. */
+/** Starts a program as the user of the server, because the program refuses to run as root. */
 export function spawnAsServer(command: string[], cwd: string): Bun.Subprocess {
   return Bun.spawn([...asServer(), ...command], { cwd, env: ENV, stdout: "ignore", stderr: "ignore" });
 }
@@ -56,7 +56,7 @@ function asServer(): string[] {
 /**
  * Makes a server and starts it.
  * @param settings of this server, in addition to the settings of all test servers
- * @param primary a stopped server. The new server is a copy of it, and its standby until it is promoted
+ * @param primary a stopped server. The new server is a copy of `primary`, and its standby until a promotion
  */
 export async function startPostgres(
   settings: Record<string, string | number> = {},
@@ -119,7 +119,7 @@ export async function startPostgres(
   };
 }
 
-/** Asks a server with a connection of its own. @returns the first column of the first row */
+/** Runs a statement on a new connection to a server. @returns the first column of the first row */
 export async function askServer(url: string, text: string): Promise<string> {
   const sql = new SQL(url, { max: 1, prepare: false });
   try {

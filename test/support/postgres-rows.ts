@@ -6,7 +6,7 @@ import { type Row, sorted, type Table } from "./tables.ts";
 const SOURCES: Partial<Record<Table, string>> = {
   shops: "(SELECT * FROM shops JOIN shop_changes ON shop_changes.shop_id = shops.id) AS shops",
 };
-/** Columns that only this engine has. */
+/** Columns that only the PostgreSQL engine has. */
 const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
   shops: ["shop_id", "noted_count", "timeline"],
   subscriptions: ["customer_id"],
@@ -38,7 +38,7 @@ export async function countPostgresRows(url: string, table: Table, shopId: numbe
 export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
   const sql = connectionTo(url);
   const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
-  // Bun returns numbers of these columns as text.
+  // Bun returns the numbers of bigint columns as text.
   const columns = await sql.unsafe(
     `SELECT column_name, data_type FROM information_schema.columns
        WHERE table_schema = 'public' AND table_name = ANY($1::text[])`,

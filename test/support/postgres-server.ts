@@ -54,7 +54,7 @@ function ownServer(url: string): TestServer {
   };
 }
 
-/** An empty database, or a copy of `copyOf`, which is removed after the test. @returns its address */
+/** Makes an empty database, or a copy of `copyOf`. The new database is removed after the test. @returns its address */
 export async function emptyDatabase(copyOf?: string): Promise<string> {
   const { createDatabase, dropDatabase } = await postgresServer();
   const url = await createDatabase(copyOf);

@@ -26,7 +26,7 @@ async function createTemplate(): Promise<string> {
   return url;
 }
 
-/** Opens the store of a database, with a master key of its own. It is closed after the test. */
+/** Opens the store of a database, with a new master key. The store is closed after the test. */
 export async function openStoreAt(url: string, options: Partial<PostgresOptions> = {}): Promise<Store> {
   const store = await openPostgresStore({ ...optionsFor(url), ...options });
   afterTest(() => store.close());

@@ -9,7 +9,7 @@ export function setProcessClock(clock: (realMs: () => number) => number): void {
   });
 }
 
-/** @returns a function that lets the process seem paused for some time */
+/** @returns a function that moves the monotonic clock forward, as if the process had been paused for this time */
 export function pausableProcess(): (pauseMs: number) => void {
   let ahead = 0;
   setProcessClock((realMs) => realMs() + ahead);

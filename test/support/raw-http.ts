@@ -23,7 +23,10 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
   });
 }
 
-/** A server that answers each connection with the next text, as it is, and closes it. Ends after the test. */
+/**
+ * A server that answers each connection with the next text, unchanged, and then closes the connection. The server ends
+ * after the test.
+ */
 export function startRawServer(...answers: string[]): { url: string; count: () => number } {
   let count = 0;
   const server = Bun.listen<{ isAnswered: boolean }>({
@@ -64,7 +67,7 @@ export async function send(url: string, line: string, host = "x"): Promise<Respo
   return described(method, target, answer);
 }
 
-/** An answer of HTTP/1.x. Date and Content-Length are left out. */
+/** Parses an answer of HTTP/1.x. Leaves out the headers Date, Content-Length and Connection. */
 export function parse(text: string): Response {
   const end = text.indexOf("\r\n\r\n");
   const [first = "", ...lines] = text.slice(0, end).split("\r\n");

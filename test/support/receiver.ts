@@ -22,7 +22,7 @@ export class Receiver {
   /** Ids of deliveries that arrived again before the receiver had answered. */
   readonly overlaps: string[] = [];
   answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
-  /** Differences from the API's document. The test fails if there are any. */
+  /** Differences of the received webhooks from the OpenAPI document. The test fails if there are any. */
   private readonly problems: string[] = [];
   private readonly underWay = new Set<string>();
 

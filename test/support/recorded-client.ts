@@ -6,8 +6,8 @@ import { createConnectionWarnings } from "../../src/shopify/api/warnings.ts";
 import { type ConnectedShop, connected, SECRET } from "./connected.ts";
 
 /**
- * Makes the program's GraphQL client and its parts. Their sleep only records the wait and moves the clocks, unless
- * `inRealTime`.
+ * Makes the program's GraphQL client and its parts. They do not really wait: each wait is recorded, and moves the
+ * clocks. With `inRealTime`, the client really waits.
  */
 export function recordedClient({ test, platform, shop }: ConnectedShop, { inRealTime = false } = {}) {
   const waits: number[] = [];

@@ -94,7 +94,7 @@ export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): 
 export type AttemptText = `${string}@${number}`;
 
 /**
- * A record of a cycle of contract n. The order of a charge has the day of the charge as its number. The decline code
+ * A record of a cycle of contract n. The order of a charge has the day of the charge as its number. The decline reason
  * `out_of_stock` does not concern the payment.
  */
 export function billingCycle(

@@ -17,7 +17,7 @@ export function platformSecretEnv(folder: string): Record<string, string> {
   return { SDS_PLATFORM_SECRET_FILE: file, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 }
 
-/** Runs a command of the program, which has to succeed. */
+/** Runs a command that has to succeed. */
 type Run = (args: string[], stdin?: string) => Promise<unknown>;
 
 /** Adds a shop with many rows. Every row names a person, and every event has a queued webhook. */
@@ -41,7 +41,7 @@ export async function addBigShop(run: Run, domain: string, person: string, rows:
   await run(["import", "-", "--events", "--shop", domain], lines);
 }
 
-/** Posts a platform webhook, signed. The header names the shop too. */
+/** Posts a signed platform webhook. One of its headers names the shop. */
 export function postPlatformWebhook(
   url: string,
   { shop, topic, id, payload }: { shop: string; topic: string; id: string; payload: object },
@@ -76,12 +76,15 @@ export async function rowsOfShop(database: Readable, shopId: number): Promise<Pa
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** The rows of `shops`, by domain. */
+/** The row of the table `shops` with this domain. */
 export async function shopRow(database: Readable, domain: string): Promise<Row | undefined> {
   return (await database.rows("shops")).find((row) => row["domain"] === domain);
 }
 
-/** Whether a text is anywhere in the database's file. The program must have stopped, so that the log is empty. */
+/**
+ * Whether a text is anywhere in the database's file. The program must have stopped, so that the write-ahead log is
+ * empty.
+ */
 export function fileHas(data: string, text: string): boolean {
   return readFileSync(join(data, "sds.db")).includes(text);
 }

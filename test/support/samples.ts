@@ -21,7 +21,7 @@ export const SAMPLES: readonly Sample[] = await Promise.all(
     .map(async (page) => ({ page, text: await Bun.file(join(FOLDER, page)).text() })),
 ).then((pages) => pages.flatMap(({ page, text }) => samplesOf(page, text)));
 
-/** Finds the blocks of code of a page that name their language. */
+/** Finds a page's blocks of code that name their language. */
 export function samplesOf(page: string, text: string): Sample[] {
   return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language = "", code = ""]) => ({
     page,
@@ -45,7 +45,7 @@ export function savedProgram(file: string): string {
   return path;
 }
 
-/** Returns the block of shell code on the page that contains the text. */
+/** Returns the page's block of shell code that contains the text. */
 export function shellWith(page: string, text: string): string {
   const found = SAMPLES.find((each) => each.page === page && each.language === "sh" && each.code.includes(text));
   if (found === undefined) throw new Error(`${page} has no shell code with ${text}`);

@@ -4,7 +4,11 @@ import type { App } from "../../src/compose/app.ts";
 /** The path of promtool: Debian's path, unless a developer names another path. */
 const PROMTOOL = process.env["SDS_TEST_PROMTOOL"] ?? "/usr/bin/promtool";
 
-/** Runs promtool. @returns its output, empty if it finds no fault; undefined if it is not installed */
+/**
+ * Runs promtool.
+ * @returns stderr of a successful check, or the exit status and the whole output of any other run; undefined if
+ *   promtool is not installed
+ */
 export async function promtool(args: readonly string[], input = "", cwd = "/"): Promise<string | undefined> {
   if (!existsSync(PROMTOOL)) return undefined;
   const child = Bun.spawn([PROMTOOL, ...args], { stdin: Buffer.from(input), stdout: "pipe", stderr: "pipe", cwd });

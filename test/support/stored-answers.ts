@@ -44,7 +44,7 @@ function withoutCheckpoint(body: string): string {
   return body.replace(/"nextCursor":"[^"]+~chg_[^"]+"/, '"nextCursor":"a checkpoint"');
 }
 
-/** Like `expectStoredPages`; also checks that the app can open the stored secrets. */
+/** Like `expectStoredPages`; also checks that the app can decrypt the stored secrets. */
 export async function expectStoredAnswers(app: App, answers: Answers): Promise<void> {
   await expectStoredPages(app, answers);
   for (const { domain, intakeSecret } of answers.shops)

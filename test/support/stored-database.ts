@@ -88,8 +88,8 @@ export async function unpack(version: number, data: string): Promise<Answers> {
 }
 
 /**
- * The database of a data folder as it is now, with the content of its write-ahead log: schema version and whole
- * content.
+ * Reads the schema version and the whole content of the database in a data folder. The content includes the changes in
+ * the write-ahead log.
  */
 export function readDatabase(data: string): { schemaVersion: number; content: Buffer } {
   const db = new Database(join(data, "sds.db"), { readonly: true });

@@ -18,7 +18,7 @@ function printed<T>({ commands }: Answers, ...args: string[]): T[] {
     .map(({ stdout }) => JSON.parse(stdout) as T);
 }
 
-/** Starts `serve` on a stored database, and expects its waiting deliveries unchanged. */
+/** Starts `serve` on a stored database, and expects that it sends the waiting deliveries unchanged. */
 export async function expectWaitingDeliveries(program: Program, answers: Answers): Promise<void> {
   const receiver = new Receiver();
   for (const { domain } of answers.shops)

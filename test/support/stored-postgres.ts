@@ -37,7 +37,7 @@ async function withSql<T>(url: string, run: (sql: SQL) => Promise<T>): Promise<T
   }
 }
 
-/** Dumps a database while no node runs: the rows of all tables and the last numbers of all sequences. */
+/** Dumps a database: the rows of all tables and the last numbers of all sequences. No node may run meanwhile. */
 export function dumpPostgres(url: string): Promise<Dump> {
   return withSql(url, async (sql) => {
     const names: { name: string }[] = await sql.unsafe(

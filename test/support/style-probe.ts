@@ -3,9 +3,9 @@ import type { BrowserContext } from "playwright-core";
 const ORIGIN = "http://shop.test";
 
 /**
- * A page of a shop with a widget. The shop's elements have fixed boxes: a widget that grows does not change them, but a
- * style that leaves the widget does. The width of a pseudo-element depends on the shop's counters and quotes, so it
- * changes with them.
+ * A page of a shop with a widget. The shop's elements have fixed boxes: a growing widget does not change them, but a
+ * style that applies outside the widget does. The width of a pseudo-element depends on the shop's counters and quotes,
+ * so their changes show in this width.
  */
 const PAGE = `<!doctype html><html class="dark page" lang="en"><head><title>Shop</title><style>
 html, body { margin: 0; width: 800px; height: 900px; overflow: hidden; counter-reset: page }
@@ -95,7 +95,10 @@ export interface StyleProbe {
   harmBy(css: string): Promise<string[]>;
   /** @param expression JavaScript that runs in the page */
   evaluate<T>(expression: string): Promise<T>;
-  /** @returns a picture of the page without the widget's frame and without the 24 pixels around it */
+  /**
+   * @returns a picture of the page above the widget's frame. The picture ends 40 pixels above the frame, and a widget
+   *   may paint at most 24 pixels outside its box
+   */
   pictureOutside(): Promise<Buffer>;
   /** Addresses of the requests since the last call, without data URLs. */
   takeRequests(): Promise<string[]>;

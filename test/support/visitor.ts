@@ -7,7 +7,7 @@ export interface Visitor {
   csrf: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   html(path: string, headers?: Record<string, string>): Promise<string>;
-  /** Posts a form with the session's token, unless the fields contain a token. */
+  /** Posts a form with the session's CSRF token, unless `fields` has the field `csrf`. */
   post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
 }
 

@@ -10,7 +10,7 @@ import { afterTest } from "../../support/cleanup.ts";
 import { layEmptyDatabase } from "../../support/empty-database.ts";
 import { openStoreIn } from "../../support/open-store.ts";
 
-/** Makes a healthy data folder with one shop, which was added at START. Returns what the checks of the doctor get. */
+/** Makes a healthy data folder with one shop, which was added at START. Returns the input of the doctor's checks. */
 export async function patientWith(
   changed: Partial<Patient> = {},
   env: Record<string, string> = {},

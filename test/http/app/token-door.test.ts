@@ -13,7 +13,7 @@ const CONTEXT: RouteContext = { id: "", client: () => "", isSecure: () => true }
 const POLICY = /frame-ancestors ([^;]*)$/;
 const APP_BRIDGE = '<script src="https://cdn.shopify.com/shopifycloud/app-bridge.js"></script>';
 
-/** The door of an app, and requests through it. */
+/** Sends requests to the door of `/app`, and keeps the log of the door. */
 class Door {
   readonly all: Installing;
   readonly logged: string[] = [];
@@ -34,7 +34,7 @@ class Door {
       : door.open(request, CONTEXT);
   }
 
-  /** A document in the admin's frame. */
+  /** Requests a document, as a frame in the platform's admin does. */
   document(idToken: string | undefined, more: Record<string, string> = {}, path = "/app") {
     const query = { embedded: "1", shop: NEW_SHOP, host: HOST, ...(idToken !== undefined && { id_token: idToken }) };
     return this.ask(`${path}?${new URLSearchParams({ ...query, hmac: "x", timestamp: "1", ...more })}`);

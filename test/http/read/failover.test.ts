@@ -12,7 +12,7 @@ import { customer, gid } from "../../support/records.ts";
 const portOf = (url: string) => Number(new URL(url).port);
 const restored = { status: 400, reason: "restored" };
 
-/** A shop of a running program, and what its readers get. */
+/** Makes functions that read and add customers of a shop. */
 async function readShop(app: TestApp, added: TestShop) {
   async function get(query: string, headers: Record<string, string> = {}) {
     const response = await added.get(`/api/v1/customers?${query}`, headers);
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres())("after a failover of PostgreSQL", () => {
         const replayed = `SELECT (pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn)::text`;
         await eventually(async () => (await askServer(second.url, replayed)) === "true");
       },
-      /** Starts another node. @returns what its readers get */
+      /** Starts another node. @returns functions that read and add customers through this node */
       async restarted() {
         const other = await testApp(env);
         return readShop(other, { ...added, get: getOf(other, added) });
@@ -152,7 +152,7 @@ describe.skipIf(!hasPostgres())("in a database that the server's tools made from
     const lost = await old.get("");
     await again.app.stop();
 
-    // As after pg_upgrade, or after a restore of a backup: the same rows in another database.
+    // The copy is another database with the same rows, as after pg_upgrade or after a restore of a backup.
     const moved = await testApp({ ...env, SDS_DATABASE_URL: copy });
     const reader = await readShop(moved, { ...added, get: getOf(moved, added) });
     expect(await reader.since(kept.checkpoint)).toMatchObject({ status: 200, gids: [] });

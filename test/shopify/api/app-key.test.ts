@@ -12,7 +12,7 @@ const KEY = readAppKey(privateKey.export(PEM));
 const jwkText = (parts: object) => JSON.stringify({ ...privateKey.export({ format: "jwk" }), ...parts });
 const MARGIN_MS = 5 * 60_000;
 
-/** A shop that is connected by the app's key, whose public half the platform has. */
+/** Connects a shop with the app's key. The platform has the public half of the key. */
 async function connectedByKey(): Promise<ConnectedShop> {
   const all = await connected();
   all.platform.appKey.jwk = publicAppKey(KEY);

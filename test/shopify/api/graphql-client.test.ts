@@ -159,7 +159,7 @@ describe("points", () => {
     hooks.onSleep = async (nth) => {
       if (nth > 1) return;
       later = run("order");
-      // The order's query must not run before the attempt's query. It would run in these turns.
+      // These turns give the order's query time to run. The order's query must not run before the attempt's query.
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     };
     await run("attempt");

@@ -2,7 +2,10 @@ import { expect, test } from "bun:test";
 import { createPlatformClock } from "../../../src/shopify/api/platform-clock.ts";
 import { START } from "../../support/app.ts";
 
-/** A platform and our clock, which is `aheadMs` ahead of it. Each request says how long its response takes. */
+/**
+ * Makes a platform, and a clock of ours that is `aheadMs` ahead of the platform's clock. Each request says how long its
+ * response takes.
+ */
 function clocks(aheadMs: number) {
   const state = { aheadMs, ms: START + 250, date: undefined as string | undefined };
   const answer = async (takesMs: number) => {

@@ -21,7 +21,9 @@ interface Query {
   text: string;
 }
 
-/** All queries by name, also those of bulk operations, and those that read a list of which one object is broken. */
+/**
+ * All queries by name, including the queries of bulk operations, and the queries that read a list with a broken object.
+ */
 function allQueries(): [string, string][] {
   const operations = [app, attempts, bulk, contracts, customers, cycles, orders]
     .flatMap((file) => Object.values(file) as unknown[])

@@ -290,7 +290,7 @@ test("contracts without any known customer do not end a load", async () => {
 });
 
 describe("a charge ahead of open cycles", () => {
-  /** A contract with one charged cycle, and charges of other cycles that no webhook has brought yet. */
+  /** A contract with one charged cycle, and charges of other cycles whose webhooks were not delivered yet. */
   async function chargedEarly(weeks: number, cycles: number[], interval: "DAY" | "WEEK" = "WEEK") {
     const { all, contract } = await withContract({ interval, setsNextBillingDate: false });
     all.test.clock.ms += 7 * DAY_MS;

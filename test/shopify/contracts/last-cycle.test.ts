@@ -41,7 +41,10 @@ async function loadedAnew({ platform, test: { clock } }: ConnectedShop): Promise
   return fresh;
 }
 
-/** The rows without the time at which the mirror saw the customer first. */
+/**
+ * Reads subscriptions and orders. Leaves out customers, because their rows have the time when this mirror first saw
+ * them.
+ */
 async function rows({ shop }: ConnectedShop) {
   return [await shop.all("subscriptions"), await shop.all("orders")];
 }

@@ -14,7 +14,7 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
-/** A contract with weekly cycles that the mirror has. */
+/** A contract with weekly cycles. The mirror has the contract. */
 function weekly() {
   return withMirroredContract({ interval: "WEEK", lines: [LINE], originOrder: false });
 }
@@ -139,7 +139,7 @@ test("a cycle that is skipped ahead leaves the numbers of the cycles before it f
   ]);
 });
 
-/** The same attempts, as those of another cycle that was charged a second later. */
+/** Copies attempts for another cycle: each copy starts a second later, and a charge has another order. */
 function otherCycle(attempts: readonly BillingAttempt[]) {
   return {
     attempts: attempts.map((attempt) => ({
@@ -153,7 +153,7 @@ function otherCycle(attempts: readonly BillingAttempt[]) {
   };
 }
 
-/** The orders as an earlier version stored them: each has the number of its cycle. */
+/** Stores orders as an earlier version did: each order has the number of its cycle. */
 async function storeAsBefore(
   { test: { app, clock }, shop }: ConnectedShop,
   contract: string,
@@ -175,7 +175,10 @@ async function firstLoad({ test: { app }, shop }: ConnectedShop): Promise<void> 
 }
 
 describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (engine) => {
-  /** Uses the real clock, because a program on PostgreSQL needs its server's time. So tests charge cycles too early. */
+  /**
+   * Uses the real clock, because on PostgreSQL the program compares its clock with the server's clock. So the tests
+   * charge each cycle before it is due.
+   */
   async function weeklyOnEngine() {
     const env = engine === "SQLite" ? {} : { SDS_DATABASE_URL: await emptyDatabase() };
     const { platform } = await connected({}, { now: Date.now });

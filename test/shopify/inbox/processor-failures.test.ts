@@ -71,7 +71,7 @@ describe("a platform that fails", () => {
     expect([other, quick].map((call) => `${call?.domain} ${call?.subject}`)).toEqual(["b s1", "a quick"]);
     await quick?.succeed();
     await settle();
-    // The platform did not answer: the shop still waits.
+    // The subject `quick` does not need the platform, so the shop still waits for the platform.
     await receive("a", ["s31"]);
     expect([more, await nextCalls()]).toEqual([[], []]);
   });

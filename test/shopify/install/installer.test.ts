@@ -182,7 +182,8 @@ test.skipIf(!hasPostgres())("a shop whose node was killed in an exchange heals w
   await eventually(() => refused >= 2);
   expect(all.platform.exchanges).toBe(0);
   clock.ms += 15_001;
-  // This view may give up, because the clock has moved for it too. The next view heals the shop.
+  // This view may give up, because the clock has also moved past its timeout. In this case, the next view connects the
+  // shop.
   await opening;
   expect(await all.open()).toHaveProperty("shop");
   expect(all.platform.exchanges).toBe(1);
@@ -214,7 +215,7 @@ describe("a connection heals at the next view", () => {
     all.remote.uninstall();
     all.test.clock.ms += 1_000;
     await all.store.connections.uninstall(id, all.test.clock.ms);
-    // A tab was left open.
+    // This view comes from a browser tab that was left open.
     expect(await all.open()).toEqual({ waits: "token" });
     expect(await all.connection()).toBeUndefined();
     all.remote.install();

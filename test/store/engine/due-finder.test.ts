@@ -3,7 +3,10 @@ import { createDueFinder, type DueReads } from "../../../src/store/engine/due-fi
 
 const MINUTE_MS = 60_000;
 
-/** A store with due rows, and queues with planned rows. Searches take `byTimeMs` and `byQueueMs`. */
+/**
+ * A store with due rows, and queues with planned rows. A search by time takes `byTimeMs`, a search by queue
+ * `byQueueMs`.
+ */
 function fakeStore(dueRows: number, queueCount: number) {
   const clock = { ms: 0 };
   const searches: string[] = [];
@@ -38,7 +41,7 @@ test.each([
 });
 
 describe("a search of few queues", () => {
-  /** Returns how many of the next searches were also searches of few queues. */
+  /** Makes `count` searches. @returns how many of them included a search of few queues */
   async function countByQueue(store: ReturnType<typeof fakeStore>, count: number) {
     store.searches.length = 0;
     for (let n = 0; n < count; n += 1) await store.find().catch(() => undefined);

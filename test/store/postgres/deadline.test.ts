@@ -26,7 +26,7 @@ async function behindProxy(options = {}) {
   return { url, proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
 }
 
-/** Uses this many connections at the same time, so that none has to be opened later. */
+/** Uses this many connections at the same time, so that all of them are open afterwards. */
 async function useAtOnce(db: Database, count: number): Promise<void> {
   const all = Promise.withResolvers<void>();
   let inside = 0;

@@ -9,7 +9,7 @@ import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { gid, reward } from "../../support/records.ts";
 
-/** Makes a search read slices of one text. @param afterFirstSlice called once, after the first slice of rewards */
+/** Makes a search read one text per slice. @param afterFirstSlice called once, after the first slice of rewards */
 function inSmallSlices(db: Database, afterFirstSlice: () => Promise<unknown>): Database {
   let isOver = false;
   return {

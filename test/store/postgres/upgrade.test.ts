@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres())("an upgrade in steps", () => {
     for (let status: number | null = null; status !== 0; ) {
       const args = [url, JSON.stringify([FIRST, SECOND])];
       const child = Bun.spawn([process.execPath, "-e", UPGRADER, ...args], { stdout: "pipe" });
-      // Each process may print one line more than the process before.
+      // Each process is killed one printed line later than the process before.
       let lines = 0;
       for await (const _ of child.stdout) {
         lines += 1;

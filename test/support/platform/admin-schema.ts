@@ -20,11 +20,11 @@ import { SHOP_FIELDS } from "./shop-fields.ts";
 import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
 import { API_VERSION } from "./webhook.ts";
 
-/** The access scope of each type, and of its pages. */
-/** Protected customer data, level 1 and level 2. */
+/** Protected customer data: the types of level 1, and the fields of level 2. */
 const PROTECTED_TYPES = new Set(["Customer", "Order"]);
 const PERSONAL_FIELDS = new Set(["Customer.firstName", "Customer.lastName", "Customer.defaultEmailAddress"]);
 
+/** The access scope of each type, and of its pages. */
 const SCOPE: Record<string, string> = {
   Customer: "read_customers",
   Order: "read_orders",
@@ -53,7 +53,7 @@ const CACHE = join(import.meta.dir, "../../../node_modules/.cache/dev-mcp-1.16.0
 // Loaded at import, because the time limit of a test does not apply to imports.
 const schemaOfSds = await platformSchema(API_VERSION);
 
-/** The platform's schema of a version of its API, without data. It is downloaded once. */
+/** The platform's schema of one version of its API, without resolvers. The schema is downloaded once. */
 export async function platformSchema(version: string): Promise<GraphQLSchema> {
   const name = `admin_${version}.json.gz`;
   const file = join(CACHE, name);
@@ -128,7 +128,7 @@ function load(): GraphQLSchema {
   return schema;
 }
 
-/** Fails if the app has no approval for protected customer data of this level. */
+/** Wraps a resolver so that it throws if the app has no approval for protected customer data of this level. */
 function withApproval(
   level: number,
   what: string,

@@ -10,7 +10,7 @@ export interface BulkLine {
 
 export interface BulkRefusal {
   message: string;
-  /** Whether the query itself is invalid. Tests do not expect this. */
+  /** Whether the query itself is invalid. `BulkOperations` reports such a query to `unknown`. */
   isMistake: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface BulkBehaviour {
   limit: number;
   /** If set, operations fail after this many lines, with partial data. */
   failure: { errorCode: "ACCESS_DENIED" | "INTERNAL_SERVER_ERROR" | "TIMEOUT"; afterLines: number } | null;
-  /** If the query does not group its lines, each line can move by up to this many positions. */
+  /** If the query does not group its lines, a buffer of this many lines shuffles them. */
   shuffledLines: number;
 }
 
@@ -233,7 +233,7 @@ function takeAny(waiting: string[], random: () => number): string {
   return taken;
 }
 
-/** Numbers from 0 to 1, the same each time: a linear congruential generator. */
+/** A linear congruential generator of numbers from 0 to 1. The same seed gives the same numbers. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

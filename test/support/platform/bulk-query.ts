@@ -30,7 +30,7 @@ const PAGE_SIZE = 250;
 /** Alias under which the stand-in reads `pageInfo`, to know whether a connection has a next page. */
 const PAGE = "bulkPage";
 
-/** Says why the platform does not run a bulk query, or undefined if it does. */
+/** @returns why the platform refuses to run a bulk query; undefined if the platform runs it */
 export function refuseBulkQuery(text: string, refuses: readonly string[]): BulkRefusal | undefined {
   let document: DocumentNode;
   try {
@@ -92,13 +92,13 @@ function brokenRule(document: DocumentNode, refuses: readonly string[]): string 
   return broken[0];
 }
 
-/** Whether the field has a list that is not part of a connection. */
+/** Whether the field is a list, other than the edges or nodes of a connection. */
 function isListField(types: TypeInfo): boolean {
   const type = types.getType();
   return isListType(getNullableType(type)) && types.getParentType()?.name.endsWith("Connection") !== true;
 }
 
-/** Whether the node that has the connection also selects its `id`. */
+/** Whether the query also selects the `id` of the node that has the connection. */
 function parentHasId(document: DocumentNode, connection: FieldNode): boolean {
   let found = false;
   const nodes: FieldNode[] = [];

@@ -32,13 +32,16 @@ export interface ContractInput {
   intervalCount?: number;
   /** The number of the last cycle. By default the contract has no end. */
   maxCycles?: number | null;
-  /** The currency of the checkout, if it is not the shop's. Its orders need a rate: see `setRates`. */
+  /** The currency of the checkout, if it is not the shop's. Orders in this currency need a rate: see `setRates`. */
   currency?: string;
   /** Whether the contract began with an order. */
   originOrder?: boolean;
   /** The discounts of the origin order. */
   discounts?: DiscountInput[];
-  /** Whether the billing app sets the next billing date, here and after each charge. The platform never sets it. */
+  /**
+   * Whether the billing app sets the next billing date, when the contract is created and after each charge. The
+   * platform never sets the date.
+   */
   setsNextBillingDate?: boolean;
 }
 

@@ -39,7 +39,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
 
 type Change = (shop: PlatformShop, given: ChangeFields) => unknown;
 
-/** Changes that need no arguments, only an id, or an id and the number of a cycle. */
+/** Changes without arguments, changes with only an id, and changes with an id and the number of a cycle. */
 const SHOP_CHANGES = [
   "finishBulkOperations",
   "expireBulkOperations",
@@ -123,7 +123,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
   return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
 }
 
-/** Answers the next `after` requests of an operation, and holds later requests until the next command. */
+/** Answers the next `after` requests of an operation, and holds later requests until the next command `hold`. */
 interface Hold {
   held: { operation: string; after: number } | null;
 }

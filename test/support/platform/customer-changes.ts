@@ -45,7 +45,7 @@ export class CustomerChanges extends ShopRows {
     this.emit("customers_email_marketing_consent/update", consentBody(this, customer));
   }
 
-  /** The contracts stay without a customer. */
+  /** The customer's contracts stay, and then have no customer. */
   deleteCustomer(id: string): void {
     const customer = this.need("customer", id);
     this.change(customer, (row) => {

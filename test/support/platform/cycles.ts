@@ -71,7 +71,7 @@ export function cycleAt(contract: ContractRow, time: number): Cycle | null {
   return cycleOf(contract, firstBilledFrom(contract, time + 1));
 }
 
-/** The date of the next cycle that is not skipped. */
+/** The billing date of the first cycle after `index` that is not skipped. */
 export function nextBillingAfter(
   contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips" | "edits">,
   index: number,

@@ -44,7 +44,7 @@ export class DeployedApp {
   }
 }
 
-/** The rules of the platform's tool. @throws for the first broken rule */
+/** Checks the app file by the rules of the platform's command-line tool. @throws for the first broken rule */
 function refuse({ webhooks: { subscriptions = [], privacy_compliance } = {} }: AppFile): void {
   const compliance = subscriptions.flatMap(({ compliance_topics = [] }) => compliance_topics);
   if (privacy_compliance !== undefined && compliance.length > 0)

@@ -10,7 +10,7 @@ export interface DownloadBehaviour {
   /** How many of the next downloads are cut, and after how many bytes. */
   cuts: { downloads: number; afterBytes: number };
   bytesPerSecond: number | null;
-  /** The position in a file at which downloads stop until a test changes it; null: they do not stop. */
+  /** The position in a file at which downloads wait until a test changes this value; null: downloads do not wait. */
   holdAt: number | null;
   /** Whether the host ignores ranges and sends the whole file. */
   ignoresRanges: boolean;
@@ -156,7 +156,7 @@ export class FileHost {
   }
 }
 
-/** Reads `bytes=5-` and `bytes=5-9`. The end is exclusive. Other forms are ignored, as HTTP allows. */
+/** Reads `bytes=5-` and `bytes=5-9`. In the result, `to` is exclusive. Other forms are ignored, as HTTP allows. */
 function readRange(
   header: string | undefined,
   size: number,

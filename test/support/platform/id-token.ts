@@ -6,7 +6,7 @@ export type IdTokenClaims = Record<string, unknown>;
 interface Signing {
   secret: string;
   header?: Record<string, unknown>;
-  /** The hash of the signature. */
+  /** The hash algorithm of the signature. */
   hash?: string;
 }
 

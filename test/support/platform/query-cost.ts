@@ -30,18 +30,21 @@ type Fields = Map<string, { field: GraphQLField<unknown, unknown>; nodes: FieldN
 const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 const COUNT_COST = 10;
-/** Types and fields whose objects cost nothing. All money is free. Recorded costs show the other free objects. */
+/**
+ * Types and fields whose objects cost nothing. All money is free. The recorded costs show that the other objects are
+ * free.
+ */
 const FREE_TYPES = /^(Money(V2|Bag)|CustomerEmailMarketingConsentState|InventoryItemMeasurement|Weight)$/;
 const FREE_FIELDS = new Set(["Customer.defaultAddress", "Customer.addresses"]);
 /**
- * Counts that the platform keeps ready cost only as much as an object. In recorded costs, only products have such a
- * count.
+ * Types whose counts the platform has computed in advance. Such a count costs only as much as an object. In the
+ * recorded costs, only products have such a count.
  */
 const READY_COUNTS = new Set(["Product"]);
 
 /**
- * The weight of n nodes of a connection: far below n. `2 ln n` gives the weight for each page size in the recorded
- * costs (1, 2, 3, 4, 5, 10, 14, 20, 25, 50, 100, 110, 250), so it needs no interpolation between them.
+ * The weight of n nodes of a connection, which is far below n. The formula `2 ln n` gives the weight for each page size
+ * in the recorded costs (1, 2, 3, 4, 5, 10, 14, 20, 25, 50, 100, 110, 250). So other page sizes need no interpolation.
  */
 export function pageWeight(nodes: number): number {
   return nodes < 1 ? 0 : Math.max(1, Math.floor(2 * Math.log(nodes)));
@@ -54,9 +57,9 @@ export function pageWeight(nodes: number): number {
  * types, the most expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
  * The actual cost of a connection is an assumption: the weight of the number of returned nodes times their mean cost.
- * Recorded actual costs agree for metafields that are known to be 3 of 10 (8 instead of 10 points), for an empty
- * connection of edges (2), and for objects that are null (1). Some connections of `nodes` keep the weight of the page
- * size when they are empty, such as pages, blogs and articles.
+ * Recorded actual costs agree in three cases: `metafields(first: 10)` that returns 3 (8 instead of 10 points), an empty
+ * connection of edges (2), and objects that are null (1). Some connections of `nodes` keep the weight of the page size
+ * when they are empty, such as pages, blogs and articles.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;

@@ -84,8 +84,8 @@ export class ShopRows {
    */
   access: "open" | "frozen" | "blocked" | "closed" | "locked" | "suspected" = "open";
   /**
-   * Which protected customer data the app may read: nothing; customers and orders (level 1); also their names and
-   * e-mail (level 2).
+   * Which protected customer data the app may read. Level 0: nothing. Level 1: customers and orders. Level 2: also the
+   * names and e-mail addresses of customers.
    */
   approvedLevel: 0 | 1 | 2 = 2;
   /** The shop's new domain. Requests for the old domain are redirected. */
@@ -273,7 +273,7 @@ export class ShopRows {
     this.sorted.clear();
   }
 
-  /** Changes a row, updates its time and revision, and moves it to its new place in each order. */
+  /** Changes a row, updates its time and revision, and moves it to its new position in each sort order. */
   protected change<R extends Row>(row: R, edit: (row: R) => void): void {
     this.remember(row);
     const orders = [...(this.sorted.get(row.kind)?.values() ?? [])];

@@ -77,7 +77,7 @@ export class PlatformShop extends BillingChanges {
     this.emit("app/uninstalled", shopBody(this));
   }
 
-  /** The shop gives tokens again from now on. Sends no webhook. */
+  /** The app is installed again: the platform grants tokens from now on. Sends no webhook. */
   install(): void {
     this.installed = true;
   }

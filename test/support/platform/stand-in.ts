@@ -39,7 +39,7 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
-/** Answers of a shop that refuses the app. */
+/** Answers to requests for a shop whose `access` is not open. */
 const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
   frozen: [402, { errors: "Unavailable Shop" }],
   blocked: [403, { errors: "Forbidden" }],
@@ -126,7 +126,7 @@ export class StandIn {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** The value for SDS_PLATFORM_URL. `{shop}` is the place of the domain. */
+  /** The value for SDS_PLATFORM_URL. `{shop}` stands for the shop's domain. */
   get url(): string {
     return `${this.address}/{shop}`;
   }

@@ -230,7 +230,7 @@ export function shopBody(shop: ShopRows): Exact {
   };
 }
 
-/** The compliance topics name the person only by number. */
+/** The body of a compliance topic about a person. It has the number of the customer, but no gid. */
 export function personBody(
   shop: ShopRows,
   customer: CustomerRow,
