@@ -1,7 +1,7 @@
 /**
- * Writes what is published to dist/release: packages for Debian, archives with the executable for other systems, and
- * SHA256SUMS. `scripts/release [--only linux-x64]` builds less. SOURCE_DATE_EPOCH dates all files, by default the time
- * of the last commit.
+ * Writes the published files into dist/release: Debian packages, an archive with the executable for each system, and
+ * SHA256SUMS. `scripts/release --only linux-x64` builds only this system. All files get the time of SOURCE_DATE_EPOCH,
+ * by default the time of the last commit.
  */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -93,7 +93,7 @@ async function storeOnPostgres({ data }: OldProgram) {
 }
 
 /**
- * Checks that every other table has a row, because an empty table would not be tested.
+ * Checks that every table except SHORT_LIVED has a row, because an empty table would not be tested.
  * @throws Error that names the empty tables
  */
 function checkFilled(data: string): void {

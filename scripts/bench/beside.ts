@@ -1,7 +1,8 @@
 /**
  * Measures the intake, the sender and the read API while they run at the same time. A client posts one event after the
  * other: alone, and while eight connections read pages of 250 rows as fast as they can. The result is how long the
- * client waits. `bun scripts/bench/beside.ts [PROGRAM]` runs only this bench, with an sds that is already built.
+ * client waits. `bun scripts/bench/beside.ts` runs only this bench. With an argument PROGRAM, it measures that sds, and
+ * builds nothing.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

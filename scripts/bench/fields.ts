@@ -1,5 +1,5 @@
 /**
- * Compares pages with 50 custom fields in each row with pages without custom fields, on SQLite and on PostgreSQL.
+ * Compares pages whose rows have 50 custom fields with pages without custom fields, on SQLite and on PostgreSQL.
  * `bun scripts/bench/fields.ts` runs only this bench.
  */
 import { Database } from "bun:sqlite";

@@ -23,7 +23,7 @@ const ROUNDS = 3;
 const CONNECTIONS = 32;
 /** Each contract gives two webhooks: one about the contract and one about its customer. */
 const CONTRACTS = 11_000;
-/** Number of webhooks that are sent before the measurement begins, because the program has just started. */
+/** Number of webhooks that are sent before the measurement begins, to warm up the program. */
 const WARM_UP = 2_000;
 
 /** More points than a run can spend. */
@@ -36,7 +36,7 @@ const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 const SYNC_POINTS: Points = { maximumAvailable: 2_000, restoreRate: 1_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
-/** Operations of `sds sync --since`: the installation, protected data, and four lists. */
+/** Number of operations of `sds sync --since`: the installation, protected data, and four lists. */
 const OPERATION_COUNT = 6;
 
 const table = new Table();

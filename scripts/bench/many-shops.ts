@@ -32,7 +32,10 @@ const PAGES = 500;
 const EVENTS = 500;
 /** Renewals of a night: one for each shop, but not more than this. */
 const MOST_RENEWALS = 10_000;
-/** Less than the longest wait. Beyond the longest wait, sds blames a wrong clock, and makes the attempt at once. */
+/**
+ * How far ahead the retries are due: less than the longest wait of the retry schedule. If a retry is due later, sds
+ * assumes that the clock was ahead, and attempts the delivery at once.
+ */
 const RETRY_WAIT_MS = 900_000;
 /** The server counts the work of a connection up to a second late. */
 const STATISTICS_DELAY_MS = 1_500;

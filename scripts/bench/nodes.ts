@@ -1,8 +1,8 @@
 /**
  * Measures how the intake grows with the number of nodes on one PostgreSQL: accepted posts a second, and processor time
- * of each post. A balancer gives posts to the nodes in turn. The network to the database takes some milliseconds.
- * Without `SDS_NODE_URL`, each node commits all posts that it gets. If it is set, nodes pass posts on to the shop's
- * node.
+ * of each post. Clients are assigned to the nodes in turn, as by a balancer. A proxy adds ROUND_TRIP_MS to each round
+ * trip to the database. Without `SDS_NODE_URL`, each node commits all posts that it gets. With `SDS_NODE_URL`, a node
+ * passes posts on to the shop's node.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

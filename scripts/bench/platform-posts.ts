@@ -16,8 +16,8 @@ export interface PlatformPost {
 }
 
 /**
- * Number of webhooks with the same time in milliseconds. The program accepts fewer webhooks in a millisecond, so their
- * times cover less time than the run.
+ * Number of webhooks with the same `triggeredAt`. sds accepts fewer webhooks in a millisecond. So the `triggeredAt` of
+ * all webhooks cover less time than the run takes.
  */
 const PER_MILLISECOND = 10;
 

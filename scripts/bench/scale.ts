@@ -1,7 +1,7 @@
 /**
  * Measures the same program on SQLite and on PostgreSQL, side by side: the processor time of a page, a posted event and
- * a delivery. Also counts their statements and round trips. `--short` measures less of each. `--operations` only
- * counts.
+ * a delivery. Also counts their statements and round trips. `--short` measures fewer and shorter rounds. `--operations`
+ * only counts statements and round trips.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -124,7 +124,7 @@ async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: 
   });
 }
 
-/** Makes the posts of one measurement, from the senders in turn. */
+/** Yields the posts of one measurement: one post of each shop in turn. */
 function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
   const each = Math.ceil((2 * (ROUNDS + 1) * POSTS_PER_ROUND) / senders.length);
   const posts = senders.map(({ domain, secret }) => signedPosts(domain, secret, each).values());

@@ -58,7 +58,10 @@ async function scrapes(): Promise<string> {
   return `median ${median(times).toFixed(1)} ms, 95 % ${percentile(times, 0.95).toFixed(1)} ms, longest ${Math.max(...times).toFixed(1)} ms`;
 }
 
-/** Walks through pages, each walker on its own. @returns a function that stops them */
+/**
+ * Walks through pages, each walker on its own. @returns a function that stops the walkers, and returns how many pages
+ * they read
+ */
 function startWalkers({ server, key, paths }: Load): () => Promise<number> {
   let pages = 0;
   let stopped = false;
@@ -95,7 +98,10 @@ async function measureScrapes(shop: shops.Shop, name: string): Promise<void> {
   table.addRemark(`${name}: beside ${WALKERS} walkers (${(await stop()).toLocaleString("en")} pages)`, beside);
 }
 
-/** Starts both servers again for each round, because the speed of two processes of one program can differ by 10 %. */
+/**
+ * Measures pages with and without metrics. Starts a new server for each measurement, because the speed of two processes
+ * of one program can differ by 10 %.
+ */
 async function measureReads(shop: shops.Shop): Promise<void> {
   const paths = shops.randomPages(shop, 50);
   const times: Record<"on" | "off", number[]> = { on: [], off: [] };

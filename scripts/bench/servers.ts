@@ -169,7 +169,7 @@ export function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 }
 
-/** Watches a process's resident memory, in bytes: in total, and without pages mapped from its executable. */
+/** Watches a process's resident memory, in bytes: in total, and without mapped files. */
 export class MemoryWatch implements Disposable {
   peak = 0;
   ownPeak = 0;

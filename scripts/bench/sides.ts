@@ -34,7 +34,8 @@ export interface BenchServer {
 export async function startBenchServer(): Promise<BenchServer> {
   const server: PostgresProcess = await startPostgres({ fsync: "on", full_page_writes: "on", max_connections: 100 });
   const pid = Number(readFileSync(join(server.folder, "data/postmaster.pid"), "utf8").split("\n", 1)[0]);
-  // The server's processes inherit this core. So sds has the first core alone.
+  // Runs PostgreSQL on the second core: new processes of the server inherit this setting. So sds has the first core
+  // alone.
   Bun.spawnSync(["taskset", "-cp", "1", String(pid)]);
   const addressOf = (name: string) => Object.assign(new URL(server.url), { pathname: name }).href;
   const admin = new SQL(server.url, { max: 1 });
@@ -86,7 +87,7 @@ export interface Cost {
   perSecond: number;
 }
 
-/** Measures a part of a run. @param run returns how many operations it did, and in how many seconds */
+/** Measures what `run` costs. @param run returns how many operations it did, and in how many seconds */
 export async function costOf(
   servers: readonly Server[],
   side: Side,

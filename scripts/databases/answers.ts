@@ -50,7 +50,10 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
   return answers;
 }
 
-/** Reads every page of every resource with a key. If the server refuses, the result has the refusal. */
+/**
+ * Reads lists of every resource with a key, up to MAX_PAGES pages of each. If the server refuses, the result has the
+ * refusal.
+ */
 export async function askPages(server: Server, key: string): Promise<StoredRequest[]> {
   const walks = RESOURCES.flatMap((resource) => {
     const path = `/api/v1/${resource}`;

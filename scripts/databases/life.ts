@@ -30,7 +30,7 @@ const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 const INBOX_ATTEMPTS = 11;
 /** How far the clock is set forward: longer than the longest wait between two attempts at a platform webhook. */
 const SET_FORWARD_MS = 9 * 3_600_000;
-/** The operations that read a contract, in all versions. */
+/** Names of the platform operations that read a contract, in all versions of sds. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
 /** Makes a load use a bulk operation for orders, although the shop has few. */
 const MANY_ORDERS = JSON.stringify({ data: { ordersCount: { count: 10_000 } } });
@@ -51,7 +51,10 @@ export async function live(world: World): Promise<Remembered> {
   return { ...remembered, signInPath: pathOf(url) };
 }
 
-/** Leaves an interrupted run, the orders that it staged, and the connection's trouble. `serve` would finish the run. */
+/**
+ * Leaves an interrupted `sds sync`, the orders that it staged, and the connection's trouble. A later `serve` would
+ * finish the load.
+ */
 async function leaveStaged({ program, platform }: World): Promise<void> {
   platform.fault = ({ operation }) => {
     if (operation === "OrdersCount") return { status: 200, body: MANY_ORDERS };
@@ -66,7 +69,7 @@ function leaveBranches({ program }: World): void {
   const db = new Database(join(program.data, "sds.db"), { readwrite: true, create: false });
   db.run("INSERT INTO former_branches (shop_id, branch, change_count) SELECT id, '', change_count FROM shops");
   db.run("UPDATE shops SET branch = 'b4d455b8c1d64e0f9a1b2c3d4e5f6071'");
-  // One shop came from another database. Another shop has moved away.
+  // Each shop seems to come from another database. One more shop has moved away.
   db.run("INSERT INTO checkpoint_origins SELECT id, 'move_1', randomblob(32), 7 FROM shops");
   db.run("INSERT INTO shop_moves (move, state, domain, first_domain) VALUES ('move_2', 'moved', 'gone', 'gone')");
   db.close(true);
@@ -104,7 +107,7 @@ async function importHistory(program: OldProgram): Promise<void> {
   await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
 }
 
-/** Defines custom fields with values, an archived one too, and a stylesheet. */
+/** Defines custom fields with values, and archives one of the fields. Sets a stylesheet. */
 async function setUpStorefront(program: OldProgram): Promise<void> {
   await program.run(["field", "add", "gift_note", "--label", "Gift note", "--type", "text", "--shop", ALPHA]);
   await program.run(["field", "add", "boxes", "--label", "Boxes", "--type", "number", "--shop", ALPHA]);

@@ -78,7 +78,7 @@ export function history(count: number): object[] {
   return [...people(count), ...contracts(count), ...orders(count)];
 }
 
-/** Makes records of changes while `serve` runs. They cause events of every topic. */
+/** Makes records of later changes. They cause events about a subscription and its orders. */
 export function news(first: number): object[] {
   return [
     customer(first, { email: `news-${first}@example.com`, firstName: "News" }),

@@ -57,7 +57,7 @@ async function killServer(cell: Cell): Promise<void> {
 
 const counts = { moves: 0, killedCommands: 0, killedServers: 0, failed: 0 };
 
-/** Runs the command once. May kill the command or a service while it runs. @returns whether the shop has moved */
+/** Runs `sds shop move` once. May kill this command or a service meanwhile. @returns whether the shop has moved */
 async function tryMove(from: Cell, to: Cell): Promise<boolean> {
   const command = Bun.spawn([resolve("dist/sds"), "shop", "move", `${NAME}.myshopify.com`, ...to.to], {
     env: { PATH: process.env["PATH"] ?? "", ...from.env },
@@ -81,7 +81,10 @@ async function tryMove(from: Cell, to: Cell): Promise<boolean> {
   return status === 0;
 }
 
-/** Keeps a copy of the customers with the client package. It reads from one service until its key is refused there. */
+/**
+ * Keeps a copy of the customers with the client package. Reads from one service until that service refuses the key,
+ * then from the other service.
+ */
 function startCopy(shop: ClusterShop, addresses: () => readonly string[]) {
   let place = 0;
   const rows = new Map<string, string>();
@@ -129,8 +132,9 @@ const receiver = startWatchingReceiver();
 const shops = await openShops((args, stdin) => cells[0].program.run(args, stdin), receiver.url, [NAME]);
 const [shop] = shops as [ClusterShop];
 
-/** Posts a change of a customer. The last acknowledged name of each is noted. */
+/** The names that each changed customer may have, by the customer's number. */
 const names = new Map<number, Set<string>>();
+/** Posts a change of a customer until a service acknowledges it. */
 async function changeCustomer(number: number): Promise<void> {
   const firstName = `Name ${performance.now()}`;
   const record = { type: "customer", shopifyId: `gid://shopify/Customer/${number}`, firstName };

@@ -6,12 +6,12 @@ import type { PlatformShop } from "../../../test/support/platform/shop.ts";
 import type { Random } from "../fuzzing/random.ts";
 import { contractsOf, hasCycle, nextCycle } from "./expected.ts";
 
-/** A shop that changes, with the facts about its app and its merchant that later changes need. */
+/** A shop of the stand-in, and facts about its earlier changes that later changes need. */
 export interface ChangingShop {
   remote: PlatformShop;
   random: Random;
   now: () => number;
-  /** Contracts whose app bills after the due time, and so leaves cycle 1 out. */
+  /** Contracts that the app begins to bill after the due time. So the app never bills their cycle 1. */
   late: Set<string>;
   /** How each order was changed. The stand-in cannot replace the lines of an edited order. */
   changedOrders: Map<string, "lines" | "quantities">;
@@ -254,7 +254,7 @@ function billTogether(shop: ChangingShop, contract: ContractRow): void {
   remote.succeedAttempts(together.map((each) => attempt(shop, each)));
 }
 
-/** Makes one random change. A change that the platform refuses is left out. */
+/** Makes one random change, if it is possible now. @throws Unlikely for a change that nobody would make */
 export function changeOnce(shop: ChangingShop): void {
   const contract = shop.random.pick(contractsOf(shop.remote));
   shop.random.pick(ALL_CHANGES)(shop, contract);

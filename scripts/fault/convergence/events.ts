@@ -19,7 +19,9 @@ export interface Lived {
   cancellations: ReadonlyMap<string, number>;
   /** Whether the shop was ever without a connection. Then events may be left out. */
   wasAway: boolean;
-  /** Whether the app ever lacked the approval for protected data. Then charges may have had no order. */
+  /**
+   * Whether the app ever lacked the approval for protected data. Then an event about a charge may lack the order's id.
+   */
   lacksApproval: boolean;
 }
 

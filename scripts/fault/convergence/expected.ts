@@ -13,14 +13,16 @@ import { type OrderLine, orderTotals } from "../../../test/support/platform/tota
 
 export type Rows<T> = Partial<T>;
 
-/** The shop's currency has two digits. */
 const DAY_MS = 86_400_000;
 const SETTLED_DAYS = 39;
 const MOST_DECLINES = 3;
 const CREDIT_TITLE = "Loyalty credit";
 const ENDED = ["FAILED", "CANCELLED", "EXPIRED"];
 
-/** `from` minor units of a currency are worth `to` minor units of the shop's. null: unknown, so amounts are 0. */
+/**
+ * `from` minor units of a currency are worth `to` minor units of the shop's currency, which has two decimal places.
+ * null: the rate is unknown, so amounts are 0.
+ */
 type Rate = { from: number; to: number } | null;
 const SAME: Rate = { from: 1, to: 1 };
 

@@ -219,7 +219,8 @@ export class Life {
   }
 
   /**
-   * Notes that the mirror cancels all contracts. The platform also cancels them, unless the app was installed in time.
+   * Notes that the mirror cancels all contracts. The platform also cancels them, unless the app was installed again in
+   * time.
    */
   cancelAll(isInTime: boolean): void {
     this.states.noteCancellations();
@@ -310,7 +311,8 @@ export class Life {
     const inbox = await all.inbox();
     const mirrored = new Set((await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId));
     for (const { gid, field, subjects } of this.dead) {
-      // While the contract is not mirrored, the program cannot know it. So its order has an item of its own.
+      // While the contract is not mirrored, sds does not know that the order belongs to it. So the contract and its
+      // order each have an inbox item.
       const isApart = subjects.some((subject) => subject.includes("Contract") && !mirrored.has(subject));
       const own = inbox.filter(({ subject }) => subjects.includes(subject));
       const isNamed = own.every(({ error }) => error?.includes("Internal error") === true);

@@ -153,7 +153,10 @@ export class States {
     }
   }
 
-  /** Notes that all contracts were cancelled. While the app is away, the mirror has an older state of their lines. */
+  /**
+   * Notes that all contracts were cancelled. While the app is away, the mirror keeps old lines of the contracts. So
+   * each earlier state may occur with the status CANCELLED.
+   */
   noteCancellations(): void {
     for (const known of this.states.values())
       for (const state of [...known]) known.add(state.replace(/^(ACTIVE|PAUSED|PAYMENT_FAILED)/, "CANCELLED"));

@@ -10,7 +10,7 @@ export interface Switch {
   begin?: (life: Life) => void;
   /** Called before each change. */
   step?: (life: Life) => Promise<void> | void;
-  /** Called after all faults have ended, when the platform's data no longer change. */
+  /** Called at the end of a life, to end the fault. */
   end?: (life: Life) => Promise<void> | void;
 }
 
@@ -77,7 +77,9 @@ const CONTRACT_FIELDS = [
 ];
 const ORDER_FIELDS = ["Order.updatedAt", "Order.displayFinancialStatus", "LineItem.title"];
 
-/** A contract that has nothing in common with others. */
+/**
+ * Picks an unbroken contract with a checkout order. No other contract has the same customer or the same checkout order.
+ */
 function lonelyContract({ remote, random, broken }: Life): ContractRow | undefined {
   const contracts = contractsOf(remote);
   const lonely = contracts.filter(({ customer, originOrder }, index) => {

@@ -24,7 +24,7 @@ function oddValue(random: Random): Json {
   return random.chance(0.5) ? random.pick(numbers) : random.pick<Json>(others);
 }
 
-/** Replaces, removes or adds one value somewhere inside. */
+/** Returns a copy of a JSON value in which one value, at any depth, is replaced, removed or added. */
 function mutated(random: Random, value: Json): Json {
   if (typeof value === "string" && random.chance(0.5)) return mutatedText(random, value);
   if (value === null || typeof value !== "object" || random.chance(0.05)) return oddValue(random);

@@ -38,8 +38,8 @@ function queryOf(random: Random, shop: FuzzedShop, other: FuzzedShop): string {
 }
 
 /**
- * Encodes a text for an address, mostly correctly. Sometimes leaves lone percent signs, bytes that are not UTF-8, or
- * `+`.
+ * Encodes a text for an address, mostly correctly. Sometimes encodes percent signs twice, or adds a lone percent sign,
+ * bytes that are not UTF-8, or `+`.
  */
 function encoded(random: Random, text: string): string {
   const right = encodeURIComponent(text.toWellFormed());
