@@ -201,7 +201,7 @@ test("pages of the settings page know neither /admin nor /app, so both have the 
 test("no to-do, lint switch or console output is left", () => {
   const marks =
     /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
-  // This file has sample programs for readers, which print with console.log.
+  // Only the file with the sample programs for readers matches: these programs print with console.log.
   expect(sources.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([
     "http/docs/reference-samples.ts",
   ]);

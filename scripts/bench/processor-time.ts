@@ -19,7 +19,7 @@ function seconds(fields: readonly string[], from: number, to: number): number {
 
 /** The processor time of a process so far, in seconds. */
 export function processorSeconds(pid: number): number {
-  // Fields 14 and 15: user time and system time.
+  // Fields 14 and 15 of /proc/PID/stat: user time and system time.
   return seconds(fieldsOf(pid) ?? [], 11, 13);
 }
 

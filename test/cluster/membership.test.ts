@@ -113,7 +113,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       await a.beat();
     }
     expect(owned(b)).toEqual([]);
-    // Until the partitions move, node a still does work that several nodes may do at the same time, such as deliveries.
+    // Until the partitions move, node `a` still does such work as several nodes may do at the same time: deliveries.
     expect(owned(a).length).toBe(PARTITIONS);
     const began = owned(a).filter((shop) => a.beginUnlessMoving(shop) !== undefined);
     expect(began.length).toBeWithin(1, PARTITIONS);

@@ -9,7 +9,7 @@ import { commit, HOUR, URL } from "./fixtures.ts";
 export const event: Event = { topic: "order.charged", data: { cents: 5 } };
 export const notFound = { name: "SdsError", code: "not_found" };
 
-/** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
+/** Adds one reward of customer 1 for each id, so that one webhook is queued for each. The shop needs an endpoint. */
 export async function queueRewards(
   store: Store,
   shop: MirroredShop,

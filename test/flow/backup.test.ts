@@ -283,7 +283,7 @@ function runSql(file: string, sql: string): string {
 }
 
 describe("restore refuses, and changes nothing,", () => {
-  /** Changes the copy, and restores it. */
+  /** Changes the copy. @returns the copy, as the file to restore */
   const changed =
     (change: (copy: string) => void) =>
     ({ copy }: Backup) => {

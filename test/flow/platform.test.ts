@@ -87,7 +87,7 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
   expect((await receiver.gets(4)).at(-1)?.json.data).toMatchObject({ status: "ACTIVE" });
-  // The sync repaired two rows: the contract, and its order. The payment of the order can be retried again.
+  // The sync repaired two rows: the contract, and its order, because the order's payment can be retried again.
   await eventually(async () => (await program.json<unknown[]>(["inbox", "list"])).length === 0);
   expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({
     platform: { connected: true, repairs: 2, inbox: { waiting: 0, failed: 0 } },

@@ -59,8 +59,8 @@ test("lent descriptors are free for the caller, and the reserve is full again so
 });
 
 /**
- * Makes a handler that answers requests in pairs. The first and the last request are answered at once, because they
- * have no second request to wait for.
+ * Makes a handler that answers requests in pairs. The first and the last request are answered alone and immediately,
+ * because they have no second request to wait for.
  * @param last the number of the last request
  */
 function answerTwoAtOnce(last: number): () => Promise<Response> {

@@ -171,8 +171,8 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt"]);
     await pass();
     expect(served).toEqual(["attempt", "load"]);
-    // The load must leave half of the points to other programs. This half and the load's cost exceed the maximum of
-    // points. So the limiter waits only until the maximum is reached.
+    // The load must leave half of the points to other programs. Together, this half and the load's cost are more than
+    // the maximum of points. So the limiter waits only until the maximum is reached.
     call("large load", 900, 4, 0.5);
     await settle();
     expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });

@@ -50,7 +50,7 @@ function noting(store: Store, called: Set<string>): Store {
   return Object.fromEntries(parts) as Store;
 }
 
-/** Lists the parts of the port that the engine has. */
+/** Lists the parts of the store's interface that this engine has. */
 function presentParts(store: Store): [string, Method | Record<string, Method>][] {
   return Object.entries(store).filter(([, part]) => part !== null);
 }

@@ -8,7 +8,7 @@ interface View {
   colorScheme: "light" | "dark";
 }
 
-/** Axe and pictures are slow, so each theme and each width has one view. */
+/** Axe and pictures are slow, so each theme and each width occurs in only one view. */
 export const VIEWS: readonly View[] = [
   { width: 1280, colorScheme: "light" },
   { width: 390, colorScheme: "dark" },

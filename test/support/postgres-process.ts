@@ -18,7 +18,7 @@ const NOBODY = 65_534;
 
 /** A PostgreSQL server of this test run. The server ends with the test run. */
 export interface PostgresProcess {
-  /** An address of the superuser, with the database postgres. */
+  /** The address at which the superuser connects to the database `postgres`. */
   url: string;
   /** The folder with the server's socket, and its data in `data`. The server's user owns all files. */
   folder: string;

@@ -80,8 +80,9 @@ function summaryOf({
 }
 
 /**
- * Compares the orders of a contract. An order is found by its gid. Otherwise it is found by its number or its content.
- * The number differs from the cycle if the app left cycles out, or skipped a cycle before it charged an earlier cycle.
+ * Compares the orders of a contract. An order is found by its gid. If no order has the gid, the order is found by its
+ * number or its content. The number differs from the cycle if the app left cycles out, or if it skipped a later cycle
+ * first and then charged an earlier one.
  */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];

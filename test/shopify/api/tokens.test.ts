@@ -123,7 +123,7 @@ describe("an access token", () => {
   ])("that is not renewed %s", async (_title, laterMs, text) => {
     const { all, tokens, shop, connections } = await recorded();
     await connectPair(all);
-    // The billing app has the same refresh token, and uses its replacement.
+    // The billing app has the program's refresh token too. It uses this token, and then the token that it gets.
     const request = (token: unknown) => ({ grant_type: "refresh_token", refresh_token: token });
     const { refreshToken } = (await connections.tokens(shop.id)) ?? {};
     const next = all.remote.tokens.grant(request(refreshToken), "").body["refresh_token"];

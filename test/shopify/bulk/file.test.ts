@@ -18,7 +18,7 @@ async function host(text = `${LINES.join("\n")}\n`) {
   return { files, url: files.urlOf(await writer.close()), size: Buffer.byteLength(text) };
 }
 
-/** Reads a file to its end. @returns the ids of its objects, where the batches end, and the waits */
+/** Reads a file to its end. @returns the ids of its objects, the positions at which batches end, and the waits */
 async function read(url: string, from = 0, given: Partial<FileServices> & { byteCount?: number } = {}) {
   const waits: number[] = [];
   let asked = 0;

@@ -14,7 +14,7 @@ interface Row {
   Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number };
 }
 
-/** Makes shops with one delivery each, and searches that count the buffers they read. */
+/** Makes shops with one delivery each, and a function that searches and counts the buffers that it reads. */
 async function manyShops(dueAt: number) {
   const sql = new SQL(await databaseWithTables(), { max: 3 });
   afterTest(() => sql.close());

@@ -12,7 +12,7 @@ const MAX_CONNECTIONS = 20;
 const CONNECTIONS = 8;
 /** Of 8 connections, 3 are only for reads. */
 const MAX_WRITES = 5;
-/** Longer than a second, even on a busy machine: after a second, the program asks the server why it does not answer. */
+/** After a second without an answer, the program asks the server for the reason. This leaves time for the question. */
 const DEADLINE_MS = 6_000;
 const missing = {
   name: "StoreError",

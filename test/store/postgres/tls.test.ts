@@ -10,7 +10,7 @@ import { type PostgresProcess, runAsServer, startPostgres } from "../../support/
 import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
 
 const KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-/** Makes an authority, and its certificate for the name localhost only. */
+/** Makes an authority, and a server certificate that it signs, for the name localhost only. */
 const MAKE_CERTIFICATES = `set -e
 openssl req -x509 ${KEY} -keyout authority.key -out authority.pem -days 2 -subj "/CN=test authority"
 openssl req ${KEY} -keyout server.key -out server.csr -subj /CN=localhost

@@ -52,11 +52,11 @@ export function pageWeight(nodes: number): number {
 
 /**
  * The cost of an operation by the rules of the platform, fitted to recorded costs. A scalar and money cost nothing, an
- * object 1, a count 10, a mutation 10, and a connection 2 plus the weight of its page size times the cost of a node.
- * Nodes and edges of one connection both count. A list counts once, whatever its length. If a field can have several
- * types, the most expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
+ * object 1, a count 10, a mutation 10. A connection costs 2 + weight(page size) × cost of a node. Nodes and edges of
+ * one connection both count. A list counts once, whatever its length. If a field can have several types, the most
+ * expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
- * The actual cost of a connection is an assumption: the weight of the number of returned nodes times their mean cost.
+ * In the actual cost, the second term is an assumption: weight(number of returned nodes) × their mean cost.
  * Recorded actual costs agree in three cases: `metafields(first: 10)` that returns 3 (8 instead of 10 points), an empty
  * connection of edges (2), and objects that are null (1). Some connections of `nodes` keep the weight of the page size
  * when they are empty, such as pages, blogs and articles.

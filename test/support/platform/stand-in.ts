@@ -21,7 +21,7 @@ export interface StandInOptions {
   maximumAvailable?: number;
   restoreRate?: number;
   maxQueryCost?: number;
-  /** The URL to which webhooks are posted at once. */
+  /** The URL to which each webhook is posted immediately. */
   webhooksTo?: string;
   /** The lifetime of access tokens in seconds, if it should differ from the platform's. */
   tokenLife?: number;
