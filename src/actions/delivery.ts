@@ -9,7 +9,7 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** The signature, which is the same in all attempts; null for a trigger. */
+  /** The `X-Service-Signature` of all attempts since a redaction last changed the body; null for a trigger. */
   signature: string | null;
 }
 

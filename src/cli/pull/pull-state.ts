@@ -54,8 +54,8 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * How many sequence numbers one write of the file reserves. The first number of a new file is the time in microseconds.
- * So 100,000 reserved numbers are at most a tenth of a second ahead of the clock.
+ * How many sequence numbers one write of the file reserves. Each run begins at the time in microseconds, or after the
+ * last reserved number. So 100,000 reserved numbers are at most a tenth of a second ahead of the clock.
  */
 const RESERVED_NUMBERS = 100_000;
 

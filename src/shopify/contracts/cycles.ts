@@ -37,8 +37,8 @@ export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number):
 
 function isSettled(order: Order | undefined, settledBefore: number): boolean {
   if (order === undefined) return false;
-  // A charge whose order is unknown is not settled: the platform may show the order later, for example after an
-  // approval.
+  // A charge whose order is unknown is settled only when it is old: the platform may show the order later, for example
+  // after an approval.
   const isKnown = isCharged(order.status) && order.shopifyId !== null;
   return isKnown || Date.parse(order.billedAt) < settledBefore;
 }

@@ -5,7 +5,7 @@ import type { MirroredOrders } from "./cycles.ts";
 import { orderOf } from "./orders.ts";
 import type { CycleHistory } from "./records.ts";
 
-/** An app bills a due cycle within this time. Until then, the cycle counts as not due yet. */
+/** If an app bills a due cycle, it does so within this time. Until then, the cycle counts as not due yet. */
 const DAY_MS = 86_400_000;
 
 /** Returns the platform's cycle of a renewal. Without runs, the cycle and the renewal have the same number. */

@@ -68,7 +68,7 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
       incomplete.set(shopId, inARow);
       if (inARow > MAX_FAILURES_IN_A_ROW) noteFailure(shopId);
     },
-    /** Notes that the platform failed or refuses the shop. The shop then rests. Then it has one subject at a time. */
+    /** Notes that the platform failed or refuses the shop. After a pause, the shop has one subject at a time. */
     noteFailure,
   };
 }

@@ -29,7 +29,7 @@ import {
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-/** Maximum number of pages to read in advance. They need 10 MB of memory, and points that refill in a few seconds. */
+/** Maximum number of pages to read in advance. They need about 10 MB, and points that refill in a few seconds. */
 const MAX_PAGES_AHEAD = 8;
 /** Pages that are older than this are read again: they could overwrite newer data that webhooks have brought since. */
 const MAX_AHEAD_MS = 60_000;

@@ -56,8 +56,8 @@ export function wantedCondition(contains: (parameter: number) => string): string
 
 export interface ScannedRow extends Position {
   /**
-   * JSON of a matching row; null in the last entry if more rows can follow. The last entry then marks the row at which
-   * the scan stopped. If that row matches, it has two entries: one with its JSON, and the mark.
+   * JSON of a matching row. It is null in the last entry if the scan stopped at its maximum number of rows: that entry
+   * marks the row at which the scan stopped. If this row matches, it also has an entry with its JSON.
    */
   json: string | null;
 }

@@ -18,7 +18,7 @@ interface IndexWalk {
 
 type IndexRow = Record<string, StatementValue>;
 
-/** Counts the waiting and failed work of all shops, and the connections that need something. */
+/** Counts the waiting and failed work of all shops, and their refused connections. Also reads the times of `Totals`. */
 export function totalsStore(db: QuietDatabase): TotalsStore {
   return {
     async read(now) {

@@ -61,7 +61,10 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
   ID: ({ id }) => id && `id:>=${id.replace(/.*\//, "")}`,
 };
 
-/** Makes a list query. @param contractField the nodes' field with a contract, if the list is read to find contracts */
+/**
+ * Makes a list query.
+ * @param contractField the nodes' field with a contract, if `gidOf` returns the contract's gid instead of the node's
+ */
 export function listOperation<Node extends object>(
   name: string,
   field: string,
