@@ -18,7 +18,7 @@ const MAX_COUNTED = 10_000;
 /** Timeout of a post to another node. After a timeout or a network error, that node gets no records for `PAUSE_MS`. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
-/** Maximum time that a post waits for a running request of its shop. Posts that wait together share a request. */
+/** How long a post waits for a running request of its shop, unless four requests run. Waiting posts share a request. */
 const SHARED_AFTER_MS = 1;
 
 /** A post whose signature is right. */

@@ -13,7 +13,7 @@ import { addShop, commit, HOUR, removeShop, shopWithEvents, URL } from "./fixtur
 
 const DAY = 24 * HOUR;
 
-/** Lists the deliveries of the last 30 days about `typed`, and why other events were not sent. */
+/** Lists the newest deliveries about `typed`, and why other events of the last 30 days were not sent. */
 const explain = (store: Store, shop: Shop, typed: string, now = START) =>
   explainDeliveries(store, shop, typed, now - 30 * DAY);
 

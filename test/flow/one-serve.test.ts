@@ -14,7 +14,7 @@ test("a second serve is refused with process and address of the first, and chang
   );
   expect(await program.json(["status"])).toMatchObject({ serving: true });
   expect((await program.run(["admin", "link"])).stdout).toStartWith(first.url);
-  // Commands work while `serve` runs. Only a restore fails, because a restore needs exclusive use of the folder.
+  // Commands work while `serve` runs, except those that need exclusive use of the folder, such as a restore.
   expect((await program.run(["restore", "/dev/null", "--yes"])).status).not.toBe(0);
   await program.json(["key", "create", "--label", "Beside"]);
 });

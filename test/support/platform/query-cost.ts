@@ -57,9 +57,9 @@ export function pageWeight(nodes: number): number {
  * expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
  * In the actual cost, the second term is an assumption: weight(number of returned nodes) × their mean cost.
- * Recorded actual costs agree in three cases: `metafields(first: 10)` that returns 3 (8 instead of 10 points), an empty
- * connection of edges (2), and objects that are null (1). Some connections of `nodes` keep the weight of the page size
- * when they are empty, such as pages, blogs and articles.
+ * Recorded actual costs agree in three cases: a query whose `metafields(first: 10)` returns 3 (the query costs 8 points
+ * instead of 10), an empty connection of edges (2), and objects that are null (1). Some connections of `nodes` keep the
+ * weight of the page size when they are empty, such as pages, blogs and articles.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
