@@ -1,6 +1,5 @@
-// This script shows times in the viewer's time zone, adds buttons for copying and for choosing all, and updates the
-// live part. The page below /admin works without this script. The page in the platform's admin needs the script,
-// because only a fetch has an ID token.
+// Shows times in the viewer's time zone, adds buttons for copying and for choosing all, and updates the live part. The
+// page below /admin works without this script. In the platform's admin, it is needed: only a fetch has an ID token.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -130,7 +129,7 @@ function keepCurrent() {
     const live = document.getElementById("live");
     if (asking || live === null || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // If the refresh fails or hangs (the computer may have slept), a later tick refreshes the part again.
+    // If the refresh fails or hangs (the computer may have slept), a later tick repeats it.
     const tooLate = new Promise((end) => setTimeout(end, 8 * POLL_MS));
     await Promise.race([refresh(live).catch(() => undefined), tooLate]);
     asking = false;
@@ -157,7 +156,7 @@ let shownAddress = "";
 /** Counts the requested pages. Only the page that was requested last is shown. */
 let lastVisit = 0;
 
-/** Fetches a page and shows it. @param init options of the fetch, for a posted form */
+/** Fetches a page and shows it. @param init options of the fetch, for a form */
 async function visit(address, init = {}, remember = true) {
   lastVisit += 1;
   const number = lastVisit;
@@ -181,9 +180,7 @@ async function visit(address, init = {}, remember = true) {
   }
 }
 
-/**
- * Sets the frame's address to the page's address and the platform's parameters, so that a reload finds the page again.
- */
+/** Sets the frame's address: the page's, with the platform's parameters. So a reload finds the page again. */
 function rememberAddress(url) {
   const query = new URLSearchParams(location.search);
   for (const name of [...query.keys()]) if (!PLATFORM_PARAMETERS.includes(name)) query.delete(name);
