@@ -22,7 +22,7 @@ export interface DueFinder {
 
 /** Limit of the first search. Usually fewer rows are due. */
 const FEW_ROWS = 50;
-/** Limit of the second search, which takes about as long as the first. */
+/** Limit of the second search, which searches the index once for each queue. */
 const FEW_QUEUES = 10;
 /** Limit of the third search, which takes about as long as a search for 50 queues. */
 const MANY_ROWS = 1_000;
