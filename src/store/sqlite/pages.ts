@@ -15,7 +15,6 @@ import {
   MAX_PAGE_BYTES,
   type PageRow,
   type PageStore,
-  ROW_FORMS,
   type RowForm,
   resourceOf,
   type Snapshot,
@@ -137,7 +136,7 @@ export function pageStore(db: Database): PageStore {
        iif(change_span = 0, 0, change_count)
      ) AS number FROM shops WHERE id = +?1`,
   );
-  const snapshotIn = (shopId: number, form: RowForm): Snapshot => snapshots[form].get(shopId) ?? NO_ROWS;
+  const snapshotIn = (shopId: number, form: RowForm): Snapshot => snapshots(form).get(shopId) ?? NO_ROWS;
   /** Returns the JSON of the newest order with a gid. */
   function newestOf(shopId: number, orderGid: string): string | undefined {
     const scan = scans.inListOrder("orders", "orderGid");
@@ -150,7 +149,7 @@ export function pageStore(db: Database): PageStore {
   return {
     list(shopId, form, limit, after) {
       const cut = edgeRowCount(after);
-      const { read, found } = joined[form](shopId, after ?? FIRST_POSITION, limit + cut, cut);
+      const { read, found } = joined(form)(shopId, after ?? FIRST_POSITION, limit + cut, cut);
       const { rows: bytes, n: count, changeCount, lastChange } = found ?? NO_ROWS;
       const snapshot = { changeCount, lastChange };
       return cutPage({ bytes, count, wanted: read, snapshot }, resourceOf(form), after);
@@ -158,7 +157,7 @@ export function pageStore(db: Database): PageStore {
 
     listFiltered(shopId, form, filter, limit, after) {
       return inSnapshot(() => {
-        if (after !== null && !own[form].has(shopId, after)) return undefined;
+        if (after !== null && !own(form).has(shopId, after)) return undefined;
         const { path, value } = scanOf(filter);
         const scanned = scans.inListOrder(form, path)(shopId, after ?? FIRST_POSITION, value, wantedTexts(filter));
         const { rows, end } = pageOf(scanned, limit);
@@ -176,7 +175,7 @@ export function pageStore(db: Database): PageStore {
     },
 
     find(shopId, form, { id, orderGid = "" }) {
-      if (id !== undefined) return own[form].byId(shopId, id);
+      if (id !== undefined) return own(form).byId(shopId, id);
       return inSnapshot(() => {
         const json = newestOf(shopId, orderGid);
         return json === undefined ? undefined : { json, ...snapshotIn(shopId, form) };
@@ -189,8 +188,14 @@ export function pageStore(db: Database): PageStore {
   };
 }
 
-function perForm<T>(make: (form: RowForm) => T): Record<RowForm, T> {
-  return Object.fromEntries(ROW_FORMS.map((form) => [form, make(form)])) as Record<RowForm, T>;
+/** Makes a value for each form of rows at its first use, because a command needs few of the statements. */
+function perForm<T>(make: (form: RowForm) => T): (form: RowForm) => T {
+  const made = new Map<RowForm, T>();
+  return (form) => {
+    const value = made.get(form) ?? make(form);
+    made.set(form, value);
+    return value;
+  };
 }
 
 /** Returns how many of the first rows fit into a page, each with a comma. The first row always fits. */

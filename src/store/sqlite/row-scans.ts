@@ -10,7 +10,7 @@ import {
   WANTED_PARAMETERS,
   wantedCondition,
 } from "../engine/row-scan.ts";
-import { ROW_FORMS, type RowForm, resourceOf } from "../port/pages.ts";
+import { type RowForm, resourceOf } from "../port/pages.ts";
 
 /** Tables that list rows by customer or contract. Columns: `shop_id`, the customer or contract, the sort date, `id`. */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
@@ -32,22 +32,18 @@ type Scan = (
   wanted: readonly (string | null)[],
 ) => Iterable<ScannedRow>;
 
-/** Prepares all scans of the mirror's rows. */
+/** Makes the scans of the mirror's rows, each at its first use. */
 export function rowScans(db: Database) {
-  const paths: ScanPath[] = ["all", "id", "orderGid", "contractId", "customerId"];
-  const scans = new Map<string, Scan | undefined>();
-  for (const form of ROW_FORMS) {
-    scans.set(`${form} changes`, changeScan(db, form));
-    for (const path of paths) scans.set(`${form} ${path}`, listScan(db, form, path));
-  }
-  function get(name: string): Scan {
-    const scan = scans.get(name);
+  const scans = new Map<string, Scan>();
+  function named(name: string, make: () => Scan | undefined): Scan {
+    const scan = scans.get(name) ?? make();
     if (scan === undefined) throw new Error(`there is no scan of ${name}`);
+    scans.set(name, scan);
     return scan;
   }
   return {
-    inListOrder: (form: RowForm, path: ScanPath): Scan => get(`${form} ${path}`),
-    byChange: (form: RowForm): Scan => get(`${form} changes`),
+    inListOrder: (form: RowForm, path: ScanPath): Scan => named(`${form} ${path}`, () => listScan(db, form, path)),
+    byChange: (form: RowForm): Scan => named(`${form} changes`, () => changeScan(db, form)),
   };
 }
 
