@@ -27,9 +27,9 @@ else await buildExecutable();
 
 async function buildExecutable(): Promise<void> {
   const client = await buildClient("dist");
-  // Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are
+  // With --splitting, each command loads only the files that it imports. Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are
   // off, because a bunfig.toml or .env in the user's current folder could run any code.
-  await $`bun build --compile --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} --loader=.tgz:file --asset-naming=[name].[ext] src/main.ts ${client} --outfile ${values.outfile}`.quiet();
+  await $`bun build --compile --splitting --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} --loader=.tgz:file --asset-naming=[name].[ext] src/main.ts ${client} --outfile ${values.outfile}`.quiet();
   // Bun also writes a source map for the tarball. Nobody needs this map.
   rmSync(join(dirname(values.outfile), `${basename(client, ".tgz")}.js.map`), { force: true });
 }

@@ -173,10 +173,11 @@ test("the settings in docs/operating.md are those that the program reads", async
 });
 
 /** Lists the words of every command. */
-function allCommands(): string[] {
+async function allCommands(): Promise<string[]> {
   const isShown = (command: { name: () => string }) => !command.name().startsWith("__");
-  return buildProgram()
-    .commands.filter(isShown)
+  const { commands } = await buildProgram();
+  return commands
+    .filter(isShown)
     .flatMap((noun) =>
       noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
     );
@@ -193,8 +194,8 @@ test("the changelog begins with the version of the program", () => {
   expect(/^## (.*)$/m.exec(page("src/docs/changelog.md"))?.[1]).toBe(version);
 });
 
-test("every command is in docs/operating.md", () => {
-  const commands = allCommands();
+test("every command is in docs/operating.md", async () => {
+  const commands = await allCommands();
   expect(commands.length).toBeGreaterThan(30);
   const table = section("src/docs/operating.md", "## Commands");
   expect(commands.filter((command) => !new RegExp(`\`sds ${command}\\b`).test(table))).toEqual([]);

@@ -31,7 +31,7 @@ export async function programFiles(now: Date): Promise<Record<string, string>> {
   const sds = async (...args: string[]) => await $`bun ${MAIN} ${args}`.quiet().text();
   const guide = await Bun.file("src/docs/operating.md").text();
   return {
-    "sds.1": `${manualPage(buildProgram(), now)}\n`,
+    "sds.1": `${manualPage(await buildProgram(), now)}\n`,
     "sds.bash": await sds("completions", "bash"),
     _sds: await sds("completions", "zsh"),
     "sds.fish": await sds("completions", "fish"),

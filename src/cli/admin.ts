@@ -11,7 +11,7 @@ import { configOf, operator, withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
-export function addAdminCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const admin = program
     .command("admin")
     .description("let people into a shop's settings page, or sign them out")

@@ -11,7 +11,7 @@ import { printJson, printLine, tell, warn } from "./print.ts";
 import { confirm } from "./stdin.ts";
 
 /** Adds `backup` and `restore`. */
-export function addBackupCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("backup <file>")
     .description("write a checked copy of the database into a new file, also while `sds serve` runs")
@@ -43,8 +43,8 @@ async function backup(file: string, { json }: JsonFlag, command: Command): Promi
   else warn([`the master key is not in it, and ${masterKeyFile} is missing`]);
 }
 
-function verifyFile(file: string, { json }: JsonFlag, command: Command): void {
-  const { schema, shops, subscriptions, bytes } = checkedBackup({ folder: configOf(command).data, file });
+async function verifyFile(file: string, { json }: JsonFlag, command: Command): Promise<void> {
+  const { schema, shops, subscriptions, bytes } = await checkedBackup({ folder: configOf(command).data, file });
   const content = `${counted(shops, "shop", "shops")}, ${counted(subscriptions, "subscription", "subscriptions")}`;
   if (json) printJson({ file, bytes, schema, shops, subscriptions });
   else printLine(printable(`${file}: whole, ${bytesText(bytes)} of schema ${schema} with ${content}`));
@@ -56,7 +56,7 @@ async function restore(
   command: Command,
 ): Promise<void> {
   const { data: folder, masterKeyFile } = configOfFolder(command);
-  checkBackup({ folder, file });
+  await checkBackup({ folder, file });
   await confirm(`this replaces the database in ${folder} by ${file}`, yes);
   const request = { folder, file, masterKeyFile, random: randomBytes, now: Date.now() };
   const { bytes, kept, hasMasterKey } = await restoreStore(request);

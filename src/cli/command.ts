@@ -1,5 +1,8 @@
 import { Command, type ErrorOptions, type Help, type Option } from "commander";
 
+/** The hidden command that prints completions. The functions that `sds completions` prints call it. */
+export const COMPLETE = "__complete";
+
 export interface JsonFlag {
   json?: boolean;
 }

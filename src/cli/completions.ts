@@ -3,13 +3,10 @@ import { TOPIC_NAMES } from "../domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../domain/events/trigger.ts";
 import { TOPICS as DOCS_TOPICS } from "../http/docs/site.ts";
 import { readShopDomains } from "../store/open-store.ts";
-import type { SdsCommand } from "./command.ts";
+import { COMPLETE, type SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { choicesOf, parseChoice } from "./options.ts";
 import { printLine } from "./print.ts";
-
-/** The hidden command that the shell functions below call. */
-export const COMPLETE = "__complete";
 
 /**
  * The completion function for each shell. It calls `COMPLETE` with the words up to the cursor, and gets one candidate
@@ -39,7 +36,7 @@ complete -c sds -f -n '__sds_complete | string length -q' -a '(__sds_complete)'
 };
 const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];
 
-export function addCompletionCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("completions <shell>")
     .description("print the completions of commands, options and shops for bash, zsh or fish")
@@ -54,24 +51,24 @@ export function addCompletionCommands(program: SdsCommand): void {
     .command(`${COMPLETE} [words...]`, { hidden: true })
     .description("print the candidates for the last word of a command line, one a line")
     .examples(`sds ${COMPLETE} -- shop show alp`)
-    .action((words: string[], _: object, command: Command) => {
-      const candidates = candidatesFor(program, words, command);
+    .action(async (words: string[], _: object, command: Command) => {
+      const candidates = await candidatesFor(program, words, command);
       if (candidates.length > 0) printLine(candidates.join("\n"));
     });
 }
 
 /** Returns the candidates for the last word, which may be empty. @param words without the program's name */
-function candidatesFor(program: Command, words: readonly string[], own: Command): string[] {
+async function candidatesFor(program: Command, words: readonly string[], own: Command): Promise<string[]> {
   const { command, option, place, data } = walk(program, words.slice(0, -1));
   const word = words.at(-1) ?? "";
   // Domains of shops on PostgreSQL are not completed, because a Tab must not wait for a server.
   const shops = () => readShopDomains(data ?? configOf(own).data);
   const all =
     option !== undefined
-      ? valuesOf(option, word, shops)
+      ? await valuesOf(option, word, shops)
       : word.startsWith("-")
         ? optionsOf(command).flatMap(({ long }) => long ?? [])
-        : [...(place === 0 ? subcommandsOf(command) : []), ...argumentsOf(command, place, shops)];
+        : [...(place === 0 ? subcommandsOf(command) : []), ...(await argumentsOf(command, place, shops))];
   return all.filter((candidate) => candidate.startsWith(word));
 }
 
@@ -123,7 +120,7 @@ function rootOptions({ parent }: Command): readonly Option[] {
   return parent.parent === null ? parent.options.filter(({ long }) => long !== "--version") : rootOptions(parent);
 }
 
-function valuesOf(option: Option, word: string, shops: () => string[]): readonly string[] {
+async function valuesOf(option: Option, word: string, shops: () => Promise<string[]>): Promise<readonly string[]> {
   const placeholder = /<(.*)>/.exec(option.flags)?.[1];
   if (placeholder === "domain") return shops();
   if (placeholder === "topic") return TOPIC_NAMES;
@@ -142,7 +139,11 @@ function asList(word: string, values: readonly string[]): string[] {
 /** Names of arguments that are a shop's domain. */
 const DOMAINS = ["domain", "old"];
 
-function argumentsOf(command: Command, place: number, shops: () => string[]): readonly string[] {
+async function argumentsOf(
+  command: Command,
+  place: number,
+  shops: () => Promise<string[]>,
+): Promise<readonly string[]> {
   const name = command.registeredArguments[place]?.name() ?? "";
   if (DOMAINS.includes(name)) return command.name() === "add" ? [] : shops();
   if (command.name() === "docs") return name === "topic" ? DOCS_TOPICS.map(({ topic }) => topic) : [];

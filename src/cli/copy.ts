@@ -4,7 +4,7 @@ import { readAddressFile, readCopyTarget } from "../config.ts";
 import { invalid } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
-import { copyStore } from "../store/open-store.ts";
+import { copyStore } from "../store/copy-store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
@@ -14,7 +14,7 @@ import { secretFileWarnings } from "./secret-files.ts";
 
 type CopyFlags = JsonFlag & { to?: string; toFile?: string };
 
-export function addCopyCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("copy")
     .description("copy the whole database into an empty one of the other engine; no `sds serve` may run")

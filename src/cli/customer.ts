@@ -12,7 +12,7 @@ import { operator, withShop } from "./context.ts";
 import { printJson, tell } from "./print.ts";
 import { confirm } from "./stdin.ts";
 
-export function addCustomerCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const customer = program
     .command("customer")
     .description("export or remove what is stored about a customer")

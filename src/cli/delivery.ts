@@ -32,7 +32,7 @@ type DeliveryRetryFlags = JsonFlag & { dead?: boolean; since?: number; yes?: boo
 
 const RETENTION = "Delivered ones are removed after 30 days (SDS_KEEP_DELIVERED), dead ones are kept.";
 
-export function addDeliveryCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const delivery = program
     .command("delivery")
     .description(`show the delivery log, and send deliveries again. ${RETENTION}`)

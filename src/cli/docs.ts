@@ -7,7 +7,7 @@ import { DEFAULT_COLUMNS, printJson, printLine, printList, tell } from "./print.
 /** Maximum width of a page, because wider text is hard to read. */
 const MAX_COLUMNS = 100;
 
-export function addDocsCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("docs")
     .description("print a page of the documentation; without a topic, list the pages. `serve` has these pages at /docs")

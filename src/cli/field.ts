@@ -27,7 +27,7 @@ interface DefinitionFlags extends JsonFlag {
   notPersonal?: boolean;
 }
 
-export function addFieldCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const field = program
     .command("field")
     .description("define custom fields of subscriptions, and set their values")

@@ -30,7 +30,7 @@ const LINES_PER_COMMIT = 1_000;
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
 /** Adds `import` and `intake secret`: records come from a file, or over HTTP. */
-export function addImportCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("import <file>")
     .description("import records from an NDJSON file, which has one record on each line; - reads stdin")

@@ -9,7 +9,7 @@ import { operator, withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION } from "./options.ts";
 import { printJson, printList, tell } from "./print.ts";
 
-export function addInboxCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const inbox = program
     .command("inbox")
     .description(

@@ -16,7 +16,7 @@ const LABEL_OPTION = [
 
 type KeyFlags = JsonFlag & { label: string };
 
-export function addKeyCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const key = program
     .command("key")
     .description("create, import, list and revoke API keys")

@@ -7,7 +7,7 @@ import { printLine, tell } from "./print.ts";
 import { type ReceivedWebhook, startReceiver } from "./receiver.ts";
 import { untilSignal } from "./signal.ts";
 
-export function addListenCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("listen")
     .description("run a receiver on this machine that verifies webhooks and prints them, for development")

@@ -4,7 +4,7 @@ import { SETTING_NAMES } from "../setting-names.ts";
 import type { SdsCommand } from "./command.ts";
 import { printLine } from "./print.ts";
 
-export function addManualCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("man")
     .description("print the manual page, for `man -l`")

@@ -17,7 +17,7 @@ import { confirm } from "./stdin.ts";
 
 type KeyChangeFlags = JsonFlag & { yes?: boolean };
 
-export function addMasterKeyCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const masterKey = program
     .command("master-key")
     .description("change the key that stored secrets are encrypted with, or make a new one if it is lost")

@@ -29,7 +29,7 @@ type AppFilesFlags = JsonFlag & {
   force?: boolean;
 };
 
-export function addPlatformCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const platform = program
     .command("platform")
     .description("prepare an app at the platform: its files, and the public half of its key")

@@ -1,36 +1,10 @@
-import { Database } from "bun:sqlite";
 import { CommanderError } from "commander";
 import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
-import { addAdminCommands } from "./admin.ts";
-import { addBackupCommands } from "./backup.ts";
-import { type JsonFlag, SdsCommand } from "./command.ts";
-import { addCompletionCommands, COMPLETE } from "./completions.ts";
-import { addCopyCommand } from "./copy.ts";
-import { addCustomerCommands } from "./customer.ts";
-import { addDeliveryCommands } from "./delivery.ts";
-import { addDemoCommand } from "./demo/demo-command.ts";
-import { addDocsCommand } from "./docs.ts";
-import { addDoctorCommand } from "./doctor/doctor-command.ts";
-import { addFieldCommands } from "./field.ts";
-import { addImportCommands } from "./import.ts";
-import { addInboxCommands } from "./inbox.ts";
-import { addKeyCommands } from "./key.ts";
-import { addListenCommand } from "./listen.ts";
-import { addManualCommand } from "./manual.ts";
-import { addMasterKeyCommands } from "./master-key.ts";
-import { addPlatformCommands } from "./platform.ts";
-import { CANNOT_WRITE, hasPrintedJson, printJson, printLine, safeMessage, tell, warn } from "./print.ts";
-import { addPullCommand } from "./pull/pull-command.ts";
-import { addServeCommand } from "./serve.ts";
+import { COMPLETE, SdsCommand } from "./command.ts";
+import { CANNOT_WRITE, hasPrintedJson, printJson, safeMessage, tell, warn } from "./print.ts";
 import { addSettings } from "./settings-files.ts";
 import { addSettingsHelp } from "./settings-help.ts";
-import { addShopCommands } from "./shop.ts";
-import { addStatusCommand } from "./status.ts";
-import { addStyleCommands } from "./style.ts";
-import { addSyncCommand } from "./sync.ts";
-import { addServiceCommands } from "./systemd.ts";
-import { addWebhookCommands } from "./webhook.ts";
 
 /** Exit status by error code: 2 for wrong usage or input, 3 for an object that does not exist, 1 for all others. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
@@ -44,7 +18,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     // commander's own `help` accepts only one word, and some commands have two.
     const [first, ...rest] = argv;
     const line = first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
-    await buildProgram().parseAsync(line, { from: "user" });
+    const program = await buildProgram(commandIn(argv));
+    await program.parseAsync(line, { from: "user" });
     return 0;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
@@ -56,6 +31,14 @@ export async function run(argv: readonly string[]): Promise<number> {
     if (argv.includes("--json") && isUnprinted) printError({ code, message });
     return EXIT[code] ?? 1;
   }
+}
+
+/** @returns the command that a command line names; undefined for an unknown command, or one that needs all commands */
+function commandIn([word, ...rest]: readonly string[]): string | undefined {
+  if (word === "--data") return commandIn(rest.slice(1));
+  if (word === "help" || word === "--no-copy" || word?.startsWith("--data=")) return commandIn(rest);
+  if (word === undefined || ABOUT_ALL.includes(word)) return undefined;
+  return Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, word)) ? word : undefined;
 }
 
 function codeOfFailure(thrown: unknown): ErrorCode {
@@ -80,8 +63,72 @@ function tellError(message: string): void {
   tell(`sds: ${inOneLine(message)}`);
 }
 
-/** Builds the program with all its commands. */
-export function buildProgram(): SdsCommand {
+/** A file of commands. */
+interface CommandFile {
+  addCommands(program: SdsCommand): void;
+}
+type Load = () => Promise<CommandFile>;
+
+const backups: Load = () => import("./backup.ts");
+const completions: Load = () => import("./completions.ts");
+const doctor: Load = () => import("./doctor/doctor-command.ts");
+const imports: Load = () => import("./import.ts");
+
+/**
+ * The commands under each heading of the help, with their files. `run` loads only the file of the command that it runs,
+ * because loading all files takes longer than most commands take.
+ */
+const COMMANDS: Record<string, Record<string, Load>> = {
+  "Run:": {
+    serve: () => import("./serve.ts"),
+    demo: () => import("./demo/demo-command.ts"),
+    service: () => import("./systemd.ts"),
+    status: () => import("./status.ts"),
+    doctor,
+    "__find-damage": doctor,
+  },
+  "Shops and their data:": {
+    shop: () => import("./shop.ts"),
+    sync: () => import("./sync.ts"),
+    import: imports,
+    intake: imports,
+    inbox: () => import("./inbox.ts"),
+    customer: () => import("./customer.ts"),
+    field: () => import("./field.ts"),
+    style: () => import("./style.ts"),
+    platform: () => import("./platform.ts"),
+  },
+  "Access and webhooks:": {
+    key: () => import("./key.ts"),
+    admin: () => import("./admin.ts"),
+    webhook: () => import("./webhook.ts"),
+    delivery: () => import("./delivery.ts"),
+    listen: () => import("./listen.ts"),
+    pull: () => import("./pull/pull-command.ts"),
+  },
+  "Backup:": {
+    backup: backups,
+    restore: backups,
+    copy: () => import("./copy.ts"),
+    "master-key": () => import("./master-key.ts"),
+  },
+  "Help:": {
+    docs: () => import("./docs.ts"),
+    completions,
+    [COMPLETE]: completions,
+    man: () => import("./manual.ts"),
+    version: () => import("./version.ts"),
+  },
+};
+
+/** Commands that print something about all commands. */
+const ABOUT_ALL = [COMPLETE, "man"];
+
+/**
+ * Builds the program.
+ * @param only the only command that the program has; undefined means all
+ */
+export async function buildProgram(only?: string): Promise<SdsCommand> {
   const program = new SdsCommand("sds")
     .description(
       "Subscription Data Service: a read-only API, signed webhooks and workflow triggers " +
@@ -104,52 +151,12 @@ export function buildProgram(): SdsCommand {
     .exitOverride()
     // commander writes `error:` before a message, and its suggestion on a second line.
     .configureOutput({ outputError: (text) => tellError(text.replace(/^error: /, "")) });
-  program.commandsGroup("Run:");
-  addServeCommand(program);
-  addDemoCommand(program);
-  addServiceCommands(program);
-  addStatusCommand(program);
-  addDoctorCommand(program);
-  program.commandsGroup("Shops and their data:");
-  addShopCommands(program);
-  addSyncCommand(program);
-  addImportCommands(program);
-  addInboxCommands(program);
-  addCustomerCommands(program);
-  addFieldCommands(program);
-  addStyleCommands(program);
-  addPlatformCommands(program);
-  program.commandsGroup("Access and webhooks:");
-  addKeyCommands(program);
-  addAdminCommands(program);
-  addWebhookCommands(program);
-  addDeliveryCommands(program);
-  addListenCommand(program);
-  addPullCommand(program);
-  program.commandsGroup("Backup:");
-  addBackupCommands(program);
-  addCopyCommand(program);
-  addMasterKeyCommands(program);
-  program.commandsGroup("Help:");
-  addDocsCommand(program);
-  addCompletionCommands(program);
-  addManualCommand(program);
-  addVersionCommand(program);
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    const loads = Object.entries(commands).flatMap(([name, load]) => (only === undefined || name === only ? load : []));
+    for (const load of new Set(loads)) (await load()).addCommands(program);
+  }
   program.helpCommand("help [command]", "print the help of a command");
   addSettingsHelp(program);
   return program;
-}
-
-function addVersionCommand(program: SdsCommand): void {
-  program
-    .command("version")
-    .description("print the version, and the versions of Bun and SQLite that are built in")
-    .jsonOption()
-    .examples("sds version --json")
-    .action(({ json }: JsonFlag) => {
-      const query = new Database(":memory:").query<{ sqlite: string }, []>("SELECT sqlite_version() AS sqlite");
-      const sqlite = query.get()?.sqlite;
-      if (json) printJson({ version, bun: Bun.version, sqlite });
-      else printLine(`sds ${version} (Bun ${Bun.version}, SQLite ${sqlite})`);
-    });
 }

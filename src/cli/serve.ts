@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { version } from "../../package.json";
-import { type App, openApp } from "../compose/app.ts";
+import type { App } from "../compose/app.ts";
 import { type Config, readConfig } from "../config.ts";
 import { messageOf } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
@@ -21,7 +21,7 @@ The service speaks http, so keys go in clear text. Stay on the loopback address,
 and let a reverse proxy on this machine add a name and TLS. \`sds docs operating\`
 has examples for Caddy and nginx.`;
 
-export function addServeCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("serve")
     .description("run the service: the API, the intake, the settings page and the sending of webhooks")
@@ -43,6 +43,7 @@ async function serve(_options: object, command: Command): Promise<void> {
     logLevel = level;
   };
   const stop = untilSignal(() => reload(command, config, { log, setLogLevel }));
+  const { openApp } = await import("../compose/app.ts");
   const app = await openApp(config, { log, ...rest });
   try {
     // A start can take some seconds. A signal must stop the program during the start too.

@@ -42,7 +42,7 @@ const PLAN_HELP = `one of ${PLANS.join(", ")}`;
 /** The value of `--plan` that lets the platform decide. */
 const FOLLOW_PLATFORM = "platform";
 
-export function addShopCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const shop = program
     .command("shop")
     .description("add, list, change, connect and remove shops")

@@ -21,7 +21,7 @@ const SHOPS_AT_ONCE = 10;
 /** How many shops are shown without `--all`. */
 const SHOWN_SHOPS = 10;
 
-export function addStatusCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("status")
     .description(

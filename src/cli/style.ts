@@ -8,7 +8,7 @@ import { operator, withShop } from "./context.ts";
 import { openInput, readFailure } from "./import.ts";
 import { forStdout, printJson, tell, warn, writeOut } from "./print.ts";
 
-export function addStyleCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const style = program
     .command("style")
     .description("style the storefront widget with CSS, which changes nothing outside it")

@@ -23,7 +23,7 @@ const FOLLOW_INTERVAL_MS = 500;
 
 type SyncFlags = JsonFlag & { events?: boolean; since?: number; pages?: boolean };
 
-export function addSyncCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("sync [domain]")
     .description("load a connected shop from the platform; an interrupted run continues where it stopped")

@@ -43,7 +43,7 @@ const SANDBOX = [
   "DevicePolicy=closed",
 ];
 
-export function addServiceCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const service = program
     .command("service")
     .description("run the service under systemd")

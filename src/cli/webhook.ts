@@ -18,7 +18,7 @@ type RotateFlags = JsonFlag & { overlap?: number; yes?: boolean };
 
 const TOPIC_HELP = `\nTopics:\n${TOPIC_NAMES.map((topic) => `  ${topic.padEnd(24)}${TOPICS[topic]}`).join("\n")}`;
 
-export function addWebhookCommands(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   const webhook = program
     .command("webhook")
     .description("set a shop's webhook endpoint, its topics and its signing secret")

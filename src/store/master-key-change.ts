@@ -1,9 +1,9 @@
 import { existsSync, renameSync } from "node:fs";
 import type { AuditEntry } from "../domain/audit.ts";
 import { SdsError } from "../domain/error.ts";
+import { type LoneOptions, openAlone } from "./copy-store.ts";
 import { newMasterKey, readMasterKey, readMasterKeyFile, replaceMasterKeys } from "./files/master-key.ts";
 import { vaultWith } from "./files/vault.ts";
-import { type LoneOptions, openAlone } from "./open-store.ts";
 import {
   type LoneDatabase,
   type LostSecrets,

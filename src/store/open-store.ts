@@ -1,31 +1,17 @@
-import { invalid } from "../domain/error.ts";
 import type { Log } from "../lib/log.ts";
-import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./files/data-folder.ts";
 import type { OpenedCheckup } from "./port/checkup.ts";
 import type { Store } from "./port/store.ts";
-import { loginReader, nameOf, parseServerAddress, type ServerAddress } from "./postgres/address.ts";
-import { openPostgresCheckup } from "./postgres/checkup.ts";
-import { openPostgresAlone, openPostgresSource } from "./postgres/copy-source.ts";
-import { openPostgresTarget } from "./postgres/copy-target.ts";
-import { openPostgresStore } from "./postgres/postgres-store.ts";
+import { loginReader, nameOf, parseServerAddress } from "./postgres/address.ts";
 import type { StandbyOptions } from "./postgres/standby.ts";
-import type { LoneDatabase } from "./quiet/sealed-secrets.ts";
-import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
-import { findDamage, openSqliteCheckup } from "./sqlite/checkup.ts";
-import { type BackupContent, verifyBackup } from "./sqlite/copy-check.ts";
-import { openSqliteAlone, openSqliteSource } from "./sqlite/copy-source.ts";
-import { openSqliteTarget } from "./sqlite/copy-target.ts";
-import { type KeptDatabase, keptDatabases } from "./sqlite/data-files.ts";
-import { noData } from "./sqlite/database.ts";
-import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
-import { readShopDomains } from "./sqlite/shop-domains.ts";
-import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
-
-export { findDamage, readShopDomains };
+import type { CopyRequest } from "./sqlite/backup.ts";
+import type { BackupContent } from "./sqlite/copy-check.ts";
+import { type KeptDatabase, keptDatabases, noData } from "./sqlite/data-files.ts";
+import type { Restore } from "./sqlite/restore.ts";
+import type { SqliteOptions } from "./sqlite/sqlite-store.ts";
 
 /** Options of the PostgreSQL engine. */
-interface ServerOptions {
+export interface ServerOptions {
   /** Address of the database. Can contain a password. */
   url: string;
   /** The file that has the address; null, the default, if the address is not in a file. */
@@ -60,6 +46,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { folder, server = null, mustExist = false } = options;
   if (server !== null) {
     const address = parseServerAddress(server.url, server.passwordFile);
+    const { openPostgresStore } = await import("./postgres/postgres-store.ts");
     return openPostgresStore({
       onUpgradeStep: (step) => server.log?.info("upgrading the database", { step }),
       ...options,
@@ -71,6 +58,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
   if (!mustExist) makeFolder(folder);
   else if (!hasFolder(folder)) throw noData(folder);
+  const { openSqliteStore } = await import("./sqlite/sqlite-store.ts");
   return openSqliteStore(options);
 }
 
@@ -96,17 +84,20 @@ export function storeName(folder: string, server: Pick<ServerOptions, "url" | "p
  */
 export async function backupStore(request: CopyRequest): Promise<{ bytes: number }> {
   if (!hasFolder(request.folder)) throw noData(request.folder);
+  const { backupDatabase } = await import("./sqlite/backup.ts");
   return backupDatabase(request);
 }
 
 /** Checks a restore before the command asks the user. @throws SdsError `not_found`, `invalid`, `failed` */
-export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void {
+export async function checkBackup(request: Pick<CopyRequest, "folder" | "file">): Promise<void> {
+  const { checkRestorable } = await import("./sqlite/restore.ts");
   checkRestorable(request);
 }
 
 /** Reads a whole backup, without its master key. @throws SdsError `not_found`, `invalid`, `failed` */
-export function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): BackupContent {
-  checkRestorable(request);
+export async function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): Promise<BackupContent> {
+  await checkBackup(request);
+  const { verifyBackup } = await import("./sqlite/copy-check.ts");
   return verifyBackup(request.file);
 }
 
@@ -115,6 +106,7 @@ export function checkedBackup(request: Pick<CopyRequest, "folder" | "file">): Ba
  * @throws SdsError `failed` if the folder is in use or the backup needs another master key; errors of `checkBackup`
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
+  const { restoreDatabase } = await import("./sqlite/restore.ts");
   return restoreDatabase(request);
 }
 
@@ -125,78 +117,20 @@ export async function keptStores(folder: string): Promise<KeptDatabase[]> {
 
 /** Opens a database only for reading. @returns the problem if it cannot be opened @throws SdsError `invalid` */
 export async function openCheckup(folder: string, server: Omit<ServerOptions, "file"> | null): Promise<OpenedCheckup> {
-  if (server === null) return openSqliteCheckup(folder);
+  if (server === null) {
+    const { openSqliteCheckup } = await import("./sqlite/checkup.ts");
+    return openSqliteCheckup(folder);
+  }
+  const { openPostgresCheckup } = await import("./postgres/checkup.ts");
   return openPostgresCheckup(parseServerAddress(server.url, server.passwordFile), server.sleep);
 }
 
-export interface LoneOptions {
-  location: StoreLocation;
-  now: () => number;
-  random: (bytes: number) => Uint8Array;
-  sleep: (ms: number) => Promise<void>;
+/** Reads a whole SQLite database, which can take minutes. @returns what is wrong; undefined for a sound database */
+export async function findDamage(folder: string): Promise<string | undefined> {
+  return (await import("./sqlite/checkup.ts")).findDamage(folder);
 }
 
-/** Opens a database for this process alone, to change its master key. @throws SdsError `not_found`, `failed` */
-export function openAlone({ location, ...dependencies }: LoneOptions): Promise<LoneDatabase> {
-  const at = locationOf(location);
-  return "folder" in at
-    ? openSqliteAlone(at.folder, dependencies)
-    : openPostgresAlone({ address: at, ...dependencies });
-}
-
-type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
-
-/** The two databases of `sds copy`. Each is a data folder or a PostgreSQL database. */
-export interface StoreCopy {
-  from: StoreLocation;
-  to: StoreLocation;
-  now: () => number;
-  random: (bytes: number) => Uint8Array;
-  sleep: (ms: number) => Promise<void>;
-  onProgress: (progress: CopyProgress) => void;
-}
-
-/**
- * Copies a whole database into an empty database of the other engine. Locks both databases. After an
- * interruption programs refuse to open the target, and the next copy starts again.
- * @returns the number of copied rows, and the target
- * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
- *   rows, `failed` for a database in use or a copy that differs
- */
-export async function copyStore({
-  from,
-  to,
-  onProgress,
-  ...dependencies
-}: StoreCopy): Promise<{ rows: number; to: string }> {
-  const isToFolder = "folder" in to;
-  if ("folder" in from === isToFolder)
-    throw invalid(
-      isToFolder
-        ? "both databases are SQLite: use sds backup and sds restore"
-        : "both databases are PostgreSQL: use its own tools, such as pg_dump",
-    );
-  const [sourceLocation, targetLocation] = [locationOf(from), locationOf(to)];
-  const source =
-    "folder" in sourceLocation
-      ? await openSqliteSource(sourceLocation.folder, dependencies)
-      : await openPostgresSource({ address: sourceLocation, ...dependencies });
-  try {
-    const target =
-      "folder" in targetLocation
-        ? await openSqliteTarget(targetLocation.folder, await source.sealedWith(), dependencies)
-        : await openPostgresTarget({ address: targetLocation, ...dependencies });
-    try {
-      const { rows } = await copyRows(source, target, onProgress);
-      return { rows, to: target.name };
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await source.close();
-  }
-}
-
-function locationOf(location: StoreLocation): { folder: string } | ServerAddress {
-  return "folder" in location ? location : parseServerAddress(location.url, location.passwordFile);
+/** Returns the domains of all shops in a SQLite database. Upgrades nothing, and waits for nobody. */
+export async function readShopDomains(folder: string): Promise<string[]> {
+  return (await import("./sqlite/shop-domains.ts")).readShopDomains(folder);
 }

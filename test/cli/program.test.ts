@@ -18,8 +18,8 @@ function helpOf(command: Command): string {
   return help;
 }
 
-test("every command has a description, and help that ends with examples", () => {
-  const commands = tree(buildProgram());
+test("every command has a description, and help that ends with examples", async () => {
+  const commands = tree(await buildProgram());
   expect(commands.length).toBeGreaterThan(40);
   for (const command of commands) {
     expect(command.description()).not.toBe("");
@@ -27,12 +27,21 @@ test("every command has a description, and help that ends with examples", () => 
   }
 });
 
-test("the lines of every help fit 80 columns, and required options say so", () => {
-  for (const command of tree(buildProgram())) {
+test("the lines of every help fit 80 columns, and required options say so", async () => {
+  for (const command of tree(await buildProgram())) {
     const help = helpOf(command);
     expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect(help).not.toContain("\n\n\n");
     for (const { mandatory, long } of command.options)
       if (mandatory) expect(help.replaceAll(/\s+/g, " ")).toMatch(new RegExp(`${long} .*\\(required\\)`));
+  }
+});
+
+test("for each command, the program loads a file that has this command", async () => {
+  const { commands } = await buildProgram();
+  for (const name of commands.map((each) => each.name()).filter((each) => each !== "help")) {
+    const alone = await buildProgram(name);
+    expect(alone.commands.map((each) => each.name())).toContain(name);
+    expect(alone.commands.length).toBeLessThan(4);
   }
 });

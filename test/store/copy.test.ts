@@ -7,7 +7,7 @@ import { SPAN_MS } from "../../src/domain/decide/commit.ts";
 import { BATCH_BYTES, type CopySide, type CopyTarget, copyRows } from "../../src/store/copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, KEPT_BY_TRIGGERS, NOT_COPIED, placeIn } from "../../src/store/copy/tables.ts";
 import type { CopiedRow } from "../../src/store/copy/tally.ts";
-import { copyStore } from "../../src/store/open-store.ts";
+import { copyStore } from "../../src/store/copy-store.ts";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresSource } from "../../src/store/postgres/copy-source.ts";
 import { beginLong } from "../../src/store/postgres/long-transaction.ts";

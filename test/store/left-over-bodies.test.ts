@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { copyStore, openStore } from "../../src/store/open-store.ts";
+import { copyStore } from "../../src/store/copy-store.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";

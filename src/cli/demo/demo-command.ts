@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { saveEndpoint } from "../../actions/endpoint.ts";
 import { createKey } from "../../actions/key.ts";
 import { importSecret, signBody } from "../../client/signature.ts";
-import { type App, openApp } from "../../compose/app.ts";
+import type { App } from "../../compose/app.ts";
 import { type Config, readConfig } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
@@ -32,7 +32,7 @@ const ACTOR: Actor = { role: "operator", who: "demo", from: null };
 /** Short, so that deliveries are retried and die while somebody watches. */
 const SDS_RETRY_WAITS = "2s,4s,8s,16s";
 
-export function addDemoCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("demo")
     .description(
@@ -165,6 +165,7 @@ async function startApp(folder: string, port: string | undefined, settings: Reco
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
     { ...settings, SDS_LOG: "error", SDS_DELIVERY_CONCURRENCY: "64" },
   );
+  const { openApp } = await import("../../compose/app.ts");
   const open = (each: Config) => openApp(each, dependencies(each.logLevel));
   const app = await open(config);
   try {

@@ -35,7 +35,7 @@ interface Result {
   remedy: string | null;
 }
 
-export function addDoctorCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("doctor")
     .description(
@@ -50,8 +50,8 @@ export function addDoctorCommand(program: SdsCommand): void {
     .command(FIND_DAMAGE, { hidden: true })
     .description("search the database of the data folder for damage, and print it")
     .examples(`sds --data /var/lib/sds ${FIND_DAMAGE}`)
-    .action((_options: object, command: Command) => {
-      const damage = findDamage(configOf(command).data);
+    .action(async (_options: object, command: Command) => {
+      const damage = await findDamage(configOf(command).data);
       if (damage !== undefined) printLine(damage);
     });
 }

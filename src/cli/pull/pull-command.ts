@@ -31,7 +31,7 @@ interface PullFlags {
   allowHttp?: boolean;
 }
 
-export function addPullCommand(program: SdsCommand): void {
+export function addCommands(program: SdsCommand): void {
   program
     .command("pull")
     .description(

@@ -7,8 +7,7 @@ import { reasonOf } from "../files/disk-space.ts";
 import { draftPath, isDraftName, publishDraft } from "../files/drafts.ts";
 import { LAST_BACKUP } from "../port/store.ts";
 import { checkCopy, mayBeCopy, syncFile } from "./copy-check.ts";
-import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.ts";
-import { noData } from "./database.ts";
+import { databasePath, hasDatabase, isOwnName, noData, shareFolder } from "./data-files.ts";
 import { checkVersion } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;

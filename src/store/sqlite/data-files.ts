@@ -24,6 +24,15 @@ import { secondServe } from "./serve-note.ts";
 const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
 
+/** Returns the error for missing data, for commands that do not make a data folder. */
+export function noData(folder: string): SdsError {
+  return new SdsError(
+    "not_found",
+    `there is no data in ${folder}: name another folder with --data, or add a shop with ` +
+      "`sds shop add alpha.myshopify.com`",
+  );
+}
+
 /**
  * Returns the path of a folder's database. Resolves a symbolic link, as SQLite does. The database may be missing for a
  * moment, while a restore renames it.

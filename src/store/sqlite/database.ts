@@ -5,6 +5,7 @@ import { codeOf, SdsError } from "../../domain/error.ts";
 import { reasonOf } from "../files/disk-space.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 import type { SchemaUpgrade } from "../port/store.ts";
+import { noData } from "./data-files.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -80,15 +81,6 @@ export function openDatabase(
       cause: thrown,
     });
   }
-}
-
-/** Returns the error for missing data, for commands that do not make a data folder. */
-export function noData(folder: string): SdsError {
-  return new SdsError(
-    "not_found",
-    `there is no data in ${folder}: name another folder with --data, or add a shop with ` +
-      "`sds shop add alpha.myshopify.com`",
-  );
 }
 
 /** Size of SQLite's smallest page. */

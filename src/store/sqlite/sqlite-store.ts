@@ -15,9 +15,9 @@ import {
 } from "../port/store.ts";
 import { hiddenKeysReader } from "../quiet/fields.ts";
 import { auditedStores, quietStores } from "../quiet/quiet-stores.ts";
-import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
+import { databasePath, hasDatabase, noData, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
-import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
+import { type BusyTimeoutMs, checkpoint, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
 import { withStoreErrors, withStoreErrorsInParts } from "./errors.ts";
 import { inboxQueues } from "./inbox.ts";
