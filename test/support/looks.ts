@@ -2,13 +2,14 @@ import { join } from "node:path";
 import axe from "axe-core";
 import type { Frame, Page } from "playwright-core";
 
-const SCREENSHOTS = join(import.meta.dir, "../../coverage/screenshots");
+/** The folder for pictures of the pages; undefined without SDS_TEST_SCREENSHOTS. */
+const SCREENSHOTS = process.env["SDS_TEST_SCREENSHOTS"] && join(import.meta.dir, "../../coverage/screenshots");
 interface View {
   width: number;
   colorScheme: "light" | "dark";
 }
 
-/** Axe and pictures are slow, so each theme and each width occurs in only one view. */
+/** Axe is slow, so each theme and each width occurs in only one view. */
 export const VIEWS: readonly View[] = [
   { width: 1280, colorScheme: "light" },
   { width: 390, colorScheme: "dark" },
@@ -23,7 +24,7 @@ interface Violation {
 }
 
 /**
- * Takes a picture of a page in each view, for people to look at.
+ * Checks a page in each view, and with SDS_TEST_SCREENSHOTS takes a picture for people to look at.
  * @returns what axe finds wrong, and whether the page is too wide
  */
 export async function look(page: Page, name: string): Promise<string[]> {
@@ -31,14 +32,16 @@ export async function look(page: Page, name: string): Promise<string[]> {
   for (const view of VIEWS) {
     await show(page, view);
     const { width, colorScheme } = view;
-    const path = join(SCREENSHOTS, `${name}-${colorScheme}-${width}.png`);
-    await page.screenshot({ path, fullPage: true, animations: "disabled" });
+    if (SCREENSHOTS) {
+      const path = join(SCREENSHOTS, `${name}-${colorScheme}-${width}.png`);
+      await page.screenshot({ path, fullPage: true, animations: "disabled" });
+    }
     found.push(...(await checkView(page, name, view)));
   }
   return [...found, ...(await tooWide(page, name))];
 }
 
-/** Like `look`, but without pictures and in one view. For a page with the same design as a page that `look` checks. */
+/** Like `look`, but in one view and without a picture. For a page with the same design as a page that `look` checks. */
 export async function glance(page: Page, name: string, view: View): Promise<string[]> {
   await show(page, view);
   return [...(await checkView(page, name, view)), ...(await tooWide(page, name))];
