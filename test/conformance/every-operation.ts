@@ -10,6 +10,7 @@ import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { MOVED_TABLES } from "../../src/store/copy/moved-tables.ts";
+import { ROW_FORMS, resourceOf } from "../../src/store/port/pages.ts";
 import type { Departure } from "../../src/store/port/shop-moves.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { OPERATOR, signInAt } from "../support/actors.ts";
@@ -210,15 +211,15 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     store.mirror.contractsWithoutRate(shop, "", 1),
     store.shops.rowCounts(shop.id),
   ]);
-  for (const resource of RESOURCES) {
-    const page = await store.pages.list(shop.id, resource, 1, null);
-    if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
-    await store.pagesFor({ changeCount: 0, branch: "" }).list(shop.id, resource, 1, null);
-    await store.pages.changes(shop.id, resource, {}, 1, 0);
-    await store.pages.find(shop.id, resource, { id: page?.end?.id ?? "" });
-    for (const filter of filtersOf(resource)) {
-      await store.pages.listFiltered(shop.id, resource, filter, 1, null);
-      await store.pages.listFiltered(shop.id, resource, filter, 1, page?.end ?? null);
+  for (const form of ROW_FORMS) {
+    const page = await store.pages.list(shop.id, form, 1, null);
+    if (page?.end) await store.pages.list(shop.id, form, 1, page.end);
+    await store.pagesFor({ changeCount: 0, branch: "" }).list(shop.id, form, 1, null);
+    await store.pages.changes(shop.id, form, {}, 1, 0);
+    await store.pages.find(shop.id, form, { id: page?.end?.id ?? "" });
+    for (const filter of [{}, ...filtersOf(resourceOf(form))]) {
+      await store.pages.listFiltered(shop.id, form, filter, 1, null);
+      await store.pages.listFiltered(shop.id, form, filter, 1, page?.end ?? null);
     }
   }
   await store.pages.find(shop.id, "orders", { orderGid: gid.order(1) });

@@ -8,8 +8,8 @@ import {
   contentOf,
   DOMAIN,
   found,
+  MIXED_PAIRS,
   move,
-  PAIRS,
   request,
   type Stores,
   servedBy,
@@ -40,7 +40,7 @@ function killedAt(stores: Stores, call: number, when: "before" | "after"): Store
   return { source: { ...source, moves: dying(source.moves) }, target: { ...target, moves: dying(target.moves) } };
 }
 
-describe.each(PAIRS)("$pair: an interrupted move of a shop", ({ from, to }) => {
+describe.each(MIXED_PAIRS)("$pair: an interrupted move of a shop", ({ from, to }) => {
   test.each(["before", "after"] as const)("is finished by the same command after a kill %s any step", async (when) => {
     const { alpha, ...stores } = await twoDatabases(from, to);
     const before = await contentOf(stores.source, alpha);

@@ -13,6 +13,8 @@ import { removeShop, shopWithEvents } from "./fixtures.ts";
 export const PAIRS = engines().flatMap((from) =>
   engines().map((to) => ({ from, to, pair: `${from.name} to ${to.name}` })),
 );
+/** The pairs of two engines, in which each engine is the source once. On one engine only, its pair with itself. */
+export const MIXED_PAIRS = PAIRS.length === 1 ? PAIRS : PAIRS.filter(({ from, to }) => from.name !== to.name);
 export const DOMAIN = "alpha.myshopify.com";
 
 /** Opens two databases. The first has the shops alpha and beta, the second gamma. Each shop has rows in every table. */
