@@ -7,6 +7,7 @@ import { type Check, type DataCheck, type Finding, failed, type Patient, passed 
 const SEARCH_MS = 8_000;
 const DAY_MS = 86_400_000;
 const BACKUP_EVERY_MS = 2 * DAY_MS;
+const CORRECT = "correct this error, and run `sds doctor` again";
 const RESTORE = "stop `sds serve`, and restore your newest good copy: `sds restore FILE`";
 
 const REMEDIES: Record<StoreProblem, string> = {
@@ -16,8 +17,8 @@ const REMEDIES: Record<StoreProblem, string> = {
     "upgrade: `sds restore FILE`",
   damaged: RESTORE,
   unfinished: "run `sds copy` again; any other command finishes a restore",
-  unreachable: "start the server, or correct the database address, its password and the firewalls in between",
-  unusable: "correct this error, and run `sds doctor` again",
+  unreachable: CORRECT,
+  unusable: CORRECT,
 };
 
 export const DATABASE_CHECKS: readonly Check[] = [{ name: "database", run: checkDatabase }];
