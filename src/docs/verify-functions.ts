@@ -19,7 +19,7 @@ const CODE_BLOCK = /^```(\w+)\n([\s\S]*?)\n```$/gm;
 /** A row of the table: language and framework, raw body, header. */
 const ROW = /^\| (\w+)(?: \((\w+)\))? \| (`.+) \| (`.+`) \|$/gm;
 
-/** Returns the functions in the order of webhooks.md. Their programs are tested with signed bodies. */
+/** Returns the functions in the order of webhooks.md. Each is part of a program that tests run with signed bodies. */
 export function verifyFunctions(): VerifyFunction[] {
   const text = sectionText(webhooks, "receivers") ?? "";
   const rows = [...text.matchAll(ROW)];

@@ -13,7 +13,7 @@ function readAt(beganAt: number, orders: readonly number[] = []): ContractRead {
   return { contract: CONTRACT, beganAt, updatedAt, orders: new Map(orders.map((n) => [gid.order(n), updatedAt])) };
 }
 
-/** The same reading as it is stored. */
+/** The stored form of the reading that `readAt` returns. */
 function stored(beganAt: number, orders: Record<number, number> = {}) {
   const entries = Object.entries(orders).map(([n, at]) => [
     gid.order(Number(n)),

@@ -57,7 +57,7 @@ export function dumpPostgres(url: string): Promise<Dump> {
   });
 }
 
-/** Fills an empty database with a stored database, and a data folder with its master key. @returns the old answers */
+/** Restores a stored database into an empty one, and its master key into a data folder. @returns the old answers */
 export async function unpackPostgres(version: number, url: string, data: string): Promise<Answers> {
   const files = postgresFilesOf(version);
   await unpackDump(files, url, data);

@@ -72,7 +72,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Returns the domain of an address; undefined if that domain was requested. */
+/** Returns the domain of a redirect's address; undefined if the request already went to that domain. */
 function readDomain(location: string | null, asked: string): string | undefined {
   const { hostname } = URL.parse(location ?? "", asked) ?? {};
   const isOther = hostname !== undefined && hostname !== new URL(asked).hostname;

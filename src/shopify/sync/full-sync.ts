@@ -92,8 +92,9 @@ export async function runFullSync(
 }
 
 /**
- * Returns the time up to which a load has brought all changes into the mirror. A load does not read changes of orders
- * that an earlier load has read. So until the first reconciliation, returns the start of the earlier load.
+ * Returns the time up to which a load has brought all changes into the mirror. An order that an earlier load has read
+ * is not read again, and its changes are missed. So until the first reconciliation, returns the start of the earlier
+ * load.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, startedAt: number): Promise<number> {
   const [before, changes] = await Promise.all([

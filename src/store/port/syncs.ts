@@ -4,7 +4,10 @@ import type { ConnectedShop } from "./connections.ts";
 
 /** The last completed run of one kind of sync. Times in epoch milliseconds. */
 interface CompleteSync {
-  /** The mirror is complete up to this time. null if every run of this kind had a gap. */
+  /**
+   * Start of the last run without a gap: the mirror is complete up to this time. null if every run of this kind had a
+   * gap.
+   */
   startedAt: number | null;
   endedAt: number;
   /** Number of rows that the run changed. */
