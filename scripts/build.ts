@@ -5,7 +5,7 @@
  * executable contains the tarball too.
  * `--client-types` writes the files in src/client that come from the schemas. Run it after a change of a schema.
  */
-import { rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
@@ -23,13 +23,21 @@ const { values } = parseArgs({
 
 if (values["client-types"]) await writeGeneratedFiles();
 else if (values.client) process.stdout.write(`${await buildClient("dist")}\n`);
-else await buildExecutable();
+else await buildExecutable(values.outfile);
 
-async function buildExecutable(): Promise<void> {
+/** Builds in a folder of its own, because Bun writes source maps beside the executable, which contains them anyway. */
+async function buildExecutable(outfile: string): Promise<void> {
   const client = await buildClient("dist");
-  // With --splitting, each command loads only the files that it imports. Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are
-  // off, because a bunfig.toml or .env in the user's current folder could run any code.
-  await $`bun build --compile --splitting --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} --loader=.tgz:file --asset-naming=[name].[ext] src/main.ts ${client} --outfile ${values.outfile}`.quiet();
-  // Bun also writes a source map for the tarball. Nobody needs this map.
-  rmSync(join(dirname(values.outfile), `${basename(client, ".tgz")}.js.map`), { force: true });
+  mkdirSync(dirname(outfile), { recursive: true });
+  const folder = mkdtempSync(join(dirname(outfile), ".sds-build-"));
+  const built = join(folder, basename(outfile));
+  try {
+    // Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are
+    // off, because a bunfig.toml or .env in the user's current folder could run any code. With --splitting, a command
+    // loads only the files that it imports.
+    await $`bun build --compile --splitting --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} --loader=.tgz:file --asset-naming=[name].[ext] src/main.ts ${client} --outfile ${built}`.quiet();
+    renameSync(built, outfile);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -43,7 +43,6 @@ async function release({ name, target, debian }: (typeof SYSTEMS)[number], texts
   mkdirSync(archived, { recursive: true });
   const program = join(archived, "sds");
   await $`${BUILD} --target ${target} --outfile ${program}`.quiet();
-  for (const map of new Glob("*.map").scanSync(archived)) rmSync(join(archived, map));
   for (const [file, text] of Object.entries(texts)) writeFileSync(join(archived, file), text);
   copyFileSync("LICENSE", join(archived, "LICENSE"));
   const archive = join(FOLDER, `${folder}.tar.gz`);
