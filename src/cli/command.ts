@@ -3,6 +3,9 @@ import { Command, type ErrorOptions, type Help, type Option } from "commander";
 /** The hidden command that prints completions. The functions that `sds completions` prints call it. */
 export const COMPLETE = "__complete";
 
+/** The hidden command that searches a database for damage. `sds doctor` runs it as a process, which it can stop. */
+export const FIND_DAMAGE = "__find-damage";
+
 export interface JsonFlag {
   json?: boolean;
 }

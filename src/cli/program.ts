@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
-import { COMPLETE, SdsCommand } from "./command.ts";
+import { COMPLETE, FIND_DAMAGE, SdsCommand } from "./command.ts";
 import { CANNOT_WRITE, hasPrintedJson, printJson, safeMessage, tell, warn } from "./print.ts";
 import { addSettings } from "./settings-files.ts";
 import { addSettingsHelp } from "./settings-help.ts";
@@ -33,14 +33,6 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** @returns the command that a command line names; undefined for an unknown command, or one that needs all commands */
-function commandIn([word, ...rest]: readonly string[]): string | undefined {
-  if (word === "--data") return commandIn(rest.slice(1));
-  if (word === "help" || word === "--no-copy" || word?.startsWith("--data=")) return commandIn(rest);
-  if (word === undefined || ABOUT_ALL.includes(word)) return undefined;
-  return Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, word)) ? word : undefined;
-}
-
 function codeOfFailure(thrown: unknown): ErrorCode {
   if (thrown instanceof CommanderError) return "invalid";
   return thrown instanceof SdsError ? thrown.code : "internal";
@@ -67,31 +59,31 @@ function tellError(message: string): void {
 interface CommandFile {
   addCommands(program: SdsCommand): void;
 }
-type Load = () => Promise<CommandFile>;
+type FileLoader = () => Promise<CommandFile>;
 
-const backups: Load = () => import("./backup.ts");
-const completions: Load = () => import("./completions.ts");
-const doctor: Load = () => import("./doctor/doctor-command.ts");
-const imports: Load = () => import("./import.ts");
+const backupFile: FileLoader = () => import("./backup.ts");
+const completionFile: FileLoader = () => import("./completions.ts");
+const doctorFile: FileLoader = () => import("./doctor/doctor-command.ts");
+const importFile: FileLoader = () => import("./import.ts");
 
 /**
  * The commands under each heading of the help, with their files. `run` loads only the file of the command that it runs,
- * because loading all files takes longer than most commands take.
+ * because loading all files takes longer than most commands run.
  */
-const COMMANDS: Record<string, Record<string, Load>> = {
+const COMMANDS: Record<string, Record<string, FileLoader>> = {
   "Run:": {
     serve: () => import("./serve.ts"),
     demo: () => import("./demo/demo-command.ts"),
     service: () => import("./systemd.ts"),
     status: () => import("./status.ts"),
-    doctor,
-    "__find-damage": doctor,
+    doctor: doctorFile,
+    [FIND_DAMAGE]: doctorFile,
   },
   "Shops and their data:": {
     shop: () => import("./shop.ts"),
     sync: () => import("./sync.ts"),
-    import: imports,
-    intake: imports,
+    import: importFile,
+    intake: importFile,
     inbox: () => import("./inbox.ts"),
     customer: () => import("./customer.ts"),
     field: () => import("./field.ts"),
@@ -107,22 +99,31 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     pull: () => import("./pull/pull-command.ts"),
   },
   "Backup:": {
-    backup: backups,
-    restore: backups,
+    backup: backupFile,
+    restore: backupFile,
     copy: () => import("./copy.ts"),
     "master-key": () => import("./master-key.ts"),
   },
   "Help:": {
     docs: () => import("./docs.ts"),
-    completions,
-    [COMPLETE]: completions,
+    completions: completionFile,
+    [COMPLETE]: completionFile,
     man: () => import("./manual.ts"),
     version: () => import("./version.ts"),
   },
 };
 
-/** Commands that print something about all commands. */
+/** Commands that read all commands of the program. */
 const ABOUT_ALL = [COMPLETE, "man"];
+
+/** @returns the command that a command line names; undefined for an unknown command, or one that needs all commands */
+export function commandIn([word, ...rest]: readonly string[]): string | undefined {
+  if (word === "--data") return commandIn(rest.slice(1));
+  if (word === "--no-copy" || word?.startsWith("--data=")) return commandIn(rest);
+  const name = word === "help" ? rest[0] : word;
+  if (name === undefined || ABOUT_ALL.includes(name)) return undefined;
+  return Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, name)) ? name : undefined;
+}
 
 /**
  * Builds the program.
@@ -153,8 +154,8 @@ export async function buildProgram(only?: string): Promise<SdsCommand> {
     .configureOutput({ outputError: (text) => tellError(text.replace(/^error: /, "")) });
   for (const [heading, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    const loads = Object.entries(commands).flatMap(([name, load]) => (only === undefined || name === only ? load : []));
-    for (const load of new Set(loads)) (await load()).addCommands(program);
+    const wanted = Object.entries(commands).filter(([name]) => only === undefined || name === only);
+    for (const load of new Set(wanted.map(([, load]) => load))) (await load()).addCommands(program);
   }
   program.helpCommand("help [command]", "print the help of a command");
   addSettingsHelp(program);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Command } from "commander";
-import { buildProgram } from "../../src/cli/program.ts";
+import { buildProgram, commandIn } from "../../src/cli/program.ts";
 
 /** Returns a command and all commands below it. */
 function tree(command: Command): Command[] {
@@ -44,4 +44,25 @@ test("for each command, the program loads a file that has this command", async (
     expect(alone.commands.map((each) => each.name())).toContain(name);
     expect(alone.commands.length).toBeLessThan(4);
   }
+});
+
+test.each([
+  ["key create --label serve", "key"],
+  ["--data key shop list", "shop"],
+  ["--data=d --no-copy restore f", "restore"],
+  ["help import", "import"],
+  ["--no-copy help doctor", "doctor"],
+  ["__find-damage", "__find-damage"],
+  ["", undefined],
+  ["--data serve", undefined],
+  ["--help key", undefined],
+  ["--no-copy help", undefined],
+  ["--no-copy help help key", undefined],
+  ["kye import", undefined],
+  ["constructor", undefined],
+  ["-- key", undefined],
+  ["man", undefined],
+  ["__complete -- key", undefined],
+])("of the line `sds %s`, the program loads %s", (line, command) => {
+  expect(commandIn(line.split(" ").filter((word) => word !== ""))).toBe(command);
 });

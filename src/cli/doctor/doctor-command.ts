@@ -9,7 +9,7 @@ import { becomeOwnerOf } from "../../lib/users.ts";
 import { freeBytes } from "../../store/files/disk-space.ts";
 import { findDamage, openCheckup } from "../../store/open-store.ts";
 import type { Checkup, OpenedCheckup } from "../../store/port/checkup.ts";
-import type { JsonFlag, SdsCommand } from "../command.ts";
+import { FIND_DAMAGE, type JsonFlag, type SdsCommand } from "../command.ts";
 import { configOf } from "../context.ts";
 import { programCommand, resolveName, sleep } from "../dependencies.ts";
 import { printJson, printLine, safeMessage } from "../print.ts";
@@ -26,7 +26,6 @@ const CHECK_MS = 10_000;
 const OPEN_MS = 6_000;
 
 /** The hidden command that searches for damage. It runs in a process of its own, which can be killed at a timeout. */
-const FIND_DAMAGE = "__find-damage";
 
 interface Result {
   check: string;
