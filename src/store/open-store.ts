@@ -125,7 +125,7 @@ export async function openCheckup(folder: string, server: Omit<ServerOptions, "f
   return openPostgresCheckup(parseServerAddress(server.url, server.passwordFile), server.sleep);
 }
 
-/** Reads a whole SQLite database, which can take minutes. @returns what is wrong; undefined for a sound database */
+/** Searches a whole SQLite database for damage. @returns the first damage; undefined for an undamaged database */
 export async function findDamage(folder: string): Promise<string | undefined> {
   return (await import("./sqlite/checkup.ts")).findDamage(folder);
 }

@@ -192,7 +192,9 @@ export function pageStore(db: Database): PageStore {
 function perForm<T>(make: (form: RowForm) => T): (form: RowForm) => T {
   const made = new Map<RowForm, T>();
   return (form) => {
-    const value = made.get(form) ?? make(form);
+    const known = made.get(form);
+    if (known !== undefined) return known;
+    const value = make(form);
     made.set(form, value);
     return value;
   };
