@@ -1,5 +1,5 @@
 /**
- * Measures the cost of keeping a copy: 304 answers, single rows, changes and compression. Also measures how much the
+ * Measures the cost of keeping a copy: answers with status 304, single rows, changes and compression. Also measures how much the
  * lists of changes slow down writes. `bun scripts/bench/copies.ts` runs only this bench, with 1,000,000 contracts.
  */
 import { Database } from "bun:sqlite";

@@ -69,8 +69,8 @@ export function readLcov(text: string): Record<string, number[]> {
 }
 
 /**
- * Sorts test files by how likely they find a change: first the file's own tests, then tests that run the line (the
- * quickest first), then all others.
+ * Sorts test files by how likely they find a change of a source line: first the tests of the source file, then tests
+ * that run the line (the quickest first), then all others.
  */
 export function orderTests(
   files: readonly TestFile[],

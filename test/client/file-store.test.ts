@@ -18,7 +18,7 @@ async function open(path: string) {
 
 /**
  * Runs code on a store in a process with a limited file size: the system writes what fits, and refuses the rest.
- * @param blocks of 512 or 1,024 bytes
+ * @param blocks the limit. A block has 512 or 1,024 bytes, depending on the shell
  * @returns what the code prints
  */
 function runLimited(blocks: number, path: string, code: string): string {

@@ -44,7 +44,7 @@ async function secretsOf(store: Store) {
     intake: (await store.shops.intakeSecret("alpha.myshopify.com"))?.secret,
     signing: await store.webhooks.secrets(id),
     tokens: await store.connections.tokens(id),
-    // The link in an e-mail contains the token of the recipient's address.
+    // The recipient has a sealed token, for the link in the e-mail.
     notice: (await store.alerts.claimNotice(START, () => START))?.recipient,
     page: await store.settingsPage.takeNotices(SESSION, "/keys", START),
   };

@@ -145,7 +145,7 @@ test.each([
   ["3000.0", "JPY", { from: 3000, to: 2013 }, 2013],
   ["1", "JPY", { from: 3000, to: 2013 }, 1],
   ["12.500", "KWD", { from: 12_500, to: 4063 }, 4063],
-  // 0.5, 1.5 and 2.5 cents.
+  // The next three amounts are 0.5, 1.5 and 2.5 cents before they are rounded.
   ["1", "JPY", { from: 2, to: 1 }, 0],
   ["3", "JPY", { from: 2, to: 1 }, 2],
   ["5", "JPY", { from: 2, to: 1 }, 2],

@@ -115,7 +115,7 @@ for (const isPooled of [false, true]) {
         commit(async (last) => {
           await pipeline([last.run(ADD, [2]), last.run(INSERT, [1]), last.run(ADD, [2])]);
         }),
-        // If the driver alone refused these values, the server would commit the other statements.
+        // The driver cannot encode these values. If only it refused them, the server would commit the other statements.
         commit(async (last) => {
           await pipeline([last.run(ADD, [2]), last.run(INSERT, [Symbol("3") as never])]);
         }),

@@ -32,8 +32,8 @@ const CHUNK_BYTES = 1 << 16;
 const STEPS_PER_SECOND = 20;
 
 /**
- * The host from which results are downloaded. Its URLs need no token. The files are deleted while open, so they
- * disappear with the process and need no memory.
+ * The host from which results are downloaded. Its URLs need no token. The results are open files, because they are
+ * too large for memory. Each file is deleted at once, so it disappears with the process.
  */
 export class FileHost {
   readonly behaviour: DownloadBehaviour = {

@@ -59,7 +59,7 @@ export interface DiscountRow {
 
 export interface OrderRow extends Currencies {
   readonly kind: "order";
-  /** The ids of the order's line items follow this id. */
+  /** The number in the order's id. The ids of its line items have the numbers behind it. */
   readonly n: number;
   readonly number: number;
   readonly contract: ContractRow | null;

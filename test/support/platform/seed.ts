@@ -41,7 +41,7 @@ export function* seededRows(
   const lineLists = TITLES.map((_, first) =>
     Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)),
   );
-  // All contracts begin within one month. The month is chosen so that exactly these renewals are billed by now.
+  // All contracts begin within one month. By now, each of them was billed for `renewals` renewals.
   const firstStart = addIntervals(now, "MONTH", -renewals - 1) + DAY_MS;
   const span = addIntervals(now, "MONTH", -renewals) - firstStart;
   let number = lastOrderNumber;
