@@ -12,7 +12,8 @@ const ROUNDS = 5;
 const RUNS = 10;
 const COMMANDS = ["version", "--help", "key list", "status", "doctor"];
 
-const [before = "", after = ""] = process.argv.slice(2).map((path) => resolve(path));
+const [before, after] = process.argv.slice(2).map((path) => resolve(path));
+if (before === undefined || after === undefined) throw new Error("name two executables");
 const data = mkdtempSync(join(tmpdir(), "sds-commands-"));
 
 /** Processor time of RUNS runs of a command, in milliseconds for each. */
@@ -29,12 +30,12 @@ try {
   Bun.spawnSync([before, "--data", data, "shop", "add", "bench.myshopify.com"]);
   const table = new Table();
   for (const command of COMMANDS) {
-    const rounds = Array.from({ length: ROUNDS }, (_, round) => {
-      const order = round % 2 === 0 ? [before, after] : [after, before];
-      const [first = 0, second = 0] = order.map((executable) => millisecondsOf(executable, command));
-      return round % 2 === 0 ? { before: first, after: second } : { before: second, after: first };
-    });
-    const [was, is] = [median(rounds.map((each) => each.before)), median(rounds.map((each) => each.after))];
+    const [olds, news]: [number[], number[]] = [[], []];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      olds.push(millisecondsOf(before, command));
+      news.push(millisecondsOf(after, command));
+    }
+    const [was, is] = [median(olds), median(news)];
     table.addRatioBelow(`\`sds ${command}\``, `${rounded(is)} ms, before ${rounded(was)} ms`, is / was, 1.05);
   }
   process.stdout.write(`${table}\n\n${machineLine()}\n`);

@@ -1,6 +1,7 @@
 /**
- * Measures the cost of keeping a copy: answers with status 304, single rows, changes and compression. Also measures how much the
- * lists of changes slow down writes. `bun scripts/bench/copies.ts` runs only this bench, with 1,000,000 contracts.
+ * Measures the cost of keeping a copy: answers with status 304, single rows, changes and compression. Also measures how
+ * much the lists of changes slow down writes. `bun scripts/bench/copies.ts` runs only this bench, with 1,000,000
+ * contracts.
  */
 import { Database } from "bun:sqlite";
 import { constants, cpSync, rmSync } from "node:fs";

@@ -61,7 +61,7 @@ const RESERVED_NUMBERS = 100_000;
 
 /**
  * Reads the state, and checks that it can be saved.
- * @param anew whether to start from the first row. Then the state of another server is accepted, too
+ * @param anew starts from the first row, and also accepts the state of another server
  * @param now milliseconds
  * @throws SdsError `invalid` if the file is not a state of this server and resource; `not_found` for a missing folder
  */
