@@ -27,6 +27,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "completions", reason: "shops on PostgreSQL are not completed" },
   { file: "manual", reason: "it uses no database" },
   { file: "service", reason: "it uses no database" },
+  { file: "restore", reason: "backup and restore are for files" },
   { file: "restore-index", reason: "a damaged file" },
   { file: "commands", test: "because it is a file", reason: "a file in place of the data folder" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
